@@ -1,0 +1,120 @@
+"""From a folder to a checked graph: load, render, analyse, and keep what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from millstream import __version__
+from millstream.compile.assemble import (
+    manifest_function,
+    model_node,
+    other_nodes,
+    seed_node,
+    source_node,
+    test_nodes,
+)
+from millstream.compile.cache import Cache, read_cache, write_cache
+from millstream.compile.models import Models, Progress
+from millstream.errors import Diagnostic
+from millstream.graph import Node, build_graph, find_cycles
+from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
+from millstream.project.load import load_project
+from millstream.project.values import Project
+from millstream.text import Location
+
+
+def _silent(_stage: str, _done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def compile_project(
+    root: Path,
+    *,
+    target: str | None = None,
+    variables: str | Mapping[str, Any] | None = None,
+    profiles_dir: Path | None = None,
+    use_cache: bool = True,
+    progress: Progress | None = None,
+) -> Compiled:
+    """Compile the project at `root`; raise `MillstreamError` only where nothing can be understood."""
+    cache = Cache()
+    project, diagnostics = load_project(root, target=target, variables=variables, profiles_dir=profiles_dir)
+    folder = Path(project.root) / project.settings.target_path
+    if use_cache:
+        cache = read_cache(folder)
+    models = Models(project, cache.models, progress or _silent)
+    models.render_all()
+    diagnostics = [*diagnostics, *models.renderer.diagnostics]
+    order, problems = _order(models)
+    models.analyse_all(order)
+    for model in models.models.values():
+        model.diagnostics = model.diagnostics + models.undeclared(model)
+        diagnostics += model.diagnostics
+    compiled = Compiled(
+        _manifest(models),
+        tuple(sorted({*diagnostics, *problems}, key=lambda found: (found.order, found.message))),
+        {model.id: model.sql for model in models.models.values()},
+        sum(1 for model in models.models.values() if model.entry),
+    )
+    entries = models.entries()
+    if use_cache and entries != cache.models:
+        write_cache(folder, Cache(models=entries))
+    return compiled
+
+
+def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
+    """Return the models in the order of the graph, those of a cycle last, and the cycles."""
+    nodes: dict[str, Node] = {}
+    places: dict[tuple[str, str], Location | None] = {}
+    for model in models.models.values():
+        depends = tuple(sorted({reference.id for reference in model.references}))
+        nodes[model.id] = Node(
+            id=model.id, kind="model", name=model.file.name, path=model.file.path, fqn=(model.file.name,),
+            depends_on=depends,
+        )
+        places |= {(model.id, reference.id): reference.location for reference in model.references}
+    problems = find_cycles(nodes, locate=lambda child, parent: places.get((child, parent)))
+    if not problems:
+        return list(build_graph(nodes).order), []
+    problems = [_with_line(models, problem) for problem in problems]
+    return _order_despite_cycles(nodes), problems
+
+
+def _order_despite_cycles(nodes: dict[str, Node]) -> list[str]:
+    done: dict[str, None] = {}
+    waiting = dict(nodes)
+    while waiting:
+        ready = [i for i, node in waiting.items() if not any(parent in waiting for parent in node.depends_on)]
+        for id_ in ready or [next(iter(waiting))]:
+            done[id_] = None
+            del waiting[id_]
+    return list(done)
+
+
+def _with_line(models: Models, problem: Diagnostic) -> Diagnostic:
+    if problem.location is None or problem.location.path not in models.renderer.texts:
+        return problem
+    return msgspec.structs.replace(problem, line=models.renderer.texts[problem.location.path].line(problem.location.line))
+
+
+def _manifest(models: Models) -> Manifest:
+    project: Project = models.project
+    found: list[ManifestNode] = [
+        source_node(project, topic, models.relations[f"source.{topic.id}"]) for topic in project.sources.values()
+    ]
+    found += [seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()]
+    found += [model_node(models, model) for model in models.models.values()]
+    found += [*test_nodes(project), *other_nodes(project)]
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        millstream_version=__version__,
+        project=project.settings.name,
+        target=project.target.name,
+        nodes={node.id: node for node in sorted(found, key=lambda node: node.id)},
+        functions={name: manifest_function(project.functions[name]) for name in sorted(project.functions)},
+        selectors=project.selectors,
+    )

@@ -1,0 +1,43 @@
+"""Sources and seeds as relations that SQL can read."""
+
+from millstream.project.values import Column, Project, Seed, Topic
+from millstream.sql.values import InputRelation, RelationColumn
+from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, UNKNOWN, Array, Field, Row
+
+HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
+
+
+def topic_relation(topic: Topic) -> InputRelation:
+    """Return a topic's columns: its key, its declared ones, and the metadata that `*` leaves out."""
+    names = {column.name.lower() for column in topic.columns}
+    columns: list[RelationColumn] = []
+    if topic.key and topic.key.name.lower() not in names:
+        columns.append(RelationColumn(topic.key.name, topic.key.type, nullable=not topic.table))
+    columns += [_declared(column) for column in topic.columns]
+    if not topic.columns and topic.format in {"string", "long", "binary"}:
+        found = {"string": STRING, "long": BIGINT}.get(topic.format, BINARY)
+        columns.append(RelationColumn("value", found))
+    key = topic.key.type if topic.key else STRING
+    columns += [
+        RelationColumn("_key", key, hidden=True),
+        RelationColumn("_topic", STRING, nullable=False, hidden=True),
+        RelationColumn("_partition", INT, nullable=False, hidden=True),
+        RelationColumn("_offset", BIGINT, nullable=False, hidden=True),
+        RelationColumn("_timestamp", TIMESTAMP, nullable=False, hidden=True),
+        RelationColumn("_headers", HEADERS, hidden=True),
+    ]
+    return InputRelation(f"source.{topic.id}", tuple(columns), open=bool(topic.schema) and not topic.columns)
+
+
+def seed_relation(seed: Seed) -> InputRelation:
+    return InputRelation(f"seed.{seed.name}", tuple(map(_declared, seed.columns)))
+
+
+def _declared(column: Column) -> RelationColumn:
+    return RelationColumn(column.name, column.type or UNKNOWN, column.nullable)
+
+
+def input_relations(project: Project) -> dict[str, InputRelation]:
+    """Return every source and seed by node id."""
+    found = {f"source.{topic.id}": topic_relation(topic) for topic in project.sources.values()}
+    return found | {f"seed.{seed.name}": seed_relation(seed) for seed in project.seeds.values()}

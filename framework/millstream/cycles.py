@@ -1,0 +1,103 @@
+"""The cycles of a directed graph, one for each knot of nodes that all reach each other."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+Edges = Mapping[str, Iterable[str]]
+
+_EFFORT = 50
+"""How often a knot may be walked for its shortest cycle: linear, and exact up to 50 nodes."""
+
+
+def cycles(edges: Edges) -> list[tuple[str, ...]]:
+    """Return every self-reference, and a shortest cycle of every strongly connected component.
+
+    Each begins with its least id and follows the edges; edges to ids without a row are passed over.
+    """
+    known = {node: sorted({other for other in edges[node] if other in edges}) for node in sorted(edges)}
+    found: list[tuple[str, ...]] = [(node,) for node, others in known.items() if node in others]
+    for knot in _components(known):
+        if len(knot) > 1:
+            within = {node: [o for o in known[node] if o in knot and o != node] for node in sorted(knot)}
+            found.append(_shortest(within))
+    return sorted(found)
+
+
+def _components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
+    """Yield the strongly connected components, by Tarjan's algorithm without recursion."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    open_nodes: list[str] = []
+    is_open: set[str] = set()
+    for root in edges:
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        open_nodes.append(root)
+        is_open.add(root)
+        path = [(root, iter(edges[root]))]
+        while path:
+            node, others = path[-1]
+            for other in others:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    open_nodes.append(other)
+                    is_open.add(other)
+                    path.append((other, iter(edges[other])))
+                    break
+                if other in is_open:
+                    low[node] = min(low[node], index[other])
+            else:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
+                if low[node] == index[node]:
+                    component = _cut(open_nodes, node)
+                    is_open -= component
+                    yield component
+
+
+def _cut(nodes: list[str], first: str) -> set[str]:
+    """Take everything from `first` on off the end."""
+    taken: set[str] = set()
+    while first not in taken:
+        taken.add(nodes.pop())
+    return taken
+
+
+def _shortest(edges: Mapping[str, list[str]]) -> tuple[str, ...]:
+    best: tuple[str, ...] = ()
+    effort = _EFFORT * (len(edges) + sum(map(len, edges.values())))
+    for start in edges:
+        found, steps = _cycle_through(start, edges, len(best) - 1 if best else len(edges))
+        best = found or best
+        effort -= steps
+        if len(best) == 2 or (best and effort < 0):
+            break
+    first = best.index(min(best))
+    return best[first:] + best[:first]
+
+
+def _cycle_through(start: str, edges: Mapping[str, list[str]], longest: int) -> tuple[tuple[str, ...], int]:
+    """Return a shortest cycle through `start` of at most `longest` nodes, or `()`, and the edges walked."""
+    came_from = {start: ""}
+    level, steps = [start], 0
+    for _ in range(longest):
+        below: list[str] = []
+        for node in level:
+            for other in edges[node]:
+                steps += 1
+                if other == start:
+                    return _way(came_from, node), steps
+                if other not in came_from:
+                    came_from[other] = node
+                    below.append(other)
+        level = below
+    return (), steps
+
+
+def _way(came_from: Mapping[str, str], last: str) -> tuple[str, ...]:
+    way = []
+    while last:
+        way.append(last)
+        last = came_from[last]
+    return tuple(reversed(way))

@@ -1,0 +1,125 @@
+"""The dependency graph of a project's relations, by `graphlib`."""
+
+from collections.abc import Callable, Iterable, Mapping
+from graphlib import TopologicalSorter
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.cycles import cycles
+from millstream.errors import Diagnostic, MillstreamError, Note
+from millstream.project.values import Kind
+from millstream.text import Location
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    """What the graph and the selectors know of a model, source, seed, test, exposure or metric."""
+
+    id: str
+    """`model.orders`, `source.shop.events`, `seed.countries`, `test.…`, `unit_test.…`, `exposure.…`, …"""
+    kind: Kind
+    name: str
+    path: str
+    """Of the file, relative to the project, with `/`."""
+    fqn: tuple[str, ...]
+    """Project, folders, name: what `fqn:` and bare selectors match."""
+    tags: tuple[str, ...] = ()
+    config: dict[str, Any] = {}
+    depends_on: tuple[str, ...] = ()
+    test: str = ""
+    """What a generic test checks: `not_null`; empty for a test that is an SQL file of its own."""
+
+
+Locate = Callable[[str, str], Location | None]
+"""Where a node (its id first) refers to another."""
+
+_SHOWN = 12
+"""A longer cycle is shown by its first steps and its last."""
+
+
+class Graph(Struct, frozen=True):
+    """Nodes with their neighbours. What nobody defines is left out: the ref to it is the error."""
+
+    nodes: dict[str, Node]
+    parents: dict[str, tuple[str, ...]]
+    children: dict[str, tuple[str, ...]]
+    levels: tuple[tuple[str, ...], ...]
+    """Each level depends on those before it only; within a level ids are sorted."""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Every key after all that it depends on."""
+        return tuple(key for level in self.levels for key in level)
+
+    def ancestors(self, start: str, depth: int | None = None) -> frozenset[str]:
+        """Return what a node depends on, over at most `depth` edges."""
+        return reach((start,), self.parents, depth)
+
+    def descendants(self, start: str, depth: int | None = None) -> frozenset[str]:
+        """Return what depends on a node, over at most `depth` edges."""
+        return reach((start,), self.children, depth)
+
+
+def build_graph(nodes: Mapping[str, Node]) -> Graph:
+    """Connect the nodes; a cycle is an error of the user's (see `find_cycles` for one with places)."""
+    if found := find_cycles(nodes):
+        raise MillstreamError(*found)
+    parents = {key: tuple(sorted({p for p in nodes[key].depends_on if p in nodes})) for key in sorted(nodes)}
+    children: dict[str, list[str]] = {key: [] for key in parents}
+    for key, its_parents in parents.items():
+        for parent in its_parents:
+            children[parent].append(key)
+    sorter = TopologicalSorter(parents)
+    sorter.prepare()
+    levels = []
+    while sorter.is_active():
+        level = tuple(sorted(sorter.get_ready()))
+        sorter.done(*level)
+        levels.append(level)
+    by_id = {key: nodes[key] for key in parents}
+    return Graph(by_id, parents, {key: tuple(found) for key, found in children.items()}, tuple(levels))
+
+
+def reach(
+    starts: Iterable[str], neighbours: Mapping[str, tuple[str, ...]], depth: int | None = None
+) -> frozenset[str]:
+    """Return all that can be reached over 1 to `depth` edges, in one walk for all starts together."""
+    level = set(starts)
+    seen = set(level)
+    found: set[str] = set()
+    while level and depth != 0:
+        below = {other for node in level for other in neighbours[node]}
+        found |= below
+        level = below - seen
+        seen |= level
+        depth = None if depth is None else depth - 1
+    return frozenset(found)
+
+
+def find_cycles(nodes: Mapping[str, Node], locate: Locate = lambda _child, _parent: None) -> list[Diagnostic]:
+    """Report each knot of nodes by a shortest cycle, and each node that reads itself."""
+    found = cycles({key: node.depends_on for key, node in nodes.items()})
+    return [_report(cycle, nodes, locate) for cycle in found]
+
+
+def _report(cycle: tuple[str, ...], nodes: Mapping[str, Node], locate: Locate) -> Diagnostic:
+    steps = [f"{key} ({nodes[key].path})" for key in cycle]
+    if len(steps) > _SHOWN:
+        steps[_SHOWN - 2 : -1] = [f"… {len(steps) - _SHOWN + 1} more …"]
+    path = " → ".join([*steps, cycle[0]])
+    if len(cycle) == 1:
+        return Diagnostic(
+            "MS501",
+            f"{cycle[0]} depends on itself: {path}",
+            locate(cycle[0], cycle[0]),
+            "read what it is made from instead: another model, a seed or a source",
+        )
+    refs = list(zip(cycle[1:], (*cycle[2:], cycle[0]), strict=True))[: _SHOWN - 1]
+    notes = (Note(f"{child} refers to {parent} here", locate(child, parent)) for child, parent in refs)
+    return Diagnostic(
+        "MS501",
+        f"{len(cycle)} nodes depend on each other in a cycle: {path}",
+        locate(cycle[0], cycle[1]),
+        "remove one of these refs, or move what both need into a model of its own",
+        notes=tuple(note for note in notes if note.location),
+    )

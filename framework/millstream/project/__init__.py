@@ -1,0 +1,1 @@
+"""Files become values: settings, targets, sources, functions, and models' rendered SQL with its span map."""

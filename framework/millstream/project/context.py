@@ -1,0 +1,269 @@
+"""What a template can call: `ref source config var env_var this target is_test log return` and friends."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from jinja2.runtime import Undefined
+from msgspec import Struct
+
+from millstream.errors import did_you_mean
+from millstream.project.environment import ReturnedError, frame_offset
+from millstream.project.secrets import Secret, is_secret_name
+from millstream.project.values import Project
+
+MISSING = object()
+
+
+class Problem(Struct, frozen=True):
+    """A mistake seen while rendering; `needle` is the text that the caret should stand under."""
+
+    code: str
+    message: str
+    help: str
+    needle: str = ""
+
+
+class ProblemError(Exception):
+    """A mistake that ends the rendering of a template."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class Recorder:
+    """What one rendering did: the only state of a `Renderer`, made anew for every template."""
+
+    def __init__(self, name: str, base_config: Mapping[str, Any]) -> None:
+        self.name = name
+        self.base_config = base_config
+        self.references: list[tuple[str, tuple[str, int] | None]] = []
+        self.config: dict[str, tuple[Any, tuple[str, int] | None]] = {}
+        self.problems: list[tuple[Problem, tuple[str, int] | None]] = []
+        self.vars: dict[str, Any] = {}
+        self.env: dict[str, str | None] = {}
+        self.logs: list[str] = []
+
+
+def calling_place() -> tuple[str, int] | None:
+    """Return template and offset of the innermost template that is being rendered."""
+    frame = sys._getframe(2)  # noqa: SLF001
+    while frame is not None:
+        if place := frame_offset(frame, frame.f_lineno):
+            return place
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+class Functions:
+    """The functions themselves; they read the project and write to the recorder of the moment."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.recorder = Recorder("", {})
+        self._topics: dict[str, list[str]] = {}
+        for topic in project.sources.values():
+            self._topics.setdefault(topic.name, []).append(topic.id)
+
+    def globals(self) -> dict[str, Any]:
+        return {
+            "ref": self.ref,
+            "source": self.source,
+            "config": _Config(self),
+            "var": self.var,
+            "env_var": self.env_var,
+            "target": _target(self.project),
+            "project_name": self.project.settings.name,
+            "log": self.log,
+            "return": _return,
+            "lookup_map": self.lookup_map,
+            "exceptions": _Exceptions(self),
+            "tojson": lambda value, **options: json.dumps(value, **options),
+            "fromjson": _fromjson,
+            "zip": lambda *lists: list(zip(*lists, strict=False)),
+            "set": lambda values=(): set(values),
+            "none": None,
+        }
+
+    def ref(self, *names: str, **unknown: Any) -> str:
+        if unknown or not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
+            raise ProblemError(
+                Problem("MS206", "ref() takes the name of one model or seed", "write ref('model_name')", "ref")
+            )
+        package, name = names if len(names) == 2 else (self.project.settings.name, names[0])
+        if package != self.project.settings.name:
+            self._report(Problem("MS203", f"there is no package '{package}'", "write ref('model')", package))
+        return self._relation(name)
+
+    def _relation(self, name: str) -> str:
+        for kind, known in (("model", self.project.models), ("seed", self.project.seeds)):
+            if name in known:
+                self.recorder.references.append((f"{kind}.{name}", calling_place()))
+                return f"{kind}s.{name}"
+        hint = did_you_mean(name, [*self.project.models, *self.project.seeds])
+        if not hint and name in self._topics:
+            source, topic = self._topics[name][0].split(".", 1)
+            hint = f"it is a source: write source('{source}', '{topic}')"
+        hint = hint or f"add models/{name}.sql or mend the name"
+        self._report(Problem("MS203", f"there is no model or seed '{name}'", hint, name))
+        return f"models.{name}"
+
+    def source(self, *names: str, **unknown: Any) -> str:
+        if unknown or len(names) != 2 or not all(isinstance(name, str) for name in names):
+            message = "source() takes a source and one of its topics"
+            raise ProblemError(Problem("MS206", message, "write source('source', 'topic')", "source"))
+        source, topic = names
+        if f"{source}.{topic}" in self.project.sources:
+            self.recorder.references.append((f"source.{source}.{topic}", calling_place()))
+        else:
+            self._report(self._unknown_source(source, topic))
+        return f"sources.{source}.{topic}"
+
+    def _unknown_source(self, source: str, topic: str) -> Problem:
+        topics = [t.name for t in self.project.sources.values() if t.source == source]
+        if not topics:
+            known = {t.source for t in self.project.sources.values()}
+            hint = did_you_mean(source, known, "declare it under `sources:` in a YAML file of models/")
+            return Problem("MS204", f"there is no source '{source}'", hint, source)
+        hint = did_you_mean(topic, topics, f"it has {', '.join(sorted(topics)[:8])}")
+        return Problem("MS204", f"source '{source}' has no topic '{topic}'", hint, topic)
+
+    def var(self, name: str, default: Any = MISSING) -> Any:
+        value = self.project.vars.get(name, default)
+        if value is MISSING:
+            hint = did_you_mean(name, self.project.vars, f"set it: --vars '{name}: …', or give a default")
+            raise ProblemError(Problem("MS205", f"variable '{name}' is not set", hint, name))
+        self.recorder.vars[name] = self.project.vars.get(name)
+        return value
+
+    def env_var(self, name: str, default: Any = MISSING) -> Any:
+        if is_secret_name(name):
+            message = f"'{name}' is a secret and would end up in compiled SQL"
+            raise ProblemError(Problem("MS113", message, "use secrets in profiles.yml only", name))
+        value = os.environ.get(name)
+        self.recorder.env[name] = value
+        if value is not None:
+            return value
+        if default is MISSING:
+            hint = "export it, or give a default: env_var('NAME', 'default')"
+            raise ProblemError(Problem("MS114", f"environment variable '{name}' is not set", hint, name))
+        return default
+
+    @staticmethod
+    def environment(name: str) -> str | None:
+        return os.environ.get(name)
+
+    def log(self, message: object, info: bool = False) -> str:
+        self.recorder.logs.append(f"{'info' if info else 'debug'}: {message}")
+        return ""
+
+    def lookup_map(self, relation: str, key: str, value: str) -> str:
+        """Render a small reference table as a map inside an expression."""
+        name = str(relation)
+        if "." not in name:
+            topics = self._topics.get(name, [])
+            if name not in self.project.models and name not in self.project.seeds and len(topics) == 1:
+                name = self.source(*topics[0].split(".", 1))
+            else:
+                name = self._relation(name)
+        entries = f"map_from_entries(collect_list(struct(lookup.{key}, lookup.{value})))"
+        return f"(select {entries} from {name} as lookup)"
+
+    def _report(self, problem: Problem) -> None:
+        self.recorder.problems.append((problem, calling_place()))
+
+
+class _Config:
+    """`config(materialized='sink')` sets, `config.get('materialized')` reads."""
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+
+    def __call__(self, *positional: Any, **options: Any) -> str:
+        for mapping in positional:
+            if not isinstance(mapping, dict):
+                message = "config() takes options by name"
+                raise ProblemError(Problem("MS206", message, "write config(materialized='sink')", "config"))
+            options = mapping | options
+        place = calling_place()
+        for name, value in options.items():
+            self._functions.recorder.config[name] = (_plain(value), place)
+        return ""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        recorder = self._functions.recorder
+        if name in recorder.config:
+            return recorder.config[name][0]
+        return recorder.base_config.get(name, default)
+
+    def require(self, name: str) -> Any:
+        value = self.get(name, MISSING)
+        if value is MISSING:
+            message = f"config option '{name}' is required here"
+            raise ProblemError(Problem("MS206", message, f"set it: config({name}=…)", name))
+        return value
+
+
+class _Exceptions:
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+
+    def raise_compiler_error(self, message: object) -> NoReturn:
+        raise ProblemError(Problem("MS208", str(message), "the project's own check says no here"))
+
+    def warn(self, message: object) -> str:
+        self._functions.recorder.logs.append(f"warning: {message}")
+        return ""
+
+
+def _return(value: object = None) -> NoReturn:
+    raise ReturnedError(value)
+
+
+def _fromjson(text: str, default: Any = None) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return default
+
+
+def _plain(value: Any) -> Any:
+    """Jinja's texts and tuples as plain ones, so that they compare and serialise as users expect."""
+    if isinstance(value, Undefined):
+        value._fail_with_undefined_error()  # noqa: SLF001 - what StrictUndefined does when it is printed
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return value
+
+
+class _Target:
+    """`target.name`, and the settings that are no secrets."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def __str__(self) -> str:
+        return str(self.__dict__["name"])
+
+
+def _target(project: Project) -> _Target:
+    settings = {key: value for key, value in project.target.settings.items() if not _holds_secret(value)}
+    return _Target({**settings, "name": project.target.name, "profile_name": project.target.profile})
+
+
+def _holds_secret(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_secret, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_holds_secret, value))
+    return isinstance(value, Secret)
+

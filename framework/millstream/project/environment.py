@@ -1,0 +1,196 @@
+"""Jinja, sandboxed, with offsets: what it renders knows where it was written, its errors too.
+
+Jinja counts lines only. Here a token's `lineno` is its offset in the file plus one, so every node of a
+template, and every error, has an exact place; the code generator wraps what it outputs in `Piece`s.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any, NoReturn
+
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
+from jinja2.compiler import CodeGenerator, Frame, MacroRef
+from jinja2.lexer import TokenStream
+from jinja2.runtime import Macro, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from millstream.project.spans import Piece, Segment, computed, concat
+
+
+class ReturnedError(Exception):
+    """Carries the value of `{{ return(value) }}` out of a macro's body."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.value = value
+
+
+class ReturningMacro(Macro):
+    """A macro that may end early with a value that is not text."""
+
+    def _invoke(self, arguments: list[Any], autoescape: bool) -> str:
+        try:
+            return super()._invoke(arguments, autoescape)
+        except ReturnedError as returned:
+            return returned.value  # type: ignore[return-value]
+
+
+class _Const(str):
+    """Template data on its way through the code generator, with its offset."""
+
+    __slots__ = ("offset", "width")
+    offset: int
+    width: int | None
+
+
+class TracingCodeGenerator(CodeGenerator):
+    """Makes templates output `Piece`s; the hooks are those that Jinja's native environment uses."""
+
+    environment: TracingEnvironment
+
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+        const = _Const(super()._output_child_to_const(node, frame, finalize))
+        if isinstance(node, nodes.TemplateData):
+            const.offset, const.width = node.lineno - 1, None
+        else:
+            start, stop = self.environment.extent(self.name or "", node.lineno - 1)
+            const.offset, const.width = start, stop - start
+        return const
+
+    def _output_const_repr(self, group: Any) -> str:
+        segments = [
+            (len(const), self.name, const.offset, const.width) for const in group if isinstance(const, _Const)
+        ]
+        return f"environment.written({''.join(group)!r}, {segments!r})"
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:  # noqa: ARG002
+        self.write("environment.computed(")
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:  # noqa: ARG002
+        start, stop = self.environment.extent(self.name or "", node.lineno - 1)
+        self.write(f", {self.name!r}, {start}, {stop - start})")
+
+    def macro_def(self, macro_ref: MacroRef, frame: Frame) -> None:
+        self.write("environment.returning(")
+        super().macro_def(macro_ref, frame)
+        self.write(")")
+
+
+class TracingEnvironment(ImmutableSandboxedEnvironment):
+    """The environment that every SQL template of a project is rendered in."""
+
+    code_generator_class = TracingCodeGenerator
+    concat = staticmethod(concat)  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__(
+            undefined=StrictUndefined,
+            extensions=["jinja2.ext.do"],
+            keep_trailing_newline=True,
+            autoescape=False,
+        )
+        self._extents: dict[str, tuple[list[int], list[int]]] = {}
+
+    # -- called by generated code
+
+    computed = staticmethod(computed)
+
+    @staticmethod
+    def written(text: str, segments: list[tuple[int, str, int, int | None]]) -> Piece:
+        return Piece.of(text, tuple(Segment(*segment) for segment in segments))
+
+    @staticmethod
+    def returning(macro: Macro) -> Macro:
+        macro.__class__ = ReturningMacro
+        return macro
+
+    # -- places
+
+    def extent(self, name: str, offset: int) -> tuple[int, int]:
+        """Return start and end of the `{{ … }}` or `{% … %}` content around an offset."""
+        starts, stops = self._extents.get(name, ([], []))
+        index = bisect_right(starts, offset) - 1
+        if index >= 0 and offset < stops[index]:
+            return starts[index], stops[index]
+        return offset, offset + 1
+
+    def _tokenize(
+        self, source: str, name: str | None, filename: str | None = None, state: str | None = None
+    ) -> TokenStream:
+        return TokenStream(
+            self.lexer.wrap(self._offset_tokens(source, name, filename, state), name, filename), name, filename
+        )
+
+    def _offset_tokens(
+        self, source: str, name: str | None, filename: str | None, state: str | None
+    ) -> Iterator[tuple[int, str, str]]:
+        starts: list[int] = []
+        stops: list[int] = []
+        self._extents[name or ""] = (starts, stops)
+        position = significant = 0
+        begun = False
+        tokens = self.lexer.tokeniter(source, name, filename, state)
+        while True:
+            try:
+                _, token, value = next(tokens)
+            except StopIteration:
+                return
+            except TemplateSyntaxError as error:
+                raise _with_offset(error, source, position) from None
+            # Only blanks are dropped between tokens, so the next occurrence is the token itself.
+            start = source.find(value, position)
+            position = start + len(value)
+            if token in {"variable_begin", "block_begin"}:
+                begun = True
+            elif token in {"variable_end", "block_end"}:
+                if not begun:
+                    stops.append(significant)
+                begun = False
+            elif token != "whitespace":
+                if begun:
+                    starts.append(start)
+                    begun = False
+                significant = position
+            yield start + 1, token, value
+
+    # -- templates
+
+    def handle_exception(self, source: str | None = None) -> NoReturn:  # noqa: ARG002
+        """Leave exceptions as they are: their frames tell the offsets (see `frame_offset`)."""
+        raise  # noqa: PLE0704 - Jinja calls this inside its except clauses
+
+    def template(self, tree: nodes.Template, name: str, globals_: MutableMapping[str, Any]) -> Template:
+        code = self.compile(tree, name, name)
+        return Template.from_code(self, code, globals_)
+
+
+_UNEXPECTED_AT = re.compile(r" at (\d+)$")
+
+
+def _with_offset(error: TemplateSyntaxError, source: str, position: int) -> TemplateSyntaxError:
+    """The lexer's own errors count lines: give them the offset where reading stopped."""
+    message = error.message or "syntax error"
+    if found := _UNEXPECTED_AT.search(message):
+        position, message = int(found.group(1)), message[: found.start()]
+    else:
+        while position < len(source) and source[position].isspace():
+            position += 1
+    return TemplateSyntaxError(message, position + 1, error.name, error.filename)
+
+
+def frame_offset(frame: Any, line: int) -> tuple[str, int] | None:
+    """Return template name and offset of a frame of generated code, None of any other frame."""
+    template = frame.f_globals.get("__jinja_template__")
+    if template is None:
+        return None
+    return template.name, template.get_corresponding_lineno(line) - 1
+
+
+def is_undefined(value: object) -> bool:
+    return isinstance(value, Undefined)
+
+
+Log = Callable[[str], None]

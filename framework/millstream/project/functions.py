@@ -1,0 +1,173 @@
+"""The SQL functions that `macros/*.py` define: public functions of the top level, by their hints.
+
+- A function that yields, hinted `Iterator[X]`, is a table function: the fields of X are its columns, and
+  anything but a struct is one column `value`. `Function.returns` is then the struct of one row.
+- A function whose parameters are `(key, rows, state)` has keyed state: `rows: Iterator[Row]`, and a
+  dataclass (or another struct) for `state`. The parameter `rows` has the type of one row.
+- A function with a mistake is kept, with UNKNOWN for the types that can't be told: what calls it in SQL
+  is then checked as far as it can be.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from millstream import types
+from millstream.errors import Diagnostic, Note
+from millstream.project.digests import Digests
+from millstream.project.hints import Hint, Hints
+from millstream.project.names import suggestion, usable
+from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
+from millstream.project.values import Function, Parameter
+from millstream.text import Text
+
+KEYED = ("key", "rows", "state")
+
+
+def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
+    module, errors = parse_module(text)
+    if module is None:
+        return (), errors
+    hints, digests = Hints(module), Digests(module)
+    found: dict[str, Function] = {}
+    for node in module.functions():
+        if node.name in found:
+            message = f"the function '{node.name}' is defined twice in this file"
+            first = Note("it is first defined here", found[node.name].location)
+            error = module.error(node, "MS311", message, "rename one of them; SQL calls functions by name.")
+            errors.append(structs.replace(error, notes=(first,)))
+            continue
+        errors += _check_name(module, node)
+        errors += check_plain(module, node, "the function")
+        found[node.name] = _function(module, node, hints, digests.of(node))
+    errors += hints.errors
+    return tuple(found.values()), sorted(errors, key=lambda error: error.order)
+
+
+def _check_name(module: Module, node: Def) -> Iterator[Diagnostic]:
+    if not usable(node.name):
+        message = f"SQL can't call a function '{node.name}' by its name"
+        remedy = f"use lower case, digits and `_`, and no word of SQL: '{suggestion(node.name)}' would do."
+        yield module.error(node, "MS312", message, remedy)
+
+
+def _function(module: Module, node: Def, hints: Hints, digest: str) -> Function:
+    parameters = tuple(_parameters(module, node, hints))
+    keyed = tuple(parameter.name for parameter in parameters) == KEYED
+    if keyed:
+        _check_keyed(node, hints, parameters)
+    returns, table = _returns(module, node, hints, keyed)
+    return Function(
+        name=node.name,
+        path=module.text.path,
+        location=module.location(node),
+        parameters=parameters,
+        returns=returns.type,
+        nullable=returns.nullable,
+        table=table,
+        keyed=keyed,
+        description=description(node),
+        digest=digest,
+    )
+
+
+def _parameters(module: Module, node: Def, hints: Hints) -> Iterator[Parameter]:
+    arguments = node.args
+    for star, argument in (("*", arguments.vararg), ("**", arguments.kwarg)):
+        if argument:
+            remedy = "name every parameter, or take one `list[...]` or `dict[str, ...]`."
+            message = f"'{node.name}' takes {star}{argument.arg}, but SQL calls it with fixed parameters"
+            hints.errors.append(module.error(argument, "MS307", message, remedy))
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is None:
+            message = f"SQL can't give '{argument.arg}' of '{node.name}': it is keyword-only"
+            remedy = "give it a default, or move it before the `*`."
+            hints.errors.append(module.error(argument, "MS307", message, remedy))
+    positional = [*arguments.posonlyargs, *arguments.args]
+    keyed = tuple(argument.arg for argument in positional) == KEYED
+    for index, argument in enumerate(positional):
+        required = index < len(positional) - len(arguments.defaults)
+        if argument.annotation is None:
+            message = f"the parameter '{argument.arg}' of '{node.name}' has no type hint"
+            remedy = f"write one that SQL has a type for, such as `{argument.arg}: {_example(argument.arg)}`."
+            hints.errors.append(module.error(argument, "MS301", message, remedy))
+            yield Parameter(argument.arg, types.UNKNOWN, required=required)
+            continue
+        hint = argument.annotation
+        row = hints.rows(hint) if keyed and argument.arg == "rows" else None
+        found = hints.read(row if row is not None else hint)
+        yield Parameter(argument.arg, found.type, found.nullable, required)
+
+
+def _example(name: str) -> str:
+    return {"rows": "Iterator[Row]", "state": "State"}.get(name, "str")
+
+
+def _check_keyed(node: Def, hints: Hints, parameters: tuple[Parameter, ...]) -> None:
+    _, rows, state = (argument.annotation for argument in (*node.args.posonlyargs, *node.args.args))
+    _, row, held = parameters
+    remedy = "write `rows: Iterator[Row]` with a dataclass, TypedDict or NamedTuple `Row`."
+    if rows is not None and hints.rows(rows) is None and row.type != types.UNKNOWN:
+        hints.error(rows, "MS317", f"`rows` of '{node.name}' is not an iterator of rows", remedy)
+    elif rows is not None and not _is_row(row):
+        hints.error(rows, "MS317", f"a row of '{node.name}' is no struct", remedy)
+    if state is not None and not _is_row(held):
+        remedy = "write `state: State` with a dataclass `State` whose fields have defaults."
+        hints.error(state, "MS317", f"the state of '{node.name}' is no struct", remedy)
+
+
+def _is_row(parameter: Parameter) -> bool:
+    return isinstance(parameter.type, types.Row) or parameter.type == types.UNKNOWN
+
+
+def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint, bool]:
+    """Return what the function returns, for a table function one row, and whether it is one."""
+    yielding = "yield" in module.text.content and yields(node)
+    if node.returns is None:
+        message = f"the function '{node.name}' has no hint of what it returns"
+        remedy = (
+            "write `-> Iterator[Row]:` with what it yields." if yielding else "write one, such as `-> str:`."
+        )
+        hints.errors.append(module.error(node, "MS302", message, remedy))
+        return Hint(types.UNKNOWN), yielding or keyed
+    rows = hints.rows(node.returns)
+    if rows is not None and not yielding:
+        remedy = "yield its rows to make it a table function, or hint `list[...]` for an array."
+        hints.error(node.returns, "MS315", f"'{node.name}' returns an iterator but never yields", remedy)
+    elif rows is None and (yielding or keyed):
+        verb = "yields" if yielding else "takes (key, rows, state)"
+        remedy = "write `-> Iterator[X]:`, X being the type of one row."
+        if not hints.optional_rows(node.returns):
+            hints.error(
+                node.returns, "MS315", f"'{node.name}' {verb}, so it returns an iterator of rows", remedy
+            )
+        else:
+            hints.error(
+                node.returns,
+                "MS316",
+                f"'{node.name}' yields, so it never returns None",
+                "leave out the `None`.",
+            )
+        return Hint(types.UNKNOWN), True
+    if rows is None:
+        return hints.read(node.returns), False
+    return _row(rows, hints), True
+
+
+def _row(rows: ast.expr, hints: Hints) -> Hint:
+    found = hints.read(rows)
+    match found.type:
+        case types.Row():
+            if found.nullable:
+                hints.error(
+                    rows,
+                    "MS316",
+                    "a row can't be NULL",
+                    "leave out the `None`, and yield nothing for no row.",
+                )
+            return Hint(found.type)
+        case types.Simple(name="unknown"):
+            return Hint(types.UNKNOWN)
+        case other:
+            return Hint(types.Row((types.Field("value", other),)), found.nullable)

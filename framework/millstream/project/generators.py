@@ -1,0 +1,94 @@
+"""The generators of `seeds/*.py`: functions that make test traffic for a topic.
+
+    Record = tuple[str | None, dict[str, Any] | None]
+
+    def high_volume_events(random: Random, now: datetime) -> Iterator[Record]:
+        '''Views and clicks of a thousand users.'''
+        while True:
+            yield f"user_{random.randrange(1000)}", {"type": "view", "timestamp": int(now.timestamp() * 1000)}
+            now += timedelta(milliseconds=random.expovariate(1 / 50))
+
+The function's name is the topic's, or `<source>__<topic>` when two sources have a topic of that name; what
+can't stand in a Python name is `_`. It yields a record's key and value; a value of None is a tombstone. It
+draws only from `random`, which is seeded, and `now` is the time of the first event, so that the same seed
+gives the same traffic. Parameters with defaults may follow. Functions that start with `_` are helpers.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from millstream.errors import Diagnostic
+from millstream.project.digests import Digests
+from millstream.project.hints import Hints
+from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
+from millstream.project.values import Generator
+from millstream.text import Text
+
+SIGNATURE = {"random": "random.Random", "now": "datetime.datetime"}
+
+
+def read_generators(text: Text) -> tuple[tuple[Generator, ...], list[Diagnostic]]:
+    module, errors = parse_module(text)
+    if module is None:
+        return (), errors
+    hints, digests = Hints(module), Digests(module)
+    found: dict[str, Generator] = {}
+    for node in module.functions():
+        if node.name in found:
+            message = f"the generator '{node.name}' is defined twice in this file"
+            errors.append(module.error(node, "MS322", message, "keep one generator for a topic."))
+            continue
+        errors += check_plain(module, node, "the generator")
+        errors += _check(module, node, hints)
+        found[node.name] = Generator(
+            name=node.name,
+            path=text.path,
+            location=module.location(node),
+            topic=node.name,
+            description=description(node),
+            digest=digests.of(node),
+        )
+    return tuple(found.values()), sorted(errors, key=lambda error: error.order)
+
+
+def _check(module: Module, node: Def, hints: Hints) -> Iterator[Diagnostic]:
+    name = node.name
+    if not yields(node):
+        remedy = "yield a key and a value per record; the name of a helper starts with `_`."
+        yield module.error(node, "MS321", f"the generator '{name}' yields nothing", remedy)
+        return
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    required = positional[: len(positional) - len(arguments.defaults)]
+    required += [a for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is None]
+    remedy = f"write `def {name}(random: Random, now: datetime)`; further parameters have defaults."
+    if [argument.arg for argument in positional[:2]] != [*SIGNATURE]:
+        message = f"the generator '{name}' doesn't take (random, now)"
+        yield module.error(node, "MS320", message, remedy)
+    else:
+        for argument in required[2:]:
+            message = f"nothing gives the generator '{name}' its parameter '{argument.arg}'"
+            yield module.error(argument, "MS320", message, remedy)
+        for argument in positional[:2]:
+            hint, wanted = argument.annotation, SIGNATURE[argument.arg]
+            if hint is not None and module.qualified(hints.resolve(hint)) != wanted:
+                message = f"'{argument.arg}' of '{name}' is a {wanted}"
+                yield module.error(hint, "MS320", message, remedy)
+    if node.returns is not None and hints.rows(node.returns) is None:
+        message = f"the generator '{name}' returns an iterator of keys and values"
+        yield module.error(
+            node.returns, "MS320", message, "write `-> Iterator[tuple[str | None, dict[str, Any] | None]]`."
+        )
+
+
+def topics_of(generator: str, topics: Iterable[str]) -> tuple[str, ...]:
+    """Return which of the ids `source.topic` a generator's name means: none, the one, or too many."""
+    by_name = [
+        (_python_name(id_.partition(".")[2]), _python_name(id_.replace(".", "__", 1)), id_) for id_ in topics
+    ]
+    whole = tuple(id_ for _, full, id_ in by_name if full == generator)
+    return whole or tuple(id_ for short, _, id_ in by_name if short == generator)
+
+
+def _python_name(topic: str) -> str:
+    return re.sub(r"\W", "_", topic)

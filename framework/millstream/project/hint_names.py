@@ -1,0 +1,48 @@
+"""The names that hints are made of, and the remedies for those that SQL has no type for."""
+
+from millstream import types
+from millstream.types import Type
+
+SCALARS: dict[str, Type] = {
+    "builtins.bool": types.BOOLEAN,
+    "builtins.int": types.BIGINT,
+    "builtins.float": types.DOUBLE,
+    "builtins.str": types.STRING,
+    "builtins.bytes": types.BINARY,
+    "datetime.date": types.DATE,
+    "datetime.datetime": types.TIMESTAMP,
+    "decimal.Decimal": types.Decimal(38, 18),
+}
+LISTS = ("builtins.list", "typing.List", "typing.Sequence", "collections.abc.Sequence")
+TUPLES = ("builtins.tuple", "typing.Tuple")
+DICTS = ("builtins.dict", "typing.Dict", "typing.Mapping", "collections.abc.Mapping")
+ROWS = tuple(
+    f"{home}.{n}" for home in ("typing", "collections.abc") for n in ("Iterator", "Iterable", "Generator")
+)
+WRAPPERS = ("typing.Final", "typing.Required", "typing.NotRequired", "typing.ReadOnly")
+VAGUE = ("typing.Any", "builtins.object")
+FORMS = ("typing.Optional", "typing.Union", "typing.Annotated", "typing.Literal")
+
+REMEDIES = {
+    **dict.fromkeys(
+        ("builtins.set", "builtins.frozenset", "typing.Set", "typing.FrozenSet", "collections.abc.Set"),
+        "use `list[...]`: SQL has no sets.",
+    ),
+    "datetime.timedelta": "use `int` or `float` and say the unit in the name, such as `delay_seconds`.",
+    "datetime.time": "use `str`, or seconds of the day as `int`.",
+    "uuid.UUID": "use `str`.",
+    "builtins.complex": "use a dataclass of two floats.",
+    "builtins.bytearray": "use `bytes`.",
+    "typing.Callable": "SQL has no functions as values; call it in the function's body.",
+}
+HELP = (
+    "use bool, int, float, str, bytes, date, datetime, Decimal, list[...], dict[str, ...], "
+    "a dataclass, or Annotated[..., 'a SQL type']."
+)
+KNOWN_HOMES = (
+    *SCALARS,
+    *FORMS,
+    *("typing.Any", "typing.NamedTuple", "typing.TypedDict", "typing.List", "typing.Dict", "typing.Tuple"),
+    *("collections.abc.Iterator", "collections.abc.Iterable", "collections.abc.Generator"),
+    *("collections.abc.Sequence", "collections.abc.Mapping"),
+)

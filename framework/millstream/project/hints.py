@@ -1,0 +1,310 @@
+"""Type hints become Spark types."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from millstream import types
+from millstream.errors import Diagnostic, at, did_you_mean
+from millstream.project.hint_names import (
+    DICTS,
+    FORMS,
+    HELP,
+    KNOWN_HOMES,
+    LISTS,
+    REMEDIES,
+    ROWS,
+    SCALARS,
+    TUPLES,
+    VAGUE,
+    WRAPPERS,
+)
+from millstream.project.python_module import Module
+from millstream.project.structs import fields_of
+from millstream.types import Type
+
+
+class Hint(Struct, frozen=True):
+    type: Type
+    nullable: bool = False
+
+
+UNKNOWN = Hint(types.UNKNOWN)
+
+
+class Hints:
+    """Reads the hints of one module; `errors` collects what is wrong with them, each once."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.errors: list[Diagnostic] = []
+        self._structs: dict[str, Type] = {}
+        self._open: list[str] = []
+
+    def error(self, node: ast.expr, code: str, message: str, remedy: str = "") -> Hint:
+        found = self.module.error(node, code, message, remedy)
+        if found not in self.errors:
+            self.errors.append(found)
+        return UNKNOWN
+
+    def read(self, hint: ast.expr) -> Hint:
+        node, aliases = self._follow(hint)
+        for name in aliases:
+            if name in self._open:
+                return self._recursive(hint, name)
+        self._open += aliases
+        found = self._read(node)
+        del self._open[len(self._open) - len(aliases) :]
+        return found
+
+    def _read(self, node: ast.expr) -> Hint:
+        match node:
+            case ast.BinOp(op=ast.BitOr()):
+                return self._union(node, list(_members(node)))
+            case ast.Subscript(value=value, slice=inner):
+                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+                return self._subscript(node, self.module.qualified(value), list(parts))
+            case ast.Name() | ast.Attribute():
+                return self._named(node)
+            case ast.Constant(value=None):
+                remedy = "return a value; write `X | None` for an X that may be NULL."
+                return self.error(node, "MS303", "None alone is no type", remedy)
+            case _:
+                return self._unsupported(node, self.module.source(node))
+
+    def _unsupported(self, node: ast.expr, written: str, remedy: str = HELP) -> Hint:
+        return self.error(node, "MS303", f"`{written}` has no type in SQL", remedy)
+
+    def _recursive(self, node: ast.expr, name: str) -> Hint:
+        path = " → ".join((*self._open[self._open.index(name) :], name))
+        remedy = (
+            "SQL's types are finite: keep the ids of the inner ones, or the inner part as a `str` of JSON."
+        )
+        return self.error(node, "MS313", f"the type '{name}' contains itself: {path}", remedy)
+
+    def rows(self, hint: ast.expr) -> ast.expr | None:
+        """Return X of `Iterator[X]`, `Iterable[X]` or `Generator[X, ...]`."""
+        match self.resolve(hint):
+            case ast.Subscript(value=value, slice=inner) if self.module.qualified(value) in ROWS:
+                return inner.elts[0] if isinstance(inner, ast.Tuple) and inner.elts else inner
+            case _:
+                return None
+
+    def optional_rows(self, hint: ast.expr) -> bool:
+        """Say whether a hint is `Iterator[X] | None`."""
+        match self.resolve(hint):
+            case ast.BinOp(op=ast.BitOr()) as node:
+                return any(self.rows(member) is not None for member in _members(node))
+            case ast.Subscript(slice=inner) as node:
+                return self._may_be_none(node) and self.rows(inner) is not None
+            case _:
+                return False
+
+    def resolve(self, hint: ast.expr) -> ast.expr:
+        return self._follow(hint)[0]
+
+    def _follow(self, hint: ast.expr) -> tuple[ast.expr, list[str]]:
+        """Return the hint that strings and the module's aliases stand for, and the aliases' names."""
+        names: list[str] = []
+        while True:
+            match hint:
+                case ast.Constant(value=str(written)):
+                    hint = self._unquoted(hint, written)
+                case ast.Name(id=name) if name in self.module.aliases and name not in names:
+                    names.append(name)
+                    hint = self.module.aliases[name]
+                    if isinstance(hint, ast.Call) and self.module.qualified(hint.func) == "typing.NewType":
+                        hint = hint.args[-1] if hint.args else hint
+                case _:
+                    return hint, names
+
+    def _unquoted(self, node: ast.Constant, written: str) -> ast.expr:
+        """Parse a hint written as a string, and place it where the string stands."""
+        try:
+            parsed = ast.parse(written.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return ast.copy_location(ast.Tuple([]), node)  # what no hint can be, so that it is reported
+        inner = self._inside(node, written)
+        for part in ast.walk(parsed):
+            if inner is None or not isinstance(part, ast.expr):
+                ast.copy_location(part, node)
+            else:
+                shift = node.col_offset + inner
+                part.lineno = part.end_lineno = node.lineno
+                part.col_offset += shift
+                part.end_col_offset = (part.end_col_offset or 0) + shift
+        return parsed
+
+    def _inside(self, node: ast.Constant, written: str) -> int | None:
+        """Return how far into its literal a string starts, if it is written plainly."""
+        found = re.fullmatch(r"""(\w*["'])(.*)["']""", self.module.source(node))
+        plain = found and found.group(2) == written == written.strip()
+        return len(found.group(1)) if found and plain else None
+
+    def _named(self, node: ast.Name | ast.Attribute) -> Hint:
+        module = self.module
+        if isinstance(node, ast.Name) and node.id in module.classes:
+            return Hint(self._struct(node))
+        if isinstance(node, ast.Name) and node.id in module.aliases:  # it was followed, and led back here
+            return self._recursive(node, node.id)
+        name, written = module.qualified(node), ast.unparse(node)
+        if name in SCALARS:
+            return Hint(SCALARS[name])
+        if name in VAGUE:
+            return self.error(node, "MS304", f"`{written}` says nothing of the type", HELP)
+        if name in LISTS or name in TUPLES or name in DICTS:
+            example = "`dict[str, int]`, or a dataclass for a struct" if name in DICTS else "`list[str]`"
+            return self.error(node, "MS304", f"`{written}` doesn't say of what", f"write such as {example}.")
+        if name in ROWS:
+            return self._misplaced_rows(node)
+        if name in REMEDIES or name.startswith("builtins."):
+            return self._unsupported(node, written, REMEDIES.get(name, HELP))
+        if name:
+            remedy = "define a dataclass in this file, or write Annotated[..., 'a SQL type']."
+            return self.error(node, "MS303", f"`{written}` comes from elsewhere: {name}", remedy)
+        return self._unknown(node)
+
+    def _unknown(self, node: ast.Name | ast.Attribute) -> Hint:
+        written = ast.unparse(node)
+        for home in KNOWN_HOMES:
+            if home.endswith(f".{written}"):
+                remedy = f"write `from {home.rpartition('.')[0]} import {written}` above."
+                return self.error(node, "MS305", f"`{written}` is not imported", remedy)
+        known = [*self.module.classes, *self.module.aliases, *self.module.imports]
+        known += [name.rpartition(".")[2] for name in SCALARS]
+        remedy = did_you_mean(written, known, "define it in this file, or import it.")
+        return self.error(node, "MS305", f"nothing named `{written}` is defined in this file", remedy)
+
+    def _misplaced_rows(self, node: ast.expr) -> Hint:
+        remedy = "use `list[...]` for an array; iterators are for the rows of table functions."
+        return self.error(node, "MS303", f"`{ast.unparse(node)}` is no value of SQL", remedy)
+
+    def _subscript(self, node: ast.Subscript, name: str, parts: list[ast.expr]) -> Hint:
+        written = ast.unparse(node.value)
+        match name, parts:
+            case "typing.Optional", [inner]:
+                return Hint(self.read(inner).type, nullable=True)
+            case "typing.Union", [_, *_]:
+                return self._union(node, parts)
+            case "typing.Annotated", [inner, *extras]:
+                return self._annotated(inner, extras)
+            case "typing.Literal", [_, *_]:
+                return self._literal(node, parts)
+            case _, [inner] if name in LISTS:
+                return Hint(types.Array(self.read(inner).type))
+            case _, [inner, ast.Constant(value=value)] if name in TUPLES and value is ...:
+                return Hint(types.Array(self.read(inner).type))
+            case _, _ if name in TUPLES:
+                remedy = "use a NamedTuple or a dataclass for a struct, `tuple[X, ...]` for an array."
+                return self.error(
+                    node, "MS303", "a tuple of fixed length has no names for its fields", remedy
+                )
+            case _, [key, value] if name in DICTS:
+                return self._map(key, value)
+            case _, [inner] if name in WRAPPERS:
+                return self.read(inner)
+            case _ if name in ROWS:
+                return self._misplaced_rows(node)
+            case _ if name in LISTS or name in DICTS or name in FORMS:
+                remedy = "a list has one type in brackets, a dict has two, Optional has one."
+                return self.error(
+                    node, "MS303", f"`{written}` has {len(parts)} types in its brackets", remedy
+                )
+            case _ if name:
+                return self._unsupported(node, f"{written}[...]", REMEDIES.get(name, HELP))
+            case _ if isinstance(node.value, ast.Name) and node.value.id not in self.module.classes:
+                return self._unknown(node.value)
+            case _:
+                return self._unsupported(node, f"{written}[...]", HELP)
+
+    def _union(self, node: ast.expr, members: list[ast.expr]) -> Hint:
+        kept = [member for member in members if not _is_none(member)]
+        if len(kept) != 1:
+            remedy = "choose one type; only `X | None` is a union that SQL knows."
+            return self.error(node, "MS303", f"`{ast.unparse(node)}` is several types", remedy)
+        found = self.read(kept[0])
+        return Hint(found.type, nullable=found.nullable or len(kept) < len(members))
+
+    def _map(self, key: ast.expr, value: ast.expr) -> Hint:
+        found = self.read(key)
+        if found.nullable:
+            self.error(key, "MS316", "the key of a map can't be NULL", "leave out the `None`.")
+        elif not isinstance(found.type, types.Simple | types.Decimal):
+            self.error(key, "MS303", f"the key of a map can't be {found.type}", "use `dict[str, ...]`.")
+        return Hint(types.Map(found.type, self.read(value).type))
+
+    def _literal(self, node: ast.expr, parts: list[ast.expr]) -> Hint:
+        kept = [part for part in parts if not _is_none(part)]
+        kinds = {f"builtins.{type(p.value).__name__}" for p in kept if isinstance(p, ast.Constant)}
+        if (
+            len(kinds) != 1
+            or not all(isinstance(p, ast.Constant) for p in kept)
+            or not kinds & SCALARS.keys()
+        ):
+            return self.error(node, "MS303", "the values of this Literal are not of one type", HELP)
+        return Hint(SCALARS[kinds.pop()], nullable=len(kept) < len(parts))
+
+    def _annotated(self, inner: ast.expr, extras: list[ast.expr]) -> Hint:
+        """`Annotated[X, "ddl"]` has the type of the DDL; of X only its `None` counts."""
+        for extra in extras:
+            match extra:
+                case ast.Constant(value=str(ddl)):
+                    return Hint(self._ddl(extra, ddl), nullable=self._may_be_none(inner))
+        return self.read(inner)
+
+    def _may_be_none(self, hint: ast.expr) -> bool:
+        match self.resolve(hint):
+            case ast.BinOp(op=ast.BitOr()) as node:
+                return any(map(_is_none, _members(node)))
+            case ast.Subscript(value=value, slice=ast.Tuple(elts=parts)):
+                return self.module.qualified(value) == "typing.Union" and any(map(_is_none, parts))
+            case ast.Subscript(value=value):
+                return self.module.qualified(value) == "typing.Optional"
+            case _:
+                return False
+
+    def _ddl(self, node: ast.Constant, ddl: str) -> Type:
+        try:
+            return types.parse_type(ddl)
+        except types.TypeSyntaxError as error:
+            message, remedy = (
+                f"this SQL type can't be read: {error}",
+                "write it as in DDL, such as 'decimal(10,2)'.",
+            )
+            remedy = did_you_mean(error.name, types.NAMES, remedy) if error.name else remedy
+            inner = self._inside(node, ddl)
+            if inner is None:
+                return self.error(node, "MS306", message, remedy).type
+            start = self.module.span(node)[0] + inner + error.offset
+            found = at(self.module.text, start, start + max(len(error.name), 1), "MS306", message, remedy)
+            if found not in self.errors:
+                self.errors.append(found)
+            return types.UNKNOWN
+
+    def _struct(self, node: ast.Name) -> Type:
+        name = node.id
+        if name in self._open:
+            return self._recursive(node, name).type
+        if name not in self._structs:
+            self._open.append(name)
+            fields = fields_of(self.module, node, self.errors)
+            read = tuple(types.Field(field, self.read(hint).type) for field, hint in fields.items())
+            self._structs[name] = types.Row(read) if read else types.UNKNOWN
+            self._open.pop()
+        return self._structs[name]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _members(node: ast.expr) -> Iterator[ast.expr]:
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitOr):
+            todo += [part.right, part.left]
+        else:
+            yield part

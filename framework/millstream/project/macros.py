@@ -1,0 +1,128 @@
+"""All SQL macros of a project: any file, any order, each usable from every other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from jinja2 import TemplateSyntaxError, nodes
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.project.environment import TracingEnvironment
+from millstream.project.values import SqlFile
+from millstream.text import Text
+
+
+class Macro(Struct, frozen=True):
+    name: str
+    path: str
+    offset: int
+    parameters: tuple[str, ...]
+
+
+class MacroFile(Struct, frozen=True):
+    """A parsed macro file: what it defines and which names it reads."""
+
+    file: SqlFile
+    tree: Any
+    macros: tuple[Macro, ...]
+    reads: frozenset[str]
+
+
+class MacroLibrary:
+    """The macros by name, and what a template depends on when it names one."""
+
+    def __init__(self, files: Iterable[MacroFile]) -> None:
+        self.files = tuple(files)
+        self.macros = {macro.name: macro for file in self.files for macro in file.macros}
+        self._by_path = {file.file.path: file for file in self.files}
+        self._closures: dict[str, frozenset[str]] = {}
+
+    def paths_behind(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the macro files that these names reach, through macros that call macros."""
+        found: set[str] = set()
+        waiting = [self.macros[name].path for name in names if name in self.macros]
+        while waiting:
+            path = waiting.pop()
+            if path not in found:
+                found.add(path)
+                waiting += [
+                    self.macros[name].path for name in self._by_path[path].reads if name in self.macros
+                ]
+        return frozenset(found)
+
+    def names_behind(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return every name that these macro files read."""
+        return frozenset().union(*(self._by_path[path].reads for path in paths))
+
+    def digest(self, names: Iterable[str]) -> str:
+        """Return a digest of all macro text that a template with these names could run."""
+        hashed = hashlib.blake2b(digest_size=16)
+        for path in sorted(self.paths_behind(names)):
+            hashed.update(f"{path}\0{self._by_path[path].file.digest}\0".encode())
+        return hashed.hexdigest()
+
+
+def names_read(tree: nodes.Template) -> frozenset[str]:
+    """Return every name that a template loads anywhere; more than it needs does no harm."""
+    return frozenset(node.name for node in tree.find_all(nodes.Name) if node.ctx == "load")
+
+
+def read_macros(
+    environment: TracingEnvironment, files: Iterable[SqlFile], reserved: frozenset[str]
+) -> tuple[MacroLibrary, list[Diagnostic]]:
+    """Parse every macro file and collect its macros."""
+    diagnostics: list[Diagnostic] = []
+    parsed: list[MacroFile] = []
+    seen: dict[str, tuple[Macro, Text]] = {}
+    for file in files:
+        text = Text(file.path, file.content)
+        try:
+            tree = environment.parse(file.content, file.path, file.path)
+        except TemplateSyntaxError as error:
+            diagnostics.append(syntax_diagnostic(environment, error, text))
+            continue
+        macros = []
+        for node in tree.find_all(nodes.Macro):
+            macro = Macro(node.name, file.path, node.lineno - 1, tuple(arg.name for arg in node.args))
+            if problem := _taken(macro, text, seen, reserved):
+                diagnostics.append(problem)
+                continue
+            seen[macro.name] = (macro, text)
+            macros.append(macro)
+        parsed.append(MacroFile(file, tree, tuple(macros), names_read(tree)))
+    return MacroLibrary(parsed), diagnostics
+
+
+def _taken(
+    macro: Macro, text: Text, seen: dict[str, tuple[Macro, Text]], reserved: frozenset[str]
+) -> Diagnostic | None:
+    start = text.content.find(macro.name, macro.offset + len("macro"))
+    span = (start, start + len(macro.name))
+    if macro.name in reserved:
+        return at(text, *span, "MS210", f"'{macro.name}' is built in", "give the macro another name")
+    if macro.name in seen:
+        first, where = seen[macro.name]
+        note = Note("first defined here", where.location(first.offset))
+        return at(text, *span, "MS210", f"macro '{macro.name}' is defined twice", "rename one of them", note)
+    return None
+
+
+def syntax_diagnostic(
+    environment: TracingEnvironment, error: TemplateSyntaxError, text: Text
+) -> Diagnostic:
+    """Say what Jinja could not read, at the offset that stands in the error's `lineno`."""
+    offset = min(error.lineno - 1, max(0, len(text.content.rstrip()) - 1))
+    start, stop = environment.extent(text.path, offset)
+    message = error.message or "syntax error"
+    remedy = "close every '{{', '{%' and block, and check the spelling of tags"
+    for kind, known in (("filter", environment.filters), ("test", environment.tests)):
+        if message.startswith(f"No {kind} named "):
+            name = message.split("'")[1]
+            found = text.content.find(name, start, stop)
+            start, stop = (found, found + len(name)) if found >= 0 else (start, stop)
+            message, remedy = f"unknown {kind} '{name}'", did_you_mean(name, known, f"see Jinja's {kind}s")
+            break
+    return at(text, start, stop, "MS201", message.rstrip("."), remedy)

@@ -1,0 +1,131 @@
+"""Rendered text that remembers where each of its characters was written."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Call(NamedTuple):
+    """A place in a template that called for text from elsewhere."""
+
+    path: str
+    offset: int
+    caller: "Call | None" = None
+
+
+class Segment(NamedTuple):
+    """`length` rendered characters that come from one place.
+
+    A copied segment (`width` is None) maps character by character; a computed one maps as a whole to the
+    `width` characters of the expression that computed it.
+    """
+
+    length: int
+    path: str
+    offset: int
+    width: int | None = None
+    caller: Call | None = None
+
+
+class Piece(str):
+    """Text with the segments that it is made of; slicing by `strip` keeps them."""
+
+    __slots__ = ("segments",)
+
+    segments: tuple[Segment, ...]
+
+    @staticmethod
+    def of(text: str, segments: tuple[Segment, ...]) -> "Piece":
+        piece = Piece(text)
+        piece.segments = segments
+        return piece
+
+    def lstrip(self, chars: str | None = None, /) -> "Piece":
+        stripped = str.lstrip(self, chars)
+        return self._cut(len(self) - len(stripped), len(self))
+
+    def rstrip(self, chars: str | None = None, /) -> "Piece":
+        return self._cut(0, len(str.rstrip(self, chars)))
+
+    def strip(self, chars: str | None = None, /) -> "Piece":
+        return self.lstrip(chars).rstrip(chars)
+
+    def _cut(self, start: int, stop: int) -> "Piece":
+        kept: list[Segment] = []
+        position = 0
+        for segment in self.segments:
+            first, last = max(position, start), min(position + segment.length, stop)
+            if first < last:
+                moved = segment.offset if segment.width is not None else segment.offset + first - position
+                kept.append(segment._replace(length=last - first, offset=moved))
+            position += segment.length
+        return Piece.of(str.__getitem__(self, slice(start, stop)), tuple(kept))
+
+
+def concat(pieces: Iterable[str]) -> Piece:
+    """Join pieces: what Jinja's generated code calls instead of `"".join`."""
+    texts: list[str] = []
+    segments: list[Segment] = []
+    for piece in pieces:
+        texts.append(piece)
+        if isinstance(piece, Piece):
+            segments.extend(piece.segments)
+        elif piece:
+            segments.append(Segment(len(piece), "", 0, 0))
+    return Piece.of("".join(texts), tuple(segments))
+
+
+def computed(value: object, path: str, offset: int, width: int) -> Piece:
+    """Wrap the value of a `{{ … }}`: text of a macro keeps its own places and learns its caller."""
+    if isinstance(value, Piece):
+        call = Call(path, offset)
+        return Piece.of(value, tuple(_called(segment, call, width) for segment in value.segments))
+    text = str(value)
+    return Piece.of(text, (Segment(len(text), path, offset, width),) if text else ())
+
+
+def _called(segment: Segment, call: Call, width: int) -> Segment:
+    if not segment.path:
+        return segment._replace(path=call.path, offset=call.offset, width=width)
+    return segment._replace(caller=_outermost(segment.caller, call))
+
+
+def _outermost(caller: Call | None, call: Call) -> Call:
+    if caller is None:
+        return call
+    return caller._replace(caller=_outermost(caller.caller, call))
+
+
+class Origin(NamedTuple):
+    """Where a range of rendered text was written."""
+
+    path: str
+    start: int
+    stop: int
+    caller: Call | None
+
+
+class SpanMap:
+    """From offsets of rendered text back to files."""
+
+    def __init__(self, piece: Piece) -> None:
+        self._segments = piece.segments
+        self._starts: list[int] = []
+        position = 0
+        for segment in piece.segments:
+            self._starts.append(position)
+            position += segment.length
+        self.length = position
+
+    def origin(self, start: int, stop: int | None = None) -> Origin | None:
+        """Return where the character at `start` was written, up to `stop` as far as it is one segment."""
+        if not self._segments:
+            return None
+        index = bisect_right(self._starts, max(0, min(start, self.length - 1))) - 1
+        segment = self._segments[index]
+        if segment.width is not None:
+            return Origin(segment.path, segment.offset, segment.offset + segment.width, segment.caller)
+        first = segment.offset + min(max(start - self._starts[index], 0), segment.length)
+        room = self._starts[index] + segment.length - start
+        width = 1 if stop is None else max(1, min(stop - start, room))
+        return Origin(segment.path, first, first + width, segment.caller)

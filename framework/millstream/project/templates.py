@@ -1,0 +1,266 @@
+"""Models' templates become SQL, with every reference, option and variable that they used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from jinja2 import Template, TemplateSyntaxError, UndefinedError, nodes
+from jinja2.exceptions import SecurityError
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.project.context import Functions, Problem, ProblemError, Recorder
+from millstream.project.environment import TracingEnvironment, frame_offset
+from millstream.project.macros import MacroLibrary, names_read, read_macros, syntax_diagnostic
+from millstream.project.spans import Call, Piece, SpanMap, concat
+from millstream.project.values import Project, SqlFile
+from millstream.text import Location, Text
+
+
+class Reference(Struct, frozen=True):
+    """A `ref()` or `source()` of a template: the node's id and where it is called."""
+
+    id: str
+    location: Location | None = None
+
+
+class Option(Struct, frozen=True):
+    """An option given in `config()`."""
+
+    value: Any
+    location: Location | None = None
+    line: str = ""
+
+
+class Uses(Struct, frozen=True):
+    """What a rendering read beside its file: with the same values it would render the same."""
+
+    names: tuple[str, ...] = ()
+    vars: dict[str, Any] = {}
+    env: dict[str, str | None] = {}
+
+
+class Rendered(Struct, frozen=True):
+    sql: str
+    spans: SpanMap
+    references: tuple[Reference, ...]
+    options: dict[str, Option]
+    uses: Uses
+    logs: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    failed: bool
+    """Rendering ended early: `sql` is not to be read."""
+
+
+class Renderer:
+    """Renders the SQL files of one project."""
+
+    def __init__(self, project: Project, *, is_test: bool = False) -> None:
+        self.environment = TracingEnvironment()
+        self.functions = Functions(project)
+        self.globals: dict[str, Any] = {
+            **self.environment.globals,
+            **self.functions.globals(),
+            "this": "",
+            "is_test": is_test,
+        }
+        self.texts = {file.path: Text(file.path, file.content) for file in project.macros}
+        self.library, self.diagnostics = read_macros(
+            self.environment, project.macros, frozenset(self.globals)
+        )
+        for file in self.library.files:
+            self._define(file.tree, file.file)
+
+    def _define(self, tree: nodes.Template, file: SqlFile) -> None:
+        try:
+            template = self.environment.template(tree, file.path, self.globals)
+            module = template.make_module(vars=self.globals, shared=True)
+        except Exception as error:  # noqa: BLE001 - whatever a template does is told to its author
+            self.diagnostics.append(self._diagnose(error))
+            return
+        self.globals |= {
+            name: value for name, value in vars(module).items() if name in self.library.macros
+        }
+
+    def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
+        """Render one file; mistakes are in the result, none is raised."""
+        recorder = self.functions.recorder = Recorder(file.name, base_config)
+        self.globals["this"] = f"models.{file.name}"
+        self.texts[file.path] = Text(file.path, file.content)
+        diagnostics: list[Diagnostic] = []
+        piece, names = Piece.of("", ()), frozenset[str]()
+        try:
+            tree = self.environment.parse(file.content, file.path, file.path)
+            names = names_read(tree)
+            diagnostics += self._undefined_names(tree, file)
+            if not diagnostics:
+                template = self.environment.template(tree, file.path, self.globals)
+                piece = concat(_run(template, self.globals))
+        except Exception as error:  # noqa: BLE001 - whatever a template does is told to its author
+            diagnostics.append(self._diagnose(error))
+        failed = bool(diagnostics)
+        diagnostics += [self._problem(problem, place) for problem, place in recorder.problems]
+        if not failed and not piece.strip():
+            text = self.texts[file.path]
+            diagnostics.append(
+                at(text, 0, 1, "MS212", f"nothing is left of model '{file.name}' after rendering",
+                   "write a SELECT, or disable it: config(enabled=false)")
+            )
+            failed = True
+        return Rendered(
+            sql=str(piece),
+            spans=SpanMap(piece),
+            references=tuple(
+                Reference(id_, self._location(place, id_.rsplit(".", 1)[1])) for id_, place in recorder.references
+            ),
+            options={name: self._option(name, *given) for name, given in recorder.config.items()},
+            uses=Uses(tuple(sorted(names)), recorder.vars, recorder.env),
+            logs=tuple(recorder.logs),
+            diagnostics=tuple(diagnostics),
+            failed=failed,
+        )
+
+    # -- places
+
+    def locate(self, spans: SpanMap, start: int, stop: int, needle: str = "") -> tuple[Location, str, list[Note]]:
+        """Return where rendered text was written, that line, and the calls that brought it there.
+
+        A name that a caller gave to a macro is found in the call: that is where the mistake was made.
+        """
+        origin = spans.origin(start, stop)
+        if origin is None or not origin.path:
+            return Location("", 1, 1, 2), "", []
+        text = self.texts[origin.path]
+        location = text.location(origin.start, origin.stop)
+        notes: list[Note] = []
+        caller: Call | None = origin.caller
+        while caller:
+            begin, end = self.environment.extent(caller.path, caller.offset)
+            place = self.texts[caller.path]
+            argument = _find(place.content, needle, begin, end) if needle and not notes else None
+            if argument and needle not in text.content[origin.start : origin.stop]:
+                notes.append(Note("through this macro", location))
+                text, location = place, place.location(*argument)
+            else:
+                notes.append(Note("called from here", place.location(begin, end)))
+            caller = caller.caller
+        return location, text.line(location.line), notes
+
+    def _location(self, place: tuple[str, int] | None, needle: str) -> Location | None:
+        if place is None or place[0] not in self.texts:
+            return None
+        text = self.texts[place[0]]
+        start, stop = self.environment.extent(*place)
+        return text.location(*(_find(text.content, needle, start, stop) or (start, stop)))
+
+    def _option(self, name: str, value: Any, place: tuple[str, int] | None) -> Option:
+        location = self._location(place, name)
+        line = self.texts[location.path].line(location.line) if location else ""
+        return Option(value, location, line)
+
+    # -- mistakes
+
+    def _problem(self, problem: Problem, place: tuple[str, int] | None, *notes: Note) -> Diagnostic:
+        location = self._location(place, problem.needle)
+        line = self.texts[location.path].line(location.line) if location else ""
+        return Diagnostic(problem.code, problem.message, location, problem.help, line, notes)
+
+    def _diagnose(self, error: Exception) -> Diagnostic:
+        if isinstance(error, TemplateSyntaxError):
+            return syntax_diagnostic(self.environment, error, self.texts[error.name or ""])
+        places = _template_frames(error)
+        inner, outer = places[-1] if places else None, places[:-1]
+        problem = self._explain(error)
+        if "was not provided" in problem.message and outer:
+            inner, outer = outer[-1], outer[:-1]
+        notes = [
+            Note("called from here", self._location(place, ""))
+            for place in reversed(outer)
+            if place != inner
+        ]
+        return self._problem(problem, inner, *notes)
+
+    def _explain(self, error: Exception) -> Problem:
+        match error:
+            case ProblemError():
+                return error.problem
+            case UndefinedError():
+                message = error.message or "something is undefined"
+                name = (re.findall(r"'([^']+)'", message) or [""])[-1 if "has no attribute" in message else 0]
+                if "was not provided" in message:
+                    return Problem("MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it", "")
+                hint = did_you_mean(name, self._known(), "set it before it is used, or test `is defined`")
+                return Problem("MS202", message, hint, name)
+            case SecurityError():
+                return Problem("MS207", str(error), "templates can't reach Python's internals", "")
+            case TypeError():
+                message = str(error).replace("macro ", "macro ", 1)
+                name = (re.findall(r"'([^']+)'", message) or [""])[0]
+                return Problem("MS206", message, self._signature(name), name)
+            case RecursionError():
+                return Problem("MS209", "macros call each other without end", "give the recursion an end", "")
+            case _:
+                message = f"{type(error).__name__}: {error}"
+                return Problem("MS209", message, "mend the expression, or test its operands first", "")
+
+    def _signature(self, name: str) -> str:
+        macro = self.library.macros.get(name)
+        return f"it is defined as {name}({', '.join(macro.parameters)})" if macro else "check the arguments"
+
+    def _known(self) -> Iterable[str]:
+        return [*self.globals, *self.library.macros]
+
+    def _undefined_names(self, tree: nodes.Template, file: SqlFile) -> list[Diagnostic]:
+        """Find names that can't be defined at run time, all at once, each at its place."""
+        known = self.globals.keys() | self.library.macros.keys() | _stored(tree) | {"caller", "varargs", "kwargs", "loop", "self"}
+        text = self.texts[file.path]
+        excused = _excused(tree)
+        found: dict[str, nodes.Name] = {}
+        for node in tree.find_all(nodes.Name):
+            if node.ctx == "load" and node.name not in known and node.name not in excused:
+                found.setdefault(node.name, node)
+        return [
+            at(text, node.lineno - 1, node.lineno - 1 + len(name), "MS202",
+               f"'{name}' is undefined", did_you_mean(name, self._known(), "set it before it is used"))
+            for name, node in found.items()
+        ]
+
+
+def _run(template: Template, globals_: dict[str, Any]) -> Iterable[str]:
+    return template.root_render_func(template.new_context(globals_, shared=True))
+
+
+def _stored(tree: nodes.Template) -> set[str]:
+    names = {node.name for node in tree.find_all(nodes.Name) if node.ctx in {"store", "param"}}
+    return names | {node.name for node in tree.find_all(nodes.Macro)}
+
+
+def _excused(tree: nodes.Template) -> set[str]:
+    """Names that the template itself asks about: `x is defined`, `x | default(…)`."""
+    asked: list[nodes.Node] = [
+        node.node for node in tree.find_all(nodes.Test) if node.name in {"defined", "undefined"}
+    ]
+    asked += [
+        node.node for node in tree.find_all(nodes.Filter) if node.name in {"default", "d"} and node.node
+    ]
+    return {node.name for node in asked if isinstance(node, nodes.Name)}
+
+
+def _template_frames(error: BaseException) -> list[tuple[str, int]]:
+    places: list[tuple[str, int]] = []
+    trace = error.__traceback__
+    while trace is not None:
+        if place := frame_offset(trace.tb_frame, trace.tb_lineno):
+            places.append(place)
+        trace = trace.tb_next
+    return places
+
+
+def _find(content: str, needle: str, start: int, stop: int) -> tuple[int, int] | None:
+    """Find a whole word within a range."""
+    if not needle:
+        return None
+    found = re.compile(rf"(?<!\w){re.escape(needle)}(?!\w)").search(content, start, stop)
+    return found.span() if found else None

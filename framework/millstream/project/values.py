@@ -1,0 +1,236 @@
+"""What a project folder holds, as values that the rest of Millstream reads.
+
+Texts that users wrote keep the `Location` of where they stand, so that a later mistake can point at them.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from millstream.text import Location
+from millstream.types import Type
+
+Kind = Literal["model", "source", "seed", "test", "unit_test", "exposure", "metric"]
+
+
+class DataTest(Struct, frozen=True):
+    """A data test of a column or a relation: `not_null`, or `accepted_values` with its arguments."""
+
+    name: str
+    location: Location
+    arguments: dict[str, Any] = {}
+    severity: Literal["warn", "error", "drop", "dead_letter"] = "error"
+
+
+class Column(Struct, frozen=True):
+    """A declared column; `expression` is the SQL that a source's column is derived by."""
+
+    name: str
+    location: Location
+    type: Type | None = None
+    nullable: bool = True
+    description: str = ""
+    expression: str | None = None
+    expression_location: Location | None = None
+    tests: tuple[DataTest, ...] = ()
+    tags: tuple[str, ...] = ()
+    meta: dict[str, Any] = {}
+
+
+class Watermark(Struct, frozen=True):
+    column: str
+    delay: str
+    location: Location
+
+
+class Key(Struct, frozen=True):
+    """The key of a topic's records, read as a column of this name and type."""
+
+    name: str
+    type: Type
+
+
+class Topic(Struct, frozen=True):
+    """A source: a Kafka topic as a relation."""
+
+    source: str
+    name: str
+    topic: str
+    location: Location
+    columns: tuple[Column, ...] = ()
+    key: Key | None = None
+    format: str = "json"
+    schema: str | None = None
+    table: bool = False
+    watermark: Watermark | None = None
+    on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    owner: str | None = None
+    meta: dict[str, Any] = {}
+    tests: tuple[DataTest, ...] = ()
+    options: dict[str, Any] = {}
+    """What the reader and the optimizer use: partitions, options, rows_per_second, starting, rate."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.source}.{self.name}"
+
+
+class ModelProperties(Struct, frozen=True):
+    """What YAML says of a model."""
+
+    name: str
+    location: Location
+    description: str = ""
+    columns: tuple[Column, ...] = ()
+    config: dict[str, Any] = {}
+    config_locations: dict[str, Location] = {}
+    tests: tuple[DataTest, ...] = ()
+    tags: tuple[str, ...] = ()
+    owner: str | None = None
+    meta: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
+
+
+class SqlFile(Struct, frozen=True):
+    """A Jinja-templated SQL file: a model, a macro file or a data test."""
+
+    name: str
+    path: str
+    content: str
+    digest: str
+
+
+class Seed(Struct, frozen=True):
+    name: str
+    path: str
+    columns: tuple[Column, ...]
+    rows: int
+    location: Location
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    tests: tuple[DataTest, ...] = ()
+    meta: dict[str, Any] = {}
+    digest: str = ""
+
+
+class Parameter(Struct, frozen=True):
+    name: str
+    type: Type
+    nullable: bool = False
+    required: bool = True
+
+
+class Function(Struct, frozen=True):
+    """A Python function of `macros/*.py` that SQL calls by its name."""
+
+    name: str
+    path: str
+    location: Location
+    parameters: tuple[Parameter, ...]
+    returns: Type
+    nullable: bool = False
+    table: bool = False
+    keyed: bool = False
+    """Takes `(key, rows, state)`: a table function with keyed state."""
+    description: str = ""
+    digest: str = ""
+    """Of the function's body and of everything in its module that it could read."""
+
+
+class Generator(Struct, frozen=True):
+    """A Python file of `seeds/` that produces test traffic into a topic."""
+
+    name: str
+    path: str
+    location: Location
+    topic: str
+    description: str = ""
+    digest: str = ""
+
+
+class Exposure(Struct, frozen=True):
+    name: str
+    location: Location
+    kind: str = "application"
+    depends_on: tuple[str, ...] = ()
+    """Ids of relations: `model.x`, `source.s.t`, `seed.x`."""
+    owner: str | None = None
+    description: str = ""
+    url: str | None = None
+    tags: tuple[str, ...] = ()
+    meta: dict[str, Any] = {}
+
+
+class Metric(Struct, frozen=True):
+    name: str
+    location: Location
+    model: str
+    expression: str
+    description: str = ""
+    dimensions: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    meta: dict[str, Any] = {}
+
+
+class UnitTest(Struct, frozen=True):
+    """A unit test as written; the runner of tests reads `body`."""
+
+    name: str
+    location: Location
+    model: str
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    body: dict[str, Any] = {}
+
+
+class Target(Struct, frozen=True):
+    """One output of `profiles.yml`; texts that came from `env_var` are `Secret`s and can't be printed."""
+
+    profile: str
+    name: str
+    settings: dict[str, Any]
+    location: Location | None = None
+
+
+class Settings(Struct, frozen=True):
+    """`[tool.millstream]` of `pyproject.toml`."""
+
+    name: str
+    version: str = ""
+    profile: str = ""
+    model_paths: tuple[str, ...] = ("models",)
+    macro_paths: tuple[str, ...] = ("macros",)
+    seed_paths: tuple[str, ...] = ("seeds",)
+    test_paths: tuple[str, ...] = ("tests",)
+    target_path: str = "target"
+    vars: dict[str, Any] = {}
+    models: dict[str, Any] = {}
+    """Defaults by folder: `models.staging.materialized`."""
+    seeds: dict[str, Any] = {}
+    model_locations: dict[str, Location] = {}
+    """Dotted path within `models` to where it stands, e.g. `staging.materialized`."""
+
+
+class Project(Struct, frozen=True):
+    """Everything that a project folder holds, before any template is rendered."""
+
+    root: str
+    settings: Settings
+    target: Target
+    vars: dict[str, Any]
+    sources: dict[str, Topic]
+    """By `source.topic`."""
+    models: dict[str, SqlFile]
+    properties: dict[str, ModelProperties]
+    seeds: dict[str, Seed]
+    macros: tuple[SqlFile, ...]
+    functions: dict[str, Function]
+    generators: tuple[Generator, ...]
+    tests: tuple[SqlFile, ...]
+    unit_tests: tuple[UnitTest, ...]
+    exposures: tuple[Exposure, ...]
+    metrics: tuple[Metric, ...]
+    selectors: dict[str, Any]
+    """YAML selectors by name: a text or a tree of method, value, union, intersection, exclude."""

@@ -1,0 +1,146 @@
+"""dbt's selectors: `select(graph, ["tag:nightly,orders+"])` gives the ids that they mean."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
+from types import MappingProxyType
+from typing import Any
+
+from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.graph import Graph
+from millstream.selectors.definitions import Definition, find_loops, is_default, read_definition
+from millstream.selectors.evaluate import Evaluation, Found
+from millstream.selectors.grammar import option, parse
+from millstream.selectors.values import (
+    Criterion,
+    Origin,
+    Selection,
+    SelectionContext,
+    Spec,
+    Union,
+    criteria,
+)
+
+__all__ = ["Selection", "SelectionContext", "check_selectors", "select"]
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+_PLAIN = SelectionContext()
+
+
+def select(
+    graph: Graph,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    selectors: Mapping[str, Any] = _NONE,
+    selector: str | None = None,
+    context: SelectionContext = _PLAIN,
+    *,
+    with_tests: bool = False,
+) -> Selection:
+    """Return what the options select; without any, the default YAML selector or else everything.
+
+    `with_tests` adds the tests of what is selected: dbt's eager mode, unless YAML says otherwise.
+    """
+    problems: list[Diagnostic] = []
+    chosen = _chosen(select, exclude, selectors, selector, context, problems)
+    excluded = Union(tuple(parse(text, option("--exclude", text), problems) for text in exclude))
+    wanted = [*(criteria(chosen) if chosen else ()), *criteria(excluded)]
+    definitions = _read(wanted, selectors, context, problems)
+    used = [*wanted, *(c for definition in definitions.values() for c in criteria(definition.spec))]
+    problems += find_loops(definitions) or _missing(used, context)
+    if problems:
+        raise MillstreamError(*problems)
+
+    run = Evaluation(graph, context, with_tests, {}, [])
+    references = {name: [c.value for c in found.references] for name, found in definitions.items()}
+    for name in TopologicalSorter(references).static_order():
+        run.named[name] = run.find(definitions[name].spec)
+    everything = Found(frozenset(graph.nodes))
+    found = run.subtract(run.find(chosen) if chosen else everything, run.find(excluded))
+    ids = tuple(id_ for id_ in graph.order if id_ in found.direct)
+    return Selection(ids, tuple(dict.fromkeys(run.warnings)))
+
+
+def check_selectors(
+    selectors: Mapping[str, Any], context: SelectionContext = _PLAIN
+) -> tuple[Diagnostic, ...]:
+    """Report every mistake in the YAML selectors, also in those that nobody selects by."""
+    problems: list[Diagnostic] = []
+    names = [_reference(name, Origin()) for name in selectors]
+    definitions = _read(names, selectors, context, problems)
+    defaults = [found for found in definitions.values() if found.default]
+    for second in defaults[1:]:
+        message = f"'{defaults[0].name}' is the default selector already"
+        problems.append(second.origin.report("MS607", message, "keep 'default: true' on one selector"))
+    return (*problems, *find_loops(definitions))
+
+
+def _chosen(
+    select: Sequence[str],
+    exclude: Sequence[str],
+    selectors: Mapping[str, Any],
+    selector: str | None,
+    context: SelectionContext,
+    problems: list[Diagnostic],
+) -> Spec | None:
+    """Return what to select, or None for everything."""
+    if selector is not None:
+        origin = option("--selector", selector)(0, len(selector))
+        if select or exclude:
+            # dbt passes over --select in silence, and runs what nobody asked for
+            message = "--selector stands alone: --select and --exclude can't be added to it"
+            remedy = f"write `--select selector:{selector}`, which combines with both"
+            problems.append(origin.report("MS609", message, remedy))
+        return _reference(selector, origin)
+    if select:
+        return Union(tuple(parse(text, option("--select", text), problems) for text in select))
+    defaults = [name for name, entry in selectors.items() if is_default(entry)]
+    if exclude or not defaults:
+        return None
+    if len(defaults) > 1:
+        problems.extend(p for p in check_selectors(selectors, context) if p.code == "MS607")
+    return _reference(defaults[0], Origin())
+
+
+def _reference(name: str, origin: Origin) -> Criterion:
+    return Criterion(f"selector:{name}", "selector", name, origin)
+
+
+def _read(
+    wanted: Iterable[Criterion],
+    selectors: Mapping[str, Any],
+    context: SelectionContext,
+    problems: list[Diagnostic],
+) -> dict[str, Definition]:
+    """Read the YAML selectors that are referred to, and those that they refer to."""
+    definitions: dict[str, Definition] = {}
+    seen: set[str] = set()
+    waiting = [criterion for criterion in wanted if criterion.method == "selector"]
+    for reference in waiting:
+        name = reference.value
+        if name not in selectors:
+            known = ", ".join(sorted(selectors)) or "none: selectors.yml defines them"
+            remedy = did_you_mean(name, selectors, f"there are {known}")
+            problems.append(reference.origin.report("MS604", f"there is no selector '{name}'", remedy))
+        elif name not in seen:
+            seen.add(name)
+            if found := read_definition(name, selectors[name], context, problems):
+                definitions[name] = found
+                waiting += found.references
+    return definitions
+
+
+def _missing(used: Iterable[Criterion], context: SelectionContext) -> list[Diagnostic]:
+    """Report the criteria that ask for data which this command does not have."""
+    needs = {
+        "state": (context.state, "an earlier manifest to compare with"),
+        "result": (context.result, "the results of an earlier run"),
+    }
+    return [
+        c.origin.report(
+            "MS606",
+            f"'{c.text}' needs {needs[c.method][1]}, and there is none here",
+            "select by name, path or tag instead",
+        )
+        for c in used
+        if c.method in needs and needs[c.method][0] is None
+    ]

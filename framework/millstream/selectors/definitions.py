@@ -1,0 +1,258 @@
+"""YAML selectors: trees of method, value, union, intersection and exclude, read into the same values."""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from msgspec import Struct
+
+from millstream.cycles import cycles
+from millstream.errors import Diagnostic, did_you_mean
+from millstream.selectors.grammar import Place, parse
+from millstream.selectors.methods import METHOD_NAMES, check_method
+from millstream.selectors.values import (
+    Criterion,
+    Difference,
+    Indirect,
+    Intersection,
+    Origin,
+    SelectionContext,
+    Spec,
+    Step,
+    Union,
+    criteria,
+)
+
+Path = tuple[Step, ...]
+
+_ENTRY = ("name", "description", "definition", "default")
+_FLAGS = ("children", "parents", "childrens_parents")
+_DEPTHS = ("children_depth", "parents_depth")
+_KEYS = ("method", "value", *_FLAGS, *_DEPTHS, "indirect_selection", "exclude")
+_DEEPEST = 60
+"""Nesting beyond this is no selector that a person wrote, and would end in a recursion error."""
+
+
+class Definition(Struct, frozen=True):
+    name: str
+    spec: Spec
+    origin: Origin
+    references: tuple[Criterion, ...]
+    """Its criteria of method `selector`."""
+    default: bool = False
+
+
+def read_definition(
+    name: str, entry: Any, context: SelectionContext, problems: list[Diagnostic]
+) -> Definition | None:
+    """Read one selector: its definition, or the whole entry of `selectors.yml` that holds it."""
+    reader = _Reader(name, context, problems)
+    path: Path = (name,)
+    default = False
+    if isinstance(entry, Mapping) and "definition" in entry:
+        reader.refuse_unknown(entry, _ENTRY, path)
+        default = reader.flag(entry, "default", path)
+        path, entry = (*path, "definition"), entry["definition"]
+    spec = reader.spec(entry, path)
+    if spec is None:
+        return None
+    references = tuple(c for c in criteria(spec) if c.method == "selector")
+    return Definition(name, spec, reader.origin(path), references, default)
+
+
+def find_loops(definitions: Mapping[str, Definition]) -> list[Diagnostic]:
+    """Report YAML selectors that refer to each other in a circle."""
+    edges = {name: [r.value for r in found.references] for name, found in definitions.items()}
+    problems = []
+    for cycle in cycles(edges):
+        after = cycle[1 % len(cycle)]
+        origin = next(r.origin for r in definitions[cycle[0]].references if r.value == after)
+        way = " → ".join(f"'{name}'" for name in (*cycle, cycle[0]))
+        message = f"selectors refer to each other in a circle: {way}"
+        problems.append(origin.report("MS608", message, "remove one of these references"))
+    return problems
+
+
+def is_default(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and "definition" in entry and entry.get("default") is True
+
+
+class _Reader:
+    """Reads the tree of one selector; what is wrong goes to `problems`."""
+
+    def __init__(self, name: str, context: SelectionContext, problems: list[Diagnostic]) -> None:
+        self.within = f"selector '{name}': "
+        self.context = context
+        self.problems = problems
+
+    def origin(self, path: Path) -> Origin:
+        """Return the place of a value, or of the nearest one around it that has a place."""
+        for stop in range(len(path), 0, -1):
+            if location := self.context.locate(path[:stop]):
+                return Origin(location, within=self.within)
+        return Origin(within=self.within)
+
+    def fail(self, path: Path, message: str, remedy: str) -> None:
+        self.problems.append(self.origin(path).report("MS607", message, remedy))
+
+    def spec(self, tree: Any, path: Path) -> Spec | None:
+        if len(path) > _DEEPEST:
+            self.fail(
+                path[:_DEEPEST], "the definition is nested too deep", "give its parts names of their own"
+            )
+            return None
+        match tree:
+            case str():
+                return parse(tree, self.place(path, tree), self.problems)
+            case {"union": _} | {"intersection": _}:
+                return self.group(tree, path)
+            case {"method": _} | {"value": _}:
+                return self.criterion(tree, path)
+            case dict() if len(tree) == 1:
+                method, value = next(iter(tree.items()))
+                return self.matched(str(method), value, (*path, method), (*path, method), {})
+            case dict():
+                self.refuse_unknown(tree, (*_KEYS, "union", "intersection"), path)
+                self.fail(path, "a definition needs 'method' and 'value'", _SHAPE)
+            case _:
+                self.fail(path, f"a definition can't be {_name(tree)}", _SHAPE)
+        return None
+
+    def place(self, path: Path, content: str) -> Place:
+        """Return the places within a text: exact when it stands on one line as it is, or in quotes."""
+        whole = self.origin(path)
+        location = self.context.locate(path)
+        spare = location.end - location.column - len(content) if location else -1
+
+        def part(start: int, stop: int) -> Origin:
+            if location is None or spare not in (0, 2):
+                return whole
+            first = location.column + spare // 2
+            there = type(location)(location.path, location.line, first + start, first + stop)
+            return Origin(there, within=self.within)
+
+        return part
+
+    def group(self, tree: Mapping[str, Any], path: Path) -> Spec | None:
+        kind = "union" if "union" in tree else "intersection"
+        self.refuse_unknown(tree, (kind,), path)
+        items = tree[kind]
+        if not isinstance(items, list):
+            self.fail((*path, kind), f"'{kind}' takes a list, not {_name(items)}", _SHAPE)
+            return None
+        parts: list[Spec] = []
+        excluded: Spec | None = None
+        excludes = 0
+        for index, item in enumerate(items):
+            here = (*path, kind, index)
+            if isinstance(item, Mapping) and "exclude" in item and "method" not in item:
+                self.refuse_unknown(item, ("exclude",), here)
+                excludes += 1
+                excluded = self.excluded(item, here)
+                if excludes == 2:
+                    self.fail(here, f"this {kind} has a second 'exclude'", "put both into one list")
+            elif found := self.spec(item, here):
+                parts.append(found)
+        if not parts and len(items) == excludes:
+            self.fail((*path, kind), f"'{kind}' has nothing to select", _SHAPE)
+            return None
+        found = (
+            Union(tuple(parts))
+            if kind == "union"
+            else Intersection(tuple(parts), "intersection", self.origin(path))
+        )
+        return Difference(found, excluded) if excluded else found
+
+    def excluded(self, tree: Mapping[str, Any], path: Path) -> Spec | None:
+        items = tree["exclude"]
+        if not isinstance(items, list):
+            self.fail((*path, "exclude"), f"'exclude' takes a list, not {_name(items)}", _SHAPE)
+            return None
+        found = [self.spec(item, (*path, "exclude", index)) for index, item in enumerate(items)]
+        return Union(tuple(spec for spec in found if spec))
+
+    def criterion(self, tree: Mapping[str, Any], path: Path) -> Spec | None:
+        self.refuse_unknown(tree, _KEYS, path)
+        missing = [key for key in ("method", "value") if key not in tree]
+        if missing:
+            self.fail(path, f"a definition needs '{missing[0]}' too", _SHAPE)
+            return None
+        if not isinstance(tree["method"], str):
+            self.fail((*path, "method"), f"'method' can't be {_name(tree['method'])}", _SHAPE)
+            return None
+        excluded = self.excluded(tree, path) if "exclude" in tree else None
+        found = self.matched(tree["method"], tree["value"], (*path, "method"), (*path, "value"), tree)
+        return Difference(found, excluded) if found and excluded else found
+
+    def matched(
+        self, method: str, value: Any, method_path: Path, value_path: Path, options: Mapping[str, Any]
+    ) -> Criterion | None:
+        if isinstance(value, bool):
+            value = str(value).lower()
+        if isinstance(value, int | float):
+            value = str(value)
+        if not isinstance(value, str) or not value:
+            self.fail(value_path, f"a value can't be {_name(value)}", _SHAPE)
+            return None
+        name, *arguments = method.split(".")
+        origin = self.origin(value_path)
+        if problem := check_method(name, tuple(arguments), value, self.origin(method_path), origin):
+            self.problems.append(problem)
+            return None
+        path = value_path[:-1]
+        around = self.flag(options, "childrens_parents", path)
+        parents, children = self.edges(options, "parents", path), self.edges(options, "children", path)
+        if around and children != 0:
+            self.fail((*path, "children"), "'childrens_parents' has all children already", "drop 'children'")
+        indirect = self.indirect(options, path)
+        text = f"{method}:{value}"
+        return Criterion(text, name, value, origin, tuple(arguments), around, parents, children, indirect)
+
+    def edges(self, options: Mapping[str, Any], key: str, path: Path) -> int | None:
+        depth = options.get(f"{key}_depth")
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
+            self.fail(
+                (*path, f"{key}_depth"), f"'{key}_depth' is a number of edges, not {depth!r}", "write 1"
+            )
+        return depth if self.flag(options, key, path) else 0
+
+    def flag(self, options: Mapping[str, Any], key: str, path: Path) -> bool:
+        value = options.get(key, False)
+        if not isinstance(value, bool):
+            self.fail((*path, key), f"'{key}' is true or false, not {value!r}", f"write '{key}: true'")
+        return value is True
+
+    def indirect(self, options: Mapping[str, Any], path: Path) -> Indirect | None:
+        value = options.get("indirect_selection")
+        for mode in get_args(Indirect):
+            if value == mode:
+                return mode  # type: ignore[no-any-return]
+        if value is not None:
+            known = get_args(Indirect)
+            remedy = did_you_mean(str(value), known, f"it is one of {', '.join(known)}")
+            self.fail((*path, "indirect_selection"), f"there is no indirect selection {value!r}", remedy)
+        return None
+
+    def refuse_unknown(self, tree: Mapping[Any, Any], known: tuple[str, ...], path: Path) -> None:
+        for key in tree:
+            if key not in known:
+                names = (*known, *METHOD_NAMES) if "method" in known else known
+                otherwise = f"the keys here are {', '.join(known)}"
+                self.fail((*path, key), f"unknown key '{key}'", did_you_mean(str(key), names, otherwise))
+
+
+_SHAPE = (
+    "write a text such as 'tag:nightly', one 'method: value', 'method' and 'value' as two keys, "
+    "or a list under 'union' or 'intersection'"
+)
+
+
+def _name(value: Any) -> str:
+    match value:
+        case None | "":
+            return "empty"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case _:
+            return repr(value)

@@ -1,0 +1,127 @@
+"""From what a selector says to the set of nodes that it selects."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from millstream.errors import Diagnostic
+from millstream.graph import Graph, reach
+from millstream.selectors.methods import METHODS
+from millstream.selectors.suggest import nothing_selected
+from millstream.selectors.values import (
+    Criterion,
+    Difference,
+    Indirect,
+    Intersection,
+    SelectionContext,
+    Spec,
+    Union,
+)
+
+Ids = frozenset[str]
+
+
+class Found(Struct, frozen=True):
+    """What is selected, and the tests that join once all that they read is selected too."""
+
+    direct: Ids
+    cautious: Ids = frozenset()
+    buildable: Ids = frozenset()
+
+
+class Evaluation(Struct, frozen=True):
+    graph: Graph
+    context: SelectionContext
+    with_tests: bool
+    named: dict[str, Found]
+    """What the YAML selectors found that others refer to."""
+    warnings: list[Diagnostic]
+
+    def find(self, spec: Spec) -> Found:
+        match spec:
+            case Criterion():
+                return self.criterion(spec)
+            case Union(parts=parts):
+                return self.combine(
+                    [self.find(part) for part in parts], lambda sets: frozenset().union(*sets)
+                )
+            case Intersection(parts=parts):
+                each = [self.find(part) for part in parts]
+                found = self.combine(each, lambda sets: frozenset.intersection(*sets))
+                if not found.direct and all(one.direct for one in each):
+                    message = f"'{spec.text}' selects nothing: no node satisfies all of its parts"
+                    self.warnings.append(
+                        spec.origin.warn("MS603", message, "a blank selects what satisfies one")
+                    )
+                return found
+            case Difference(included=included, excluded=excluded):
+                return self.subtract(self.find(included), self.find(excluded))
+
+    def criterion(self, criterion: Criterion) -> Found:
+        mode = criterion.indirect or "eager" if self.with_tests else "empty"
+        if criterion.method == "selector":
+            # it has brought its tests by its own rules; only what the operators add brings more
+            named = self.named[criterion.value]
+            if not named.direct and not self.warnings:
+                self.warnings.append(nothing_selected(criterion, self.graph))
+            around = self.attach_tests(self.neighbours(criterion, named.direct), mode)
+            return self.combine([named, around], lambda sets: sets[0] | sets[1])
+        matched = self.matched(criterion)
+        if not matched:
+            self.warnings.append(nothing_selected(criterion, self.graph))
+        return self.attach_tests(matched | self.neighbours(criterion, matched), mode)
+
+    def matched(self, criterion: Criterion) -> Ids:
+        match criterion.method:
+            case "state" | "result":
+                asked = self.context.state if criterion.method == "state" else self.context.result
+                return frozenset(asked(criterion.value) if asked else ()).intersection(self.graph.nodes)
+            case name:
+                matches = METHODS[name].matches(criterion.value, criterion.arguments)
+                return frozenset(id_ for id_, node in self.graph.nodes.items() if matches(node))
+
+    def neighbours(self, criterion: Criterion, matched: Ids) -> Ids:
+        """Follow the graph from what matches, as `@` and `+` say."""
+        parents, children = self.graph.parents, self.graph.children
+        found = reach(matched, parents, criterion.parents) | reach(matched, children, criterion.children)
+        if criterion.childrens_parents:
+            family = matched | reach(matched, children)
+            found |= family | reach(family, parents)
+        return found
+
+    def attach_tests(self, selected: Ids, mode: Indirect) -> Found:
+        """Add the tests of what is selected, as dbt's four modes of indirect selection say."""
+        if mode == "empty":
+            return Found(selected)
+        tests = frozenset(
+            child
+            for id_ in selected
+            for child in self.graph.children[id_]
+            if child not in selected and self.graph.nodes[child].kind in {"test", "unit_test"}
+        )
+        if mode == "eager":
+            return Found(selected | tests)
+        pending = Found(selected, cautious=tests) if mode == "cautious" else Found(selected, buildable=tests)
+        return self.resolve(pending)
+
+    def resolve(self, found: Found) -> Found:
+        """Let pending tests join whose parents are all selected, or for `buildable` at least built from."""
+        if not found.cautious and not found.buildable:
+            return found
+        parents = self.graph.parents
+        joined = {test for test in found.cautious if found.direct.issuperset(parents[test])}
+        if found.buildable:
+            known = found.direct | reach(found.direct, parents)
+            known |= {id_ for id_, node in self.graph.nodes.items() if node.kind == "source"}
+            joined |= {test for test in found.buildable if known.issuperset(parents[test])}
+        direct = found.direct | joined
+        return Found(direct, found.cautious - direct, found.buildable - direct)
+
+    def subtract(self, included: Found, excluded: Found) -> Found:
+        return self.combine([included, excluded], lambda sets: sets[0] - sets[1])
+
+    def combine(self, parts: list[Found], operation: Callable[[list[Ids]], Ids]) -> Found:
+        direct = operation([part.direct for part in parts])
+        cautious = operation([part.direct | part.cautious for part in parts]) - direct
+        buildable = operation([part.direct | part.buildable for part in parts]) - direct
+        return self.resolve(Found(direct, cautious, buildable))

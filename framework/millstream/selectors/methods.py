@@ -1,0 +1,266 @@
+"""What each selector method matches. A new method is one row in `METHODS`."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from posixpath import basename, normpath, splitext
+from typing import Any, get_args
+
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, did_you_mean
+from millstream.graph import Node
+from millstream.project.values import Kind
+from millstream.selectors.values import Origin
+
+Keys = tuple[str, ...]
+Predicate = Callable[[Node], bool]
+
+_NAMED = ("model", "seed", "test", "unit_test")
+"""What a bare name can mean; sources, exposures and metrics are selected by their own methods, as in dbt."""
+
+
+class Method(Struct, frozen=True):
+    matches: Callable[[str, Keys], Predicate]
+    known: Callable[[Node, Keys], Iterable[str]] = lambda _node, _keys: ()
+    """The values that would match a node: what a mistyped one may have meant."""
+    choices: tuple[str, ...] = ()
+    """All the values there are."""
+
+
+def _fqn(value: str, _keys: Keys) -> Predicate:
+    wanted = value.split(".")
+    wild = next((i for i, part in enumerate(wanted) if is_pattern(part)), None)
+    head, tail = wanted[:wild], ".".join(wanted[wild:]) if wild is not None else ""
+
+    def in_folder(fqn: Sequence[str]) -> bool:
+        parts = ".".join(fqn).split(".")
+        if len(parts) < len(wanted) or parts[: len(head)] != head:
+            return False
+        return wild is None or fnmatchcase(".".join(parts[wild:]), tail)
+
+    def matches(node: Node) -> bool:
+        if node.kind not in _NAMED:
+            return False
+        # dbt matches a pattern with the folders only, so that its `stg_*` misses staging/stg_orders.sql
+        named = fnmatchcase(node.name, value) if wild is not None else node.name == value
+        return named or in_folder(node.fqn) or in_folder(node.fqn[1:])
+
+    return matches
+
+
+def is_pattern(text: str) -> bool:
+    return any(character in text for character in "*?[]")
+
+
+def _fqn_known(node: Node, _keys: Keys) -> Iterable[str]:
+    if node.kind in _NAMED:
+        yield node.name
+        yield from (".".join(node.fqn[1:stop]) for stop in range(2, len(node.fqn) + 1))
+
+
+def _tag(value: str, _keys: Keys) -> Predicate:
+    return lambda node: any(fnmatchcase(tag, value) for tag in node.tags)
+
+
+def _path(value: str, _keys: Keys) -> Predicate:
+    """Match a file, or all below a folder; `*` stays within a folder, `**` is any number of folders."""
+    wanted = normpath(value.replace("\\", "/")).split("/")
+
+    def matches(node: Node) -> bool:
+        places = _skip_folders({0}, wanted)
+        for part in node.path.split("/"):
+            if len(wanted) in places:
+                return True
+            stay = {p for p in places if wanted[p] == "**"}
+            step = {p + 1 for p in places if wanted[p] != "**" and fnmatchcase(part, wanted[p])}
+            places = _skip_folders(stay | step, wanted)
+        return len(wanted) in places
+
+    return (lambda _node: True) if wanted == ["."] else matches
+
+
+def _skip_folders(places: set[int], wanted: Sequence[str]) -> set[int]:
+    """Add the places after `**`, which may stand for no folder at all."""
+    reached = set(places)
+    for place in range(len(wanted)):
+        if place in reached and wanted[place] == "**":
+            reached.add(place + 1)
+    return reached
+
+
+def _path_known(node: Node, _keys: Keys) -> Iterable[str]:
+    parts = node.path.split("/")
+    return ("/".join(parts[:stop]) for stop in range(1, len(parts) + 1))
+
+
+def _file(value: str, _keys: Keys) -> Predicate:
+    return lambda node: any(fnmatchcase(name, value) for name in _file_known(node, ()))
+
+
+def _file_known(node: Node, _keys: Keys) -> Iterable[str]:
+    name = basename(node.path)
+    return name, splitext(name)[0]
+
+
+def _package(value: str, _keys: Keys) -> Predicate:
+    # `this` is dbt's word for the project itself
+    return lambda node: value == "this" or any(fnmatchcase(name, value) for name in node.fqn[:1])
+
+
+def _source(value: str, _keys: Keys) -> Predicate:
+    """Match `source`, `source.topic` or `package.source.topic`; a topic's name may have dots of its own."""
+
+    def matches(node: Node) -> bool:
+        if node.kind != "source":
+            return False
+        source, topic = _source_and_topic(node)
+        if "." not in value:
+            return fnmatchcase(source, value)
+        wanted = value.split(".", 1)
+        if fnmatchcase(source, wanted[0]) and fnmatchcase(topic, wanted[1]):
+            return True
+        names = (*node.fqn[:1], source, topic)
+        return _all_match(names, value.split(".", 2))
+
+    return matches
+
+
+def _source_and_topic(node: Node) -> tuple[str, str]:
+    whole = node.id.removeprefix("source.")
+    topic = node.name if whole.endswith(f".{node.name}") else whole.partition(".")[2]
+    return whole[: -len(topic) - 1], topic
+
+
+def _all_match(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    pairs = zip(names, patterns, strict=False)
+    return len(names) == len(patterns) and all(fnmatchcase(name, pattern) for name, pattern in pairs)
+
+
+def _source_known(node: Node, _keys: Keys) -> Iterable[str]:
+    if node.kind == "source":
+        source, topic = _source_and_topic(node)
+        yield from (f"{source}.{topic}", source)
+
+
+def _of_kind(kind: Kind) -> Method:
+    """Match nodes of a kind by `name` or `package.name`."""
+
+    def build(value: str, _keys: Keys) -> Predicate:
+        def matches(node: Node) -> bool:
+            return node.kind == kind and (
+                fnmatchcase(node.name, value) or _all_match((*node.fqn[:1], node.name), value.split(".", 1))
+            )
+
+        return matches
+
+    return Method(build, lambda node, _keys: (node.name,) if node.kind == kind else ())
+
+
+def _config(value: str, keys: Keys) -> Predicate:
+    wanted = value.casefold() if keys == ("severity",) else value
+
+    def matches(node: Node) -> bool:
+        found = _look_up(_configured(node), keys)
+        return _says(found.casefold() if keys == ("severity",) and isinstance(found, str) else found, wanted)
+
+    return matches
+
+
+def _configured(node: Node) -> Mapping[Any, Any]:
+    return {"tags": node.tags, **node.config}
+
+
+def _look_up(tree: Any, keys: Keys) -> Any:
+    """Descend by keys, where a key may have dots of its own: `producer.linger.ms`."""
+    if not keys:
+        return tree
+    if isinstance(tree, Mapping):
+        for stop in range(1, len(keys) + 1):
+            key = ".".join(keys[:stop])
+            if key in tree and (found := _look_up(tree[key], keys[stop:])) is not None:
+                return found
+    return None
+
+
+def _says(value: Any, wanted: str) -> bool:
+    match value:
+        case None:
+            return False
+        case bool():
+            return str(value).lower() == wanted.lower()
+        case Mapping():
+            return any(str(key) == wanted for key in value)
+        case list() | tuple() | set() | frozenset():
+            return any(_says(one, wanted) for one in value)
+        case _:
+            return str(value) == wanted
+
+
+def _config_known(node: Node, keys: Keys) -> Iterable[str]:
+    value = _look_up(_configured(node), keys)
+    values = value if isinstance(value, list | tuple | set | frozenset | Mapping) else (value,)
+    return (str(one) for one in values if one is not None)
+
+
+def _test_type(value: str, _keys: Keys) -> Predicate:
+    match value:
+        case "unit":
+            return lambda node: node.kind == "unit_test"
+        case "data":
+            return lambda node: node.kind == "test"
+        case _:
+            return lambda node: node.kind == "test" and bool(node.test) == (value == "generic")
+
+
+METHODS = {
+    "fqn": Method(_fqn, _fqn_known),
+    "tag": Method(_tag, lambda node, _keys: node.tags),
+    "path": Method(_path, _path_known),
+    "file": Method(_file, _file_known),
+    "package": Method(_package, lambda node, _keys: node.fqn[:1]),
+    "source": Method(_source, _source_known),
+    "exposure": _of_kind("exposure"),
+    "metric": _of_kind("metric"),
+    "unit_test": _of_kind("unit_test"),
+    "config": Method(_config, _config_known),
+    "resource_type": Method(
+        lambda value, _keys: lambda node: node.kind == value,
+        choices=get_args(Kind),
+    ),
+    "test_name": Method(
+        lambda value, _keys: lambda node: bool(node.test) and fnmatchcase(node.test, value),
+        lambda node, _keys: (node.test,) if node.test else (),
+    ),
+    "test_type": Method(_test_type, choices=("generic", "singular", "unit", "data")),
+}
+
+_PARTS = ("body", "configs", "relation", "persisted_descriptions", "macros", "contract")
+
+BEYOND_NODES: dict[str, tuple[str, ...]] = {
+    "state": ("new", "old", "modified", "unmodified", *(f"modified.{part}" for part in _PARTS)),
+    "result": ("success", "error", "fail", "warn", "pass", "skipped"),
+    "selector": (),
+}
+"""Methods that a node alone doesn't answer, with their values where these are few."""
+
+METHOD_NAMES = (*METHODS, *BEYOND_NODES)
+
+
+def check_method(
+    name: str, arguments: Keys, value: str, method_origin: Origin, value_origin: Origin
+) -> Diagnostic | None:
+    """Report what is wrong with a method, its arguments or its value."""
+    if name not in METHOD_NAMES:
+        remedy = did_you_mean(name, METHOD_NAMES, f"the methods are {', '.join(METHOD_NAMES)}")
+        return method_origin.report("MS602", f"there is no selector method '{name}'", remedy)
+    if name == "config" and not all(arguments or ("",)):
+        remedy = "name the setting: 'config.materialized:view' or 'config.meta.owner:ann'"
+        return method_origin.report("MS601", "'config' needs the key of a setting", remedy)
+    if name != "config" and arguments:
+        remedy = f"write '{name}:{value}'"
+        return method_origin.report("MS601", f"'{name}' takes no '.{'.'.join(arguments)}'", remedy)
+    choices = METHODS[name].choices if name in METHODS else BEYOND_NODES[name]
+    if choices and value not in choices:
+        remedy = did_you_mean(value, choices, f"it is one of {', '.join(choices)}")
+        return value_origin.report("MS605", f"'{name}' has no value '{value}'", remedy)
+    return None

@@ -1,0 +1,1 @@
+"""SQL text becomes columns, types and lineage; the only package that knows sqlglot."""

@@ -1,0 +1,46 @@
+"""sqlglot's data types as ours."""
+
+from sqlglot import exp
+
+from millstream.types import Array, Decimal, Field, Map, Row, Type, TypeSyntaxError, parse_type
+
+_DTYPE = exp.DataType.Type
+
+
+def data_type(node: exp.Expr) -> Type | None:
+    """Return the type that a CAST names, None when it is not one of Spark's."""
+    if not isinstance(node, exp.DataType):
+        return None
+    inner = node.expressions
+    match node.this:
+        case _DTYPE.ARRAY | _DTYPE.LIST:
+            element = data_type(inner[0]) if inner else None
+            return Array(element) if element else None
+        case _DTYPE.MAP:
+            key, value = (data_type(inner[0]), data_type(inner[1])) if len(inner) == 2 else (None, None)
+            return Map(key, value) if key and value else None
+        case _DTYPE.STRUCT:
+            fields = [(field.name, data_type(field.args.get("kind") or field)) for field in inner]
+            known = [Field(name, found) for name, found in fields if found]
+            return Row(tuple(known)) if len(known) == len(fields) else None
+        case _DTYPE.DECIMAL:
+            sizes = [int(part.name) for part in inner]
+            return Decimal(*sizes) if sizes else Decimal()
+    name = _NAMES.get(node.this) or str(node.this.value if hasattr(node.this, "value") else node.this).lower()
+    try:
+        return parse_type(name)
+    except TypeSyntaxError:
+        return None
+
+
+_NAMES = {
+    _DTYPE.TEXT: "string",
+    _DTYPE.VARCHAR: "string",
+    _DTYPE.CHAR: "string",
+    _DTYPE.TIMESTAMPTZ: "timestamp",
+    _DTYPE.TIMESTAMPLTZ: "timestamp",
+    _DTYPE.TIMESTAMP: "timestamp",
+    _DTYPE.TIMESTAMPNTZ: "timestamp_ntz",
+    _DTYPE.VARBINARY: "binary",
+    _DTYPE.BINARY: "binary",
+}

@@ -1,0 +1,96 @@
+"""Functions that make rows: `explode`, `inline` and their like, and Python functions that yield."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millstream.errors import did_you_mean
+from millstream.sql.calls import bind_arguments, function_name
+from millstream.sql.scope import Bound, Relation, as_kind
+from millstream.sql.spark_functions import signatures
+from millstream.types import BIGINT, INT, STRING, UNKNOWN, VARIANT, Array, Map, Row, Type
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions, Value
+
+
+def is_generator(node: exp.Expr) -> bool:
+    signature = signatures().get(function_name(node))
+    return bool(signature and signature.generator)
+
+
+def generated(walk: Expressions, node: exp.Expr, alias: str, names: list[str]) -> Relation:
+    """Return the relation that a call in FROM or LATERAL makes."""
+    if not isinstance(node, exp.Anonymous):
+        walk.shared.not_understood(node, f"{type(node).__name__} as a relation")
+        return Relation(alias, [], "?")
+    name = function_name(node)
+    if (function := walk.shared.functions.get(name)) and function.table:
+        walk.shared.called.add(function.name)
+        given = list(bind_arguments(walk, node, function).values())
+        row = function.returns
+        parts = [(f.name, f.type) for f in row.fields] if isinstance(row, Row) else [("value", row)]
+        return Relation(alias or name, _columns(parts, names, given))
+    signature = signatures().get(name)
+    if signature is None or not signature.generator:
+        known = [*(n for n, f in walk.shared.functions.items() if f.table), *_generators()]
+        hint = did_you_mean(name, known, f"functions that make rows: {', '.join(sorted(known)[:8])}")
+        walk.shared.problem(node, "MS405", f"'{name}' is not a function that makes rows", hint, name)
+        return Relation(alias or name, [], "?")
+    return Relation(alias or name, generator_columns(walk, node, names))
+
+
+def _generators() -> list[str]:
+    return [name for name, signature in signatures().items() if signature.generator]
+
+
+def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) -> list[Bound]:
+    """Return the columns that `explode(…)` and its like make, named by `as`."""
+    values = walk.values(node.expressions)
+    name = function_name(node)
+    if not values:
+        walk.shared.problem(node, "MS406", f"{name}() needs an argument", "give it an array or a map")
+        return []
+    found = values[0].type
+    parts: list[tuple[str, Type]]
+    match name:
+        case "explode" | "explode_outer":
+            parts = _exploded(found)
+        case "posexplode" | "posexplode_outer":
+            parts = [("pos", INT), *_exploded(found)]
+        case "inline" | "inline_outer":
+            row = found.element if isinstance(found, Array) else UNKNOWN
+            parts = [(f.name, f.type) for f in row.fields] if isinstance(row, Row) else [("col", UNKNOWN)]
+        case "json_tuple":
+            parts = [(f"c{index}", STRING) for index in range(len(values) - 1)]
+        case "stack":
+            count = values[0].literal if isinstance(values[0].literal, int) else 1
+            width = -(-(len(values) - 1) // max(count, 1))
+            parts = [(f"col{index}", values[1 + index].type) for index in range(width)]
+        case "range":
+            parts = [("id", BIGINT)]
+        case _:
+            parts = [("pos", INT), ("key", STRING), ("value", VARIANT)]
+    if name.startswith(("explode", "posexplode")) and not isinstance(found, Array | Map) and found != UNKNOWN:
+        walk.shared.problem(node, "MS407", f"{name}() needs an array or a map, not {found}", "give it an array")
+    return _columns(parts, names, values)
+
+
+def _exploded(found: Type) -> list[tuple[str, Type]]:
+    match found:
+        case Array(element=element):
+            return [("col", element)]
+        case Map(key=key, value=value):
+            return [("key", key), ("value", value)]
+        case _:
+            return [("col", UNKNOWN)]
+
+
+def _columns(parts: list[tuple[str, Type]], names: list[str], values: list[Value]) -> list[Bound]:
+    sources = frozenset().union(*(as_kind(value.sources, "computed") for value in values))
+    return [
+        Bound(names[index] if index < len(names) else name, found, True, sources)
+        for index, (name, found) in enumerate(parts)
+    ]

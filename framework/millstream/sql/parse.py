@@ -1,0 +1,64 @@
+"""From text to one syntax tree, or to the places where it can't be read."""
+
+import logging
+
+from msgspec import Struct
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from millstream.sql.tokens import SPARK, Tokens, tokenize
+from millstream.sql.values import Problem
+from millstream.text import Text
+
+# What sqlglot does not support it logs and passes on as a Command: here that is a located error.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+class Parsed(Struct):
+    tree: exp.Query
+    tokens: Tokens
+
+
+def parse(sql: str) -> Parsed | tuple[Problem, ...]:
+    tokens = tokenize(sql)
+    if isinstance(tokens, Problem):
+        return (tokens,)
+    if not tokens.tokens:
+        return (Problem("MS410", "there is no SQL", 0, 1, "write a SELECT"),)
+    try:
+        trees = SPARK.parser().parse(tokens.tokens, sql)
+    except ParseError as error:
+        return tuple(_syntax_problems(error, sql))
+    except RecursionError:
+        return (Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
+    statements = [tree for tree in trees if tree is not None]
+    if len(statements) != 1 or ";" in {token.text for token in tokens.tokens}:
+        place = next((t for t in tokens.tokens if t.text == ";"), tokens.tokens[-1])
+        return (
+            Problem("MS410", "a model is one query", place.start, place.end + 1, "remove the ';' and what follows it"),
+        )
+    tree = statements[0]
+    while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
+        tree = tree.this
+    if not isinstance(tree, exp.Query):
+        first = tokens.tokens[0]
+        message = f"a model is a SELECT, not {first.text.upper()}"
+        return (Problem("MS410", message, first.start, first.end + 1, "write only the query"),)
+    return Parsed(tree, tokens)
+
+
+def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
+    text = Text("", sql)
+    problems = []
+    for found in error.errors[:1]:
+        highlight = str(found.get("highlight") or "")
+        stop = text.offset(int(found.get("line") or 1), int(found.get("col") or 1)) + 1
+        start = max(0, stop - len(highlight))
+        description = str(found.get("description") or "can't be read").rstrip(".")
+        message = f"unexpected '{highlight}'" if "Unexpected token" in description else description.lower()
+        if description.startswith("Expecting"):
+            message = f"expected '{description.removeprefix('Expecting').strip()}' before '{highlight}'"
+        problems.append(
+            Problem("MS401", message, start, stop, "look for a missing comma, parenthesis or keyword before it", highlight)
+        )
+    return problems

@@ -1,0 +1,55 @@
+"""Where a piece of text stands: offsets become lines and columns, lines become carets."""
+
+from bisect import bisect_right
+from functools import cached_property
+
+from msgspec import Struct
+
+
+class Location(Struct, frozen=True, order=True):
+    """A place in a file: line and column count from 1, `end` is the column after the last character."""
+
+    path: str
+    line: int
+    column: int
+    end: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+class Text:
+    """The text of one file, by its path relative to the project."""
+
+    def __init__(self, path: str, content: str) -> None:
+        self.path = path
+        self.content = content
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts, position = [0], self.content.find("\n")
+        while position >= 0:
+            starts.append(position + 1)
+            position = self.content.find("\n", position + 1)
+        return starts
+
+    def line(self, number: int) -> str:
+        """Return a line without its line end; an empty one past the last."""
+        if not 1 <= number <= len(self._starts):
+            return ""
+        start = self._starts[number - 1]
+        stop = self.content.find("\n", start)
+        return self.content[start : stop if stop >= 0 else len(self.content)].removesuffix("\r")
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a line and column, both counted from 1."""
+        return self._starts[min(max(line, 1), len(self._starts)) - 1] + column - 1
+
+    def location(self, start: int, stop: int | None = None) -> Location:
+        """Return where `content[start:stop]` stands, cut at the end of its first line."""
+        start = min(max(start, 0), len(self.content))
+        line = bisect_right(self._starts, start)
+        column = start - self._starts[line - 1] + 1
+        width = 1 if stop is None else stop - start
+        room = len(self.line(line)) - column + 1
+        return Location(self.path, line, column, column + max(1, min(width, room)))

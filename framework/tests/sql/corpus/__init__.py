@@ -1,0 +1,1 @@
+"""Expressions and queries whose names, types and NULLs Spark and Millstream must agree on."""
