@@ -1,4 +1,4 @@
-{{ config(materialized='sink', topic='categorized_events', key='user_id') }}
+{{ config(topic='categorized_events', key='user_id') }}
 
 select
   events.event_id,

@@ -1,4 +1,4 @@
-{{ config(materialized='sink', topic='enriched_metrics', key=['user_id', 'window_start']) }}
+{{ config(topic='enriched_metrics', key='metrics_key') }}
 
 -- Spark takes no subquery inside a lambda, so the map is a column before it is used in one.
 with with_map as (

@@ -1,6 +1,7 @@
-{{ config(materialized='sink', topic='user_activity_metrics', key=['user_id', 'window_start'], emit='on_change') }}
+{{ config(topic='user_activity_metrics', key='metrics_key', emit='on_change') }}
 
 select
+  {{ window_key('events.user_id', 'window.start') }} as metrics_key,
   window.start as window_start,
   window.end as window_end,
   events.user_id,

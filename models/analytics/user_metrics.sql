@@ -1,6 +1,7 @@
-{{ config(materialized='sink', topic='user_metrics', key=['user_id', 'window_start']) }}
+{{ config(topic='user_metrics', key='metrics_key') }}
 
 select
+  metrics.metrics_key,
   metrics.user_id,
   metrics.window_start,
   metrics.window_end,

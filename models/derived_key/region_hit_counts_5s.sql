@@ -1,6 +1,7 @@
-{{ config(materialized='sink', topic='region_hit_counts_5s', key=['region', 'window_start']) }}
+{{ config(materialized='sink', topic='region_hit_counts_5s', key='window_key') }}
 
 select
+  {{ window_key('hits.region', 'window.start') }} as window_key,
   window.start as window_start,
   window.end as window_end,
   hits.region,

@@ -1,4 +1,4 @@
-{{ config(materialized='sink', topic='enriched_events', key='event_id') }}
+{{ config(topic='enriched_events', key='event_id') }}
 
 select
   events.event_id,

@@ -1,4 +1,4 @@
-{{ config(materialized='sink', topic='final_processed_events', key='event_id') }}
+{{ config(topic='final_processed_events', key='event_id') }}
 
 select
   events.event_id,

@@ -17,12 +17,13 @@ from millstream.compile.assemble import (
     source_node,
     test_nodes,
 )
-from millstream.compile.cache import Cache, read_cache, write_cache
+from millstream.compile.cache import Cache, Memo, read_cache, write_cache
 from millstream.compile.models import Models, Progress
 from millstream.errors import Diagnostic
 from millstream.graph import Node, build_graph, find_cycles
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.project.load import load_project
+from millstream.project.settings import read_settings
 from millstream.project.values import Project
 from millstream.text import Location
 
@@ -41,11 +42,12 @@ def compile_project(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile the project at `root`; raise `MillstreamError` only where nothing can be understood."""
-    cache = Cache()
-    project, diagnostics = load_project(root, target=target, variables=variables, profiles_dir=profiles_dir)
-    folder = Path(project.root) / project.settings.target_path
-    if use_cache:
-        cache = read_cache(folder)
+    folder = root / read_settings(root)[0].target_path
+    cache = read_cache(folder) if use_cache else Cache()
+    memo = Memo(cache.files)
+    project, diagnostics = load_project(
+        root, target=target, variables=variables, profiles_dir=profiles_dir, memo=memo
+    )
     models = Models(project, cache.models, progress or _silent)
     models.render_all()
     diagnostics = [*diagnostics, *models.renderer.diagnostics]
@@ -60,9 +62,8 @@ def compile_project(
         {model.id: model.sql for model in models.models.values()},
         sum(1 for model in models.models.values() if model.entry),
     )
-    entries = models.entries()
-    if use_cache and entries != cache.models:
-        write_cache(folder, Cache(models=entries))
+    if use_cache and (memo.used != cache.files or models.changed()):
+        write_cache(folder, Cache(models=models.entries(), files=memo.used))
     return compiled
 
 

@@ -41,6 +41,24 @@ class Cache(Struct, frozen=True):
     """What was read from YAML, Python and CSV files, by kind, path and digest."""
 
 
+class Memo(dict[str, bytes]):
+    """What was known of files, and of that what this compile used: only that is kept."""
+
+    def __init__(self, known: dict[str, bytes]) -> None:
+        super().__init__(known)
+        self.used: dict[str, bytes] = {}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        found = super().get(key, default)
+        if found is not None:
+            self.used[key] = found
+        return found
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        super().__setitem__(key, value)
+        self.used[key] = value
+
+
 _PATH = "cache/compile.msgpack"
 
 

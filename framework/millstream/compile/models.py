@@ -210,6 +210,10 @@ class Models:
             if column.name.lower() not in folded
         ]
 
+    def changed(self) -> bool:
+        """Tell whether anything came out differently from what the cache holds."""
+        return self.models.keys() != self.known.keys() or any(model.entry is None for model in self.models.values())
+
     def entries(self) -> dict[str, Entry]:
         """Return what the next compile may use: models without any mistake."""
         return {
