@@ -15,7 +15,7 @@ from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
 from jinja2.compiler import CodeGenerator, Frame, MacroRef
 from jinja2.lexer import TokenStream
 from jinja2.runtime import Macro, Undefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import SandboxedEnvironment
 
 from millstream.project.spans import Piece, Segment, computed, concat
 
@@ -79,7 +79,7 @@ class TracingCodeGenerator(CodeGenerator):
         self.write(")")
 
 
-class TracingEnvironment(ImmutableSandboxedEnvironment):
+class TracingEnvironment(SandboxedEnvironment):
     """The environment that every SQL template of a project is rendered in."""
 
     code_generator_class = TracingCodeGenerator
@@ -92,6 +92,7 @@ class TracingEnvironment(ImmutableSandboxedEnvironment):
             keep_trailing_newline=True,
             autoescape=False,
         )
+        # As in dbt, lists may be built with `{% do names.append(…) %}`; a template's objects are its own.
         self._extents: dict[str, tuple[list[int], list[int]]] = {}
 
     # -- called by generated code
@@ -113,16 +114,27 @@ class TracingEnvironment(ImmutableSandboxedEnvironment):
         """Return start and end of the `{{ … }}` or `{% … %}` content around an offset."""
         starts, stops = self._extents.get(name, ([], []))
         index = bisect_right(starts, offset) - 1
-        if index >= 0 and offset < stops[index]:
+        if 0 <= index < len(stops) and offset < stops[index]:
             return starts[index], stops[index]
         return offset, offset + 1
+
+    def unclosed(self, name: str, source: str, block: str) -> int | None:
+        """Return where the innermost block of this kind begins that has no end."""
+        opened: list[int] = []
+        for start in self._extents.get(name, ([], []))[0]:
+            word = _WORD.match(source, start)
+            if word and word.group() == block:
+                opened.append(start)
+            elif word and word.group() == f"end{block}" and opened:
+                opened.pop()
+        return opened[-1] if opened else None
 
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
     ) -> TokenStream:
-        return TokenStream(
-            self.lexer.wrap(self._offset_tokens(source, name, filename, state), name, filename), name, filename
-        )
+        # All at once: an error in the middle of a tag wants to know where the tag ends.
+        tokens = list(self._offset_tokens(source, name, filename, state))
+        return TokenStream(self.lexer.wrap(tokens, name, filename), name, filename)
 
     def _offset_tokens(
         self, source: str, name: str | None, filename: str | None, state: str | None
@@ -167,6 +179,7 @@ class TracingEnvironment(ImmutableSandboxedEnvironment):
         return Template.from_code(self, code, globals_)
 
 
+_WORD = re.compile(r"\w+")
 _UNEXPECTED_AT = re.compile(r" at (\d+)$")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -110,13 +111,22 @@ def _taken(
     return None
 
 
+_INNERMOST = re.compile(r"innermost block that needs to be closed is '(\w+)'")
+
+
 def syntax_diagnostic(
     environment: TracingEnvironment, error: TemplateSyntaxError, text: Text
 ) -> Diagnostic:
     """Say what Jinja could not read, at the offset that stands in the error's `lineno`."""
     offset = min(error.lineno - 1, max(0, len(text.content.rstrip()) - 1))
-    start, stop = environment.extent(text.path, offset)
     message = error.message or "syntax error"
+    if block := _INNERMOST.search(message):
+        opened = environment.unclosed(text.path, text.content, block.group(1))
+        offset = opened if opened is not None else offset
+    elif text.content[offset:].lstrip("-+ \n").startswith(("%}", "}}")):
+        # Something is missing before the end of a tag: show the tag.
+        offset = max(0, len(text.content[:offset].rstrip("-+ \n")) - 1)
+    start, stop = environment.extent(text.path, offset)
     remedy = "close every '{{', '{%' and block, and check the spelling of tags"
     for kind, known in (("filter", environment.filters), ("test", environment.tests)):
         if message.startswith(f"No {kind} named "):

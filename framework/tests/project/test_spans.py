@@ -20,9 +20,9 @@ def render(source: str, **values: object) -> tuple[Piece, TracingEnvironment]:
 def plainly(source: str, **values: object) -> str:
     """What Jinja itself renders, without any tracing."""
     from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from jinja2.sandbox import SandboxedEnvironment
 
-    environment = ImmutableSandboxedEnvironment(
+    environment = SandboxedEnvironment(
         undefined=StrictUndefined, extensions=["jinja2.ext.do"], keep_trailing_newline=True
     )
     return environment.from_string(source).render(**values)

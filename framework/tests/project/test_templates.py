@@ -1,0 +1,245 @@
+"""Rendering: what dbt users expect of Jinja, and what they are told when it fails."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from millstream.errors import Diagnostic
+from millstream.project.secrets import Secret
+from millstream.project.templates import Rendered, Renderer
+from millstream.project.values import Project, Seed, Settings, SqlFile, Target, Topic
+from millstream.text import Location
+
+Render = Callable[..., Rendered]
+PLACE = Location("models/s.yml", 1, 1, 2)
+
+
+def project(macros: dict[str, str], variables: dict[str, Any], settings: dict[str, Any]) -> Project:
+    names = ("m", "orders", "stg_orders")
+    return Project(
+        root=".",
+        settings=Settings("shop"),
+        target=Target("shop", "local", settings),
+        vars=variables,
+        sources={"app.events": Topic("app", "events", "events", PLACE), "app.users": Topic("app", "users", "users", PLACE)},
+        models={name: SqlFile(name, f"models/{name}.sql", "", "") for name in names},
+        properties={},
+        seeds={"countries": Seed("countries", "seeds/countries.csv", (), 0, PLACE)},
+        macros=tuple(SqlFile(path, f"macros/{path}.sql", content, content) for path, content in macros.items()),
+        functions={},
+        generators=(),
+        tests=(),
+        unit_tests=(),
+        exposures=(),
+        metrics=(),
+        selectors={},
+    )
+
+
+def render(content: str, *, vars: dict[str, Any] | None = None, target: dict[str, Any] | None = None, config: dict[str, Any] | None = None, **macros: str) -> Rendered:
+    renderer = Renderer(project(macros, vars or {}, target or {}))
+    rendered = renderer.render(SqlFile("m", "models/m.sql", content, ""), config or {})
+    return Rendered(
+        rendered.sql,
+        rendered.spans,
+        rendered.references,
+        rendered.options,
+        rendered.uses,
+        rendered.logs,
+        (*renderer.diagnostics, *rendered.diagnostics),
+        rendered.failed,
+    )
+
+
+def the_problem(content: str, **given: Any) -> Diagnostic:
+    diagnostics = render(content, **given).diagnostics
+    assert len(diagnostics) == 1, diagnostics
+    return diagnostics[0]
+
+
+def caret(problem: Diagnostic) -> str:
+    assert problem.location is not None
+    return problem.line[problem.location.column - 1 : problem.location.end - 1]
+
+
+# -- what is rendered
+
+
+@pytest.mark.parametrize(
+    ("template", "sql"),
+    [
+        ("{{ ref('orders') }}", "models.orders"),
+        ("{{ ref('shop', 'orders') }}", "models.orders"),
+        ("{{ ref('countries') }}", "seeds.countries"),
+        ("{{ source('app', 'events') }}", "sources.app.events"),
+        ("{{ this }}", "models.m"),
+        ("{{ target }} {{ target.name }} {{ target.profile_name }}", "local local shop"),
+        ("{{ target.master }}", "local[2]"),
+        ("{{ var('days') }} {{ var('no', 7) }}", "3 7"),
+        ("{{ is_test }}", "False"),
+        ("{{ project_name }}", "shop"),
+        ("{{ config(materialized='sink') }}x", "x"),
+        ("{{ config.get('materialized') }} {{ config.get('no', 'd') }}", "table d"),
+        ("{{ log('seen') }}x", "x"),
+        ("{% set a = ['x', 'y'] %}{{ a | join(', ') }}", "x, y"),
+        ("{% do [].append(1) %}x", "x"),
+        ("{{ tojson([1]) }} {{ fromjson('{\"a\": 2}').a }} {{ zip([1], [2]) }}", "[1] 2 [(1, 2)]"),
+        ("{{ lookup_map('countries', 'code', 'name') }}['de']",
+         "(select map_from_entries(collect_list(struct(lookup.code, lookup.name))) from seeds.countries as lookup)['de']"),
+        ("{{ lookup_map('users', 'id', 'name') }}",
+         "(select map_from_entries(collect_list(struct(lookup.id, lookup.name))) from sources.app.users as lookup)"),
+    ],
+)
+def test_a_template_renders(template: str, sql: str) -> None:
+    rendered = render(template, vars={"days": 3}, target={"master": "local[2]"}, config={"materialized": "table"})
+    assert rendered.diagnostics == ()
+    assert rendered.sql == sql
+
+
+def test_macros_call_each_other_in_any_file_and_order() -> None:
+    rendered = render("{{ a(2) }}", z="{% macro b(x) %}<{{ x }}>{% endmacro %}", y="{% macro a(x, y=1) %}{{ b(x + y) }}{% endmacro %}")
+    assert rendered.sql == "<3>"
+
+
+def test_a_macro_of_the_same_file_and_one_that_ref_s() -> None:
+    macros = "{% macro b() %}{{ ref('orders') }}{% endmacro %}{% macro a() %}{{ b() }}{% endmacro %}"
+    rendered = render("{{ a() }}", x=macros)
+    assert (rendered.sql, [r.id for r in rendered.references]) == ("models.orders", ["model.orders"])
+
+
+def test_a_call_block_gives_its_body_to_the_macro() -> None:
+    rendered = render("{% call wrap() %}x{% endcall %}", x="{% macro wrap() %}({{ caller() }}){% endmacro %}")
+    assert rendered.sql == "(x)"
+
+
+def test_return_ends_a_macro_with_a_value_of_any_type() -> None:
+    rendered = render("{{ names() | length }}", x="{% macro names() %}{{ return(['a', 'b']) }}never{% endmacro %}")
+    assert rendered.sql == "2"
+
+
+def test_a_macro_sees_this_of_the_model_that_calls_it() -> None:
+    assert render("{{ a() }}", x="{% macro a() %}{{ this }}{% endmacro %}").sql == "models.m"
+
+
+def test_references_are_told_once_per_call_with_their_places() -> None:
+    rendered = render("{{ ref('orders') }}\n{{ source('app', 'events') }}")
+    assert [(r.id, str(r.location)) for r in rendered.references] == [
+        ("model.orders", "models/m.sql:1:9"),
+        ("source.app.events", "models/m.sql:2:19"),
+    ]
+
+
+def test_options_are_plain_values_with_their_places() -> None:
+    option = render("{{ config(\n  materialized='sink',\n  tags=('a', 'b')) }}x").options["tags"]
+    assert option.value == ["a", "b"]
+    assert str(option.location) == "models/m.sql:3:3"
+
+
+def test_what_was_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGION", "eu")
+    uses = render("{{ var('days') }}{{ env_var('REGION') }}{{ env_var('ZONE', 'a') }}x", vars={"days": 3}).uses
+    assert uses.vars == {"days": 3}
+    assert uses.env == {"REGION": "eu", "ZONE": None}
+    assert "env_var" in uses.names
+
+
+def test_names_that_are_asked_about_may_be_missing() -> None:
+    assert render("{% if x is defined %}a{% else %}b{% endif %}{{ y | default('c') }}").sql == "bc"
+
+
+def test_secrets_of_the_target_are_not_there() -> None:
+    problem = the_problem("{{ target.kafka }}", target={"kafka": {"sasl_password": Secret("hunter2")}})
+    assert problem.code == "MS202"
+    assert "hunter2" not in str(problem)
+
+
+# -- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("template", "code", "under", "help_has"),
+    [
+        ("x {{ ref('ordes') }}", "MS203", "ordes", "'orders'"),
+        ("x {{ ref('events') }}", "MS203", "events", "source('app', 'events')"),
+        ("x {{ ref('other', 'orders') }}", "MS203", "other", "ref('model')"),
+        ("x {{ ref() }}", "MS206", "ref", "ref('model_name')"),
+        ("x {{ source('ap', 'events') }}", "MS204", "ap", "'app'"),
+        ("x {{ source('app', 'event') }}", "MS204", "event", "'events'"),
+        ("x {{ source('app') }}", "MS206", "source", "source('source', 'topic')"),
+        ("x {{ var('dayz') }}", "MS205", "dayz", "'days'"),
+        ("x {{ env_var('NO_SUCH_THING') }}", "MS114", "NO_SUCH_THING", "env_var('NAME', 'default')"),
+        ("x {{ env_var('DB_PASSWORD') }}", "MS113", "DB_PASSWORD", "profiles.yml"),
+        ("x {{ reff('orders') }}", "MS202", "reff", "'ref'"),
+        ("x {{ 1 | nosuch }}", "MS201", "nosuch", "filters"),
+        ("x {{ 1 is nosuch }}", "MS201", "nosuch", "tests"),
+        ("x {{ 1 / 0 }}", "MS209", "1 / 0", "expression"),
+        ("x {{ config(['a']) }}", "MS206", "config", "config(materialized="),
+        ("x {{ config.require('topic') }}", "MS206", "topic", "topic"),
+        ("x {{ ''.__class__.__mro__ }}", "MS207", "''.__class__.__mro__", "internals"),
+        ("x {{ exceptions.raise_compiler_error('not here') }}", "MS208", "exceptions.raise_compiler_error('not here')", "says no"),
+        ("x {% if %}", "MS201", "if", "close"),
+        ("x {% endfor %}", "MS201", "endfor", "close"),
+        ("x {% for a in [1] %}", "MS201", "for a in [1]", "close"),
+        ("  ", "MS212", " ", "SELECT"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_place_and_remedy(template: str, code: str, under: str, help_has: str) -> None:
+    problem = the_problem(template, vars={"days": 3})
+    assert (problem.code, caret(problem)) == (code, under)
+    assert help_has in problem.help
+
+
+def test_a_macro_with_wrong_arguments_shows_the_call_and_the_definition() -> None:
+    problem = the_problem("x {{ cents(1, 2) }}", x="{% macro cents(column) %}{{ column }}{% endmacro %}")
+    assert (problem.code, caret(problem)) == ("MS206", "cents")
+    assert "cents(column)" in problem.help
+
+
+def test_a_missing_macro_argument_is_the_callers_mistake() -> None:
+    problem = the_problem("x {{ cents() }}", x="{% macro cents(column) %}{{ column }}{% endmacro %}")
+    assert (problem.code, str(problem.location)) == ("MS206", "models/m.sql:1:6")
+
+
+def test_a_mistake_inside_a_macro_names_the_macro_and_the_call() -> None:
+    problem = the_problem("x {{ a() }}", x="{% macro a() %}\n{{ 1 / 0 }}{% endmacro %}")
+    assert str(problem.location) == "macros/x.sql:2:4"
+    assert [str(note.location) for note in problem.notes] == ["models/m.sql:1:6"]
+
+
+def test_several_mistakes_are_told_at_once() -> None:
+    diagnostics = render("{{ ref('a1') }} {{ ref('b1') }} {{ source('c', 'd') }}").diagnostics
+    assert [d.code for d in diagnostics] == ["MS203", "MS203", "MS204"]
+
+
+def test_undefined_names_are_all_told() -> None:
+    diagnostics = render("{{ aa }} {{ bb }} {{ aa }}").diagnostics
+    assert [caret(d) for d in diagnostics] == ["aa", "bb"]
+
+
+def test_a_macro_defined_twice_names_both_places() -> None:
+    problem = the_problem("x", a="{% macro f() %}{% endmacro %}", b="\n{% macro f() %}{% endmacro %}")
+    assert (problem.code, str(problem.location)) == ("MS210", "macros/b.sql:2:10")
+    assert str(problem.notes[0].location).startswith("macros/a.sql:1")
+
+
+def test_a_macro_can_not_take_a_built_in_name() -> None:
+    assert the_problem("x", a="{% macro ref(a) %}{% endmacro %}").code == "MS210"
+
+
+def test_endless_recursion_is_a_located_mistake() -> None:
+    problem = the_problem("x {{ f() }}", a="{% macro f() %}{{ f() }}{% endmacro %}")
+    assert problem.code == "MS209"
+
+
+# -- places of rendered text
+
+
+def test_a_name_given_to_a_macro_is_located_in_the_call() -> None:
+    content = "select {{ cents('amuont') }} from t"
+    renderer = Renderer(project({"x": "{% macro cents(c) %}{{ c }} / 100{% endmacro %}"}, {}, {}))
+    rendered = renderer.render(SqlFile("m", "models/m.sql", content, ""), {})
+    start = rendered.sql.index("amuont")
+    location, line, notes = renderer.locate(rendered.spans, start, start + 6, "amuont")
+    assert line[location.column - 1 : location.end - 1] == "amuont"
+    assert [str(note.location) for note in notes] == ["macros/x.sql:1:24"]
