@@ -8,6 +8,6 @@
   {%- for value in values -%}
     {{ count_when(column, value) }} as {{ value }}_count
     {%- if not loop.last %},
-    {% endif -%}
+  {% endif -%}
   {%- endfor -%}
 {%- endmacro -%}

@@ -11,6 +11,7 @@ CATEGORY_MULTIPLIERS: Final = {
     "sports": 1.1,
 }
 PRIORITY_MULTIPLIERS: Final = {"high": 3.0, "medium": 2.0, "low": 1.0}
+POINTS_PER_VALUE: Final = 0.1
 MOST_FOR_VALUE: Final = 10.0
 SIMULATED_ROUNDS: Final = 100
 
@@ -18,7 +19,7 @@ SIMULATED_ROUNDS: Final = 100
 def calculate_score(event_type: str | None, category: str | None, value: float | None) -> float:
     """Weigh an event by its type and category; its value adds ten points at most."""
     base = 10 if event_type in PRIORITY_EVENTS else 5
-    for_value = min((value or 0.0) / 10, MOST_FOR_VALUE)
+    for_value = min((value or 0.0) * POINTS_PER_VALUE, MOST_FOR_VALUE)
     return round(base * CATEGORY_MULTIPLIERS.get(category or "", 1.0) + for_value, 2)
 
 

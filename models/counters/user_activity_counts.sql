@@ -2,7 +2,7 @@ select
   activity.user_id,
   count(*) as total_count,
   {{ counts_by('activity.activity_type', var('activity_types')) }},
-  sum(activity.score) as total_score,
+  sum(coalesce(activity.score, 0)) as total_score,
   max_by(
     struct(
       activity.activity_type as type,

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from millstream import __version__
 from millstream.compile.assemble import (
     manifest_function,
-    model_node,
     other_nodes,
     seed_node,
     source_node,
     test_nodes,
 )
 from millstream.compile.cache import Cache, Memo, read_cache, write_cache
-from millstream.compile.models import Models, Progress
+from millstream.compile.snapshot import keep, made_from, recall
 from millstream.errors import Diagnostic
 from millstream.graph import Node, build_graph, find_cycles
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
-from millstream.project.load import load_project
+from millstream.project.load import load_files
+from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
-from millstream.project.values import Project
+from millstream.project.values import Project, Settings, Target
+from millstream.project.variables import merge_variables
 from millstream.text import Location
+
+if TYPE_CHECKING:
+    from millstream.compile.models import Models
+
+Progress = Callable[[str, int, int], None]
+"""Told the stage, how many are done, and of how many."""
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None:
@@ -42,29 +49,53 @@ def compile_project(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile the project at `root`; raise `MillstreamError` only where nothing can be understood."""
-    folder = root / read_settings(root)[0].target_path
-    cache = read_cache(folder) if use_cache else Cache()
-    memo = Memo(cache.files)
-    project, diagnostics = load_project(
-        root, target=target, variables=variables, profiles_dir=profiles_dir, memo=memo
+    settings, diagnostics = read_settings(root)
+    merged, problems = merge_variables(settings.vars, variables)
+    chosen, more = read_target(root, settings, target, profiles_dir, merged)
+    diagnostics = [*diagnostics, *problems, *more]
+    folder = root / settings.target_path
+    if not use_cache:
+        return _compile(root, settings, chosen, merged, diagnostics, Cache(), progress)[0]
+    key = made_from(root, settings, chosen, merged)
+    if not diagnostics and (known := recall(folder, key)):
+        return msgspec.structs.replace(known, from_cache=sum(n.kind == "model" for n in known.manifest.nodes.values()))
+    compiled, cache, environment = _compile(
+        root, settings, chosen, merged, diagnostics, read_cache(folder), progress
     )
+    write_cache(folder, cache)
+    keep(folder, key, environment, compiled)
+    return compiled
+
+
+def _compile(
+    root: Path,
+    settings: Settings,
+    target: Target,
+    variables: dict[str, Any],
+    diagnostics: list[Diagnostic],
+    cache: Cache,
+    progress: Progress | None,
+) -> tuple[Compiled, Cache, dict[str, str | None]]:
+    from millstream.compile.models import Models  # noqa: PLC0415 - brings Jinja, which an unchanged project spares
+
+    memo = Memo(cache.files)
+    environment: dict[str, str | None] = {}
+    project, problems = load_files(root, settings, target, variables, memo, environment)
     models = Models(project, cache.models, progress or _silent)
     models.render_all()
-    diagnostics = [*diagnostics, *models.renderer.diagnostics]
-    order, problems = _order(models)
+    order, cycles = _order(models)
     models.analyse_all(order)
-    for model in models.models.values():
-        model.diagnostics = model.diagnostics + models.undeclared(model)
-        diagnostics += model.diagnostics
+    found = [*diagnostics, *problems, *models.renderer.diagnostics, *cycles]
+    found += [diagnostic for model in models.models.values() for diagnostic in model.diagnostics]
     compiled = Compiled(
         _manifest(models),
-        tuple(sorted({*diagnostics, *problems}, key=lambda found: (found.order, found.message))),
+        tuple(sorted(dict.fromkeys(found), key=lambda each: (each.order, each.message))),
         {model.id: model.sql for model in models.models.values()},
         sum(1 for model in models.models.values() if model.entry),
     )
-    if use_cache and (memo.used != cache.files or models.changed()):
-        write_cache(folder, Cache(models=models.entries(), files=memo.used))
-    return compiled
+    for model in models.models.values():
+        environment |= model.uses.env
+    return compiled, Cache(models=models.entries(), files=memo.used), environment
 
 
 def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
@@ -74,7 +105,11 @@ def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
     for model in models.models.values():
         depends = tuple(sorted({reference.id for reference in model.references}))
         nodes[model.id] = Node(
-            id=model.id, kind="model", name=model.file.name, path=model.file.path, fqn=(model.file.name,),
+            id=model.id,
+            kind="model",
+            name=model.file.name,
+            path=model.file.path,
+            fqn=(model.file.name,),
             depends_on=depends,
         )
         places |= {(model.id, reference.id): reference.location for reference in model.references}
@@ -99,16 +134,21 @@ def _order_despite_cycles(nodes: dict[str, Node]) -> list[str]:
 def _with_line(models: Models, problem: Diagnostic) -> Diagnostic:
     if problem.location is None or problem.location.path not in models.renderer.texts:
         return problem
-    return msgspec.structs.replace(problem, line=models.renderer.texts[problem.location.path].line(problem.location.line))
+    return msgspec.structs.replace(
+        problem, line=models.renderer.texts[problem.location.path].line(problem.location.line)
+    )
 
 
 def _manifest(models: Models) -> Manifest:
     project: Project = models.project
     found: list[ManifestNode] = [
-        source_node(project, topic, models.relations[f"source.{topic.id}"]) for topic in project.sources.values()
+        source_node(project, topic, models.relations[f"source.{topic.id}"])
+        for topic in project.sources.values()
     ]
-    found += [seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()]
-    found += [model_node(models, model) for model in models.models.values()]
+    found += [
+        seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()
+    ]
+    found += [model.node for model in models.models.values() if model.node]
     found += [*test_nodes(project), *other_nodes(project)]
     return Manifest(
         schema_version=SCHEMA_VERSION,

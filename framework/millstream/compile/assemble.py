@@ -2,65 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-from millstream.compile.models import Model, Models, folders
-from millstream.manifest import Influence, ManifestColumn, ManifestFunction, ManifestNode
+from millstream.compile.node import column_of
+from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.project.values import Column, DataTest, Function, Project, Seed, Topic
-from millstream.sql.values import Analysis, InputRelation, RelationColumn, Source
-
-
-def model_node(models: Models, model: Model) -> ManifestNode:
-    project, file = models.project, model.file
-    properties = project.properties.get(file.name)
-    described = {column.name.lower(): column for column in properties.columns} if properties else {}
-    return ManifestNode(
-        id=model.id,
-        kind="model",
-        name=file.name,
-        path=file.path,
-        fqn=(project.settings.name, *folders(file, project), file.name),
-        tags=tuple(model.config.get("tags") or ()),
-        config={key: value for key, value in model.config.items() if value not in (None, [], {}, ())},
-        depends_on=tuple(sorted({reference.id for reference in model.references})),
-        description=properties.description if properties else "",
-        owner=model.config.get("owner") or (properties.owner if properties else None),
-        meta=model.config.get("meta") or {},
-        columns=_model_columns(model.analysis, models.relations[model.id], described),
-        influences=_influences(model.analysis.rows),
-        opaque=model.analysis.opaque,
-        functions=model.analysis.functions,
-        macros=tuple(sorted(name for name in model.uses.names if name in models.renderer.library.macros)),
-        compiled_path=f"compiled/{file.path}",
-        checksum=file.digest,
-    )
-
-
-def _model_columns(
-    analysis: Analysis, relation: InputRelation, described: Mapping[str, Column]
-) -> tuple[ManifestColumn, ...]:
-    sources = {column.name.lower(): column.sources for column in analysis.columns}
-    return tuple(
-        _column(column, described.get(column.name.lower()), sources.get(column.name.lower(), frozenset()))
-        for column in relation.columns
-    )
-
-
-def _column(column: RelationColumn, described: Column | None, sources: frozenset[Source]) -> ManifestColumn:
-    return ManifestColumn(
-        column.name,
-        str(column.type),
-        column.nullable,
-        described.description if described else "",
-        _influences(sources),
-        tuple(test.name for test in described.tests) if described else (),
-    )
-
-
-def _influences(sources: frozenset[Source]) -> tuple[Influence, ...]:
-    return tuple(Influence(*source) for source in sorted(sources)) if sources else ()
+from millstream.sql.values import InputRelation
 
 
 def source_node(project: Project, topic: Topic, relation: InputRelation) -> ManifestNode:
@@ -73,12 +22,17 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
         path=path,
         fqn=(project.settings.name, *_folders_of(path), topic.source, topic.name),
         tags=topic.tags,
-        config={"topic": topic.topic, "format": topic.format, "table": topic.table, "on_bad_record": topic.on_bad_record},
+        config={
+            "topic": topic.topic,
+            "format": topic.format,
+            "table": topic.table,
+            "on_bad_record": topic.on_bad_record,
+        },
         description=topic.description,
         owner=topic.owner,
         meta=topic.meta,
         columns=tuple(
-            _column(column, described.get(column.name.lower()), frozenset())
+            column_of(column, described.get(column.name.lower()), frozenset())
             for column in relation.columns
             if not column.hidden
         ),
@@ -96,7 +50,7 @@ def seed_node(project: Project, seed: Seed, relation: InputRelation) -> Manifest
         tags=seed.tags,
         description=seed.description,
         meta=seed.meta,
-        columns=tuple(_column(c, described.get(c.name.lower()), frozenset()) for c in relation.columns),
+        columns=tuple(column_of(c, described.get(c.name.lower()), frozenset()) for c in relation.columns),
         checksum=seed.digest,
     )
 
@@ -112,7 +66,11 @@ def test_nodes(project: Project) -> Iterable[ManifestNode]:
     for properties in project.properties.values():
         if properties.name in project.models:
             yield from _tests(
-                project, f"model.{properties.name}", properties.location.path, properties.columns, properties.tests
+                project,
+                f"model.{properties.name}",
+                properties.location.path,
+                properties.columns,
+                properties.tests,
             )
     for seed in project.seeds.values():
         yield from _tests(project, f"seed.{seed.name}", seed.location.path, seed.columns, seed.tests)

@@ -10,14 +10,15 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from millstream import __version__
-from millstream.project.templates import Reference, Uses
-from millstream.sql.values import Analysis
+from millstream.manifest import Compiled, ManifestNode
+from millstream.project.values import Reference, Uses
+from millstream.sql.values import InputRelation
 
 FORMAT = f"{__version__}-1-py{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -26,12 +27,13 @@ class Entry(Struct, frozen=True):
     """One model without mistakes, and the digests of what it was made from."""
 
     rendered_from: str
-    analysed_from: str
+    made_from: str
     uses: Uses
     references: tuple[Reference, ...]
     config: dict[str, Any]
     sql: str
-    analysis: Analysis
+    relation: InputRelation
+    node: ManifestNode
 
 
 class Cache(Struct, frozen=True):
@@ -59,26 +61,60 @@ class Memo(dict[str, bytes]):
         self.used[key] = value
 
 
-_PATH = "cache/compile.msgpack"
+class Snapshot(Struct, frozen=True):
+    """A whole compile without mistakes, for when nothing at all has changed."""
+
+    made_from: str
+    environment: dict[str, str | None]
+    """The environment variables that templates read, with their values."""
+    compiled: Compiled
+    format: str = FORMAT
+
+
+_CACHE, _SNAPSHOT = "cache/compile.msgpack", "cache/snapshot.msgpack"
 
 
 def read_cache(target: Path) -> Cache:
-    try:
-        found = msgspec.msgpack.decode((target / _PATH).read_bytes(), type=Cache)
-    except (OSError, msgspec.DecodeError, ValueError):
-        return Cache()
-    return found if found.format == FORMAT else Cache()
+    found = _read(target / _CACHE, Cache)
+    return found if found and found.format == FORMAT else Cache()
+
+
+def read_snapshot(target: Path) -> Snapshot | None:
+    found = _read(target / _SNAPSHOT, Snapshot)
+    return found if found and found.format == FORMAT else None
 
 
 def write_cache(target: Path, cache: Cache) -> None:
-    """Replace the cache; where the folder can't be written the next compile is slower, not wrong."""
-    path = target / _PATH
+    _write(target / _CACHE, cache)
+
+
+def write_snapshot(target: Path, snapshot: Snapshot | None) -> None:
+    """Keep a snapshot; None forgets the last one."""
+    if snapshot is None:
+        with contextlib.suppress(OSError):
+            (target / _SNAPSHOT).unlink(missing_ok=True)
+        return
+    _write(target / _SNAPSHOT, snapshot)
+
+
+S = TypeVar("S")
+
+
+def _read(path: Path, wanted: type[S]) -> S | None:
+    try:
+        return msgspec.msgpack.decode(path.read_bytes(), type=wanted)
+    except (OSError, msgspec.DecodeError, ValueError):
+        return None
+
+
+def _write(path: Path, value: Struct) -> None:
+    """Replace a file as a whole; where the folder can't be written the next compile is slower, not wrong."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".compile-")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(msgspec.msgpack.encode(cache))
+                file.write(msgspec.msgpack.encode(value))
             Path(name).replace(path)
         except OSError:
             Path(name).unlink(missing_ok=True)

@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import PurePosixPath
-from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from millstream.compile.cache import Entry, digest_of
+from millstream.compile.node import Model, folders, model_node
 from millstream.compile.relations import input_relations
 from millstream.errors import Diagnostic, Note, did_you_mean
 from millstream.project.config import ConfigValue, ModelConfig, resolve_config
-from millstream.project.templates import Reference, Rendered, Renderer, Uses
-from millstream.project.values import ModelProperties, Project, SqlFile
-from millstream.sql.analyze import analyze
+from millstream.project.templates import Rendered, Renderer
+from millstream.project.values import ModelProperties, Project, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
 from millstream.types import UNKNOWN
 
 Progress = Callable[[str, int, int], None]
-
-
-class Model(Struct):
-    """A model on its way: what is known of it so far."""
-
-    file: SqlFile
-    config: dict[str, Any]
-    references: tuple[Reference, ...]
-    uses: Uses
-    rendered_from: str
-    sql: str = ""
-    rendered: Rendered | None = None
-    entry: Entry | None = None
-    """What the cache knows, as long as it still may be right."""
-    analysis: Analysis = Analysis()
-    analysed_from: str = ""
-    diagnostics: list[Diagnostic] = []
-
-    @property
-    def id(self) -> str:
-        return f"model.{self.file.name}"
-
-
-def folders(file: SqlFile, project: Project) -> tuple[str, ...]:
-    """Return the folders of a model below its model path."""
-    parts = PurePosixPath(file.path).parts[:-1]
-    for root in project.settings.model_paths:
-        prefix = PurePosixPath(root).parts
-        if parts[: len(prefix)] == prefix:
-            return parts[len(prefix) :]
-    return parts
 
 
 class Models:
@@ -70,7 +36,10 @@ class Models:
             project.target.profile,
             project.target.settings,
         )
-        self._functions = digest_of([(f.name, f.parameters, f.returns, f.nullable, f.table) for f in project.functions.values()])
+        self._everything = digest_of(sorted(project.models), sorted(project.seeds), sorted(project.sources))
+        self._functions = digest_of(
+            [(f.name, f.parameters, f.returns, f.nullable, f.table) for f in project.functions.values()]
+        )
 
     # -- rendering
 
@@ -86,8 +55,14 @@ class Models:
         path = folders(file, self.project)
         base, _ = resolve_config(self.project.settings, path, properties, {})
         entry = self.known.get(file.name)
-        if entry and entry.rendered_from == self._rendered_from(file, base, entry.uses) and self._resolve(entry):
-            return Model(file, entry.config, entry.references, entry.uses, entry.rendered_from, entry.sql, entry=entry)
+        if (
+            entry
+            and entry.rendered_from == self._rendered_from(file, base, entry.uses)
+            and self._resolve(entry)
+        ):
+            return Model(
+                file, entry.config, entry.references, entry.uses, entry.rendered_from, entry.sql, entry=entry
+            )
         return self._render(file, path, properties, base)
 
     def _render(
@@ -108,18 +83,34 @@ class Models:
         )
 
     def _resolve(self, entry: Entry) -> bool:
-        """Tell whether everything that an entry refers to is still there."""
-        return all(
-            reference.id in self.relations or reference.id.removeprefix("model.") in self.project.models
-            for reference in entry.references
-        )
+        """Tell whether every name that an entry refers to still means the same."""
+        return all(self._means(reference.id) for reference in entry.references)
+
+    def _means(self, id_: str) -> bool:
+        kind, _, name = id_.partition(".")
+        if kind == "model":
+            return name in self.project.models
+        return id_ in self.relations and not (kind == "seed" and name in self.project.models)
 
     def _rendered_from(self, file: SqlFile, base: ModelConfig, uses: Uses) -> str:
-        values = {name: self.project.vars.get(name) for name in uses.vars}
+        # A variable that is set to nothing is another thing than one that is not set.
+        values = {name: (name in self.project.vars, self.project.vars.get(name)) for name in uses.vars}
         environment = {name: self.renderer.functions.environment(name) for name in uses.env}
         return digest_of(
-            file.digest, file.path, self.renderer.library.digest(uses.names), base, values, environment, self._everywhere
+            file.digest,
+            file.path,
+            self.renderer.library.digest(uses.names),
+            base,
+            values,
+            environment,
+            # It finds a relation by its bare name: any new one could be meant.
+            self._everything if self._looks_up(uses) else "",
+            self._everywhere,
         )
+
+    def _looks_up(self, uses: Uses) -> bool:
+        library = self.renderer.library
+        return "lookup_map" in {*uses.names, *library.names_behind(library.paths_behind(uses.names))}
 
     # -- analysis
 
@@ -134,16 +125,22 @@ class Models:
     def _analyse(self, model: Model) -> None:
         # In a cycle, or below what can't be read, a relation may have no schema yet: it stays open.
         inputs = sorted({reference.id for reference in model.references})
-        model.analysed_from = digest_of(model.rendered_from, [self._schemas.get(i, "") for i in inputs], self._functions)
-        if model.entry and model.entry.analysed_from == model.analysed_from:
-            model.analysis = model.entry.analysis
+        properties = self.project.properties.get(model.file.name)
+        schemas = [self._schemas.get(id_, "") for id_ in inputs]
+        model.made_from = digest_of(model.rendered_from, schemas, self._functions, properties)
+        if model.entry and model.entry.made_from == model.made_from:
+            relation, model.node = model.entry.relation, model.entry.node
         else:
-            self._analyse_anew(model)
-        relation = self._relation(model)
+            analysis = self._analyse_anew(model)
+            relation = self._relation(model, analysis)
+            model.node = model_node(self.project, model, relation, analysis, self.renderer.library.macros)
+            model.diagnostics = model.diagnostics + self._undeclared(model, relation)
         self.relations[model.id] = relation
         self._schemas[model.id] = digest_of(relation)
 
-    def _analyse_anew(self, model: Model) -> None:
+    def _analyse_anew(self, model: Model) -> Analysis:
+        from millstream.sql.analyze import analyze
+
         model.entry = None
         if model.rendered is None:
             path = folders(model.file, self.project)
@@ -152,34 +149,42 @@ class Models:
             model.rendered = self._render(model.file, path, properties, base).rendered
         rendered = model.rendered
         if rendered is None or rendered.failed:
-            model.analysis = Analysis(open=True)
-            return
-        model.analysis = analyze(rendered.sql, self._lookup, self._known_relations, self.project.functions)
-        model.diagnostics += [self._diagnostic(rendered, problem) for problem in model.analysis.problems]
+            return Analysis(open=True)
+        analysis = analyze(rendered.sql, self._lookup, self._known_relations, self.project.functions)
+        model.diagnostics = model.diagnostics + [
+            self._diagnostic(rendered, problem) for problem in analysis.problems
+        ]
+        return analysis
 
     def _diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
-        location, line, notes = self.renderer.locate(rendered.spans, problem.start, problem.stop, problem.needle)
+        location, line, notes = self.renderer.locate(
+            rendered.spans, problem.start, problem.stop, problem.needle
+        )
         return Diagnostic(problem.code, problem.message, location, problem.help, line, tuple(notes))
 
-    def _relation(self, model: Model) -> InputRelation:
+    def _relation(self, model: Model, analysis: Analysis) -> InputRelation:
         """Return what others see of a model; YAML gives the columns that its SQL does not tell."""
-        analysis = model.analysis
         columns = {
-            column.name.lower(): RelationColumn(column.name, column.type, column.nullable) for column in analysis.columns
+            column.name.lower(): RelationColumn(column.name, column.type, column.nullable)
+            for column in analysis.columns
         }
         properties = self.project.properties.get(model.file.name)
         if properties and (analysis.open or analysis.opaque):
             for declared in properties.columns:
                 known = columns.get(declared.name.lower())
                 if declared.type and (known is None or known.type == UNKNOWN):
-                    columns[declared.name.lower()] = RelationColumn(declared.name, declared.type, declared.nullable)
+                    columns[declared.name.lower()] = RelationColumn(
+                        declared.name, declared.type, declared.nullable
+                    )
         is_open = analysis.open and not (properties and properties.columns)
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
 
     def _lookup(self, parts: tuple[str, ...]) -> InputRelation | None:
         match parts:
             case ("models" | "seeds" as kind, name):
-                return self.relations.get(f"{kind[:-1]}.{name}") or InputRelation(f"{kind[:-1]}.{name}", (), open=True)
+                return self.relations.get(f"{kind[:-1]}.{name}") or InputRelation(
+                    f"{kind[:-1]}.{name}", (), open=True
+                )
             case ("sources", source, topic):
                 id_ = f"source.{source}.{topic}"
                 return self.relations.get(id_) or InputRelation(id_, (), open=True)
@@ -189,14 +194,12 @@ class Models:
     def _known_relations(self) -> list[str]:
         return [*self.project.models, *self.project.seeds]
 
-    # -- mistakes that only the whole shows
-
-    def undeclared(self, model: Model) -> list[Diagnostic]:
-        """Columns that YAML describes and the SQL does not have."""
+    def _undeclared(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
+        """Find columns that YAML describes and the SQL does not have."""
         properties = self.project.properties.get(model.file.name)
-        if properties is None or model.analysis.open or model.diagnostics:
+        if properties is None or relation.open or model.diagnostics:
             return []
-        names = [column.name for column in model.analysis.columns]
+        names = [column.name for column in relation.columns]
         folded = {name.lower() for name in names}
         return [
             Diagnostic(
@@ -210,9 +213,7 @@ class Models:
             if column.name.lower() not in folded
         ]
 
-    def changed(self) -> bool:
-        """Tell whether anything came out differently from what the cache holds."""
-        return self.models.keys() != self.known.keys() or any(model.entry is None for model in self.models.values())
+    # -- for the next time
 
     def entries(self) -> dict[str, Entry]:
         """Return what the next compile may use: models without any mistake."""
@@ -220,13 +221,14 @@ class Models:
             name: model.entry
             or Entry(
                 model.rendered_from,
-                model.analysed_from,
+                model.made_from,
                 model.uses,
                 model.references,
                 model.config,
                 model.sql,
-                model.analysis,
+                self.relations[model.id],
+                model.node,
             )
             for name, model in self.models.items()
-            if not model.diagnostics
+            if model.node and not model.diagnostics
         }

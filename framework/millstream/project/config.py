@@ -2,71 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.errors import Diagnostic, did_you_mean
-from millstream.project.shapes import about
+from millstream.project.options import DedupeConfig, ModelConfig, StateConfig
+from millstream.project.schema import Raw, Reader
 from millstream.project.values import ModelProperties, Settings
-from millstream.text import Location
+from millstream.project.yaml import entries, node_of
+from millstream.text import Location, Text
 
-
-class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    keys: list[str]
-    within: str | None = None
-
-
-class StateConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    store: Literal["rocksdb", "memory"] | None = None
-    ttl: str | None = None
-    retention: str | None = None
-    memory: str | None = None
-
-
-class ModelConfig(Struct, frozen=True, kw_only=True):
-    """Every option that a model can have."""
-
-    enabled: Annotated[bool, about("false leaves the model out")] = True
-    materialized: Annotated[
-        Literal["view", "sink", "table"], about("view: no storage; sink: a Kafka topic; table: a state table")
-    ] = "view"
-    tags: Annotated[str | list[str], about("words to select models by")] = []
-    owner: Annotated[str | None, about("who to ask")] = None
-    meta: Annotated[dict[str, Any], about("anything for other tools")] = {}
-    topic: Annotated[str | None, about("sink: the Kafka topic, by default the model's name")] = None
-    key: Annotated[str | None, about("sink: the column that becomes the record's key")] = None
-    format: Annotated[str | None, about("sink: how values are encoded, by default json")] = None
-    partitions: Annotated[int | None, about("sink: partitions of a topic that is created")] = None
-    replication: Annotated[int | None, about("sink: replication factor of a topic that is created")] = None
-    topic_config: Annotated[dict[str, Any] | None, about("sink: settings of a topic that is created")] = None
-    headers: Annotated[dict[str, str] | None, about("sink: record headers, name to SQL expression")] = None
-    timestamp: Annotated[str | None, about("sink: the column that becomes the record's timestamp")] = None
-    producer: Annotated[dict[str, Any] | None, about("sink: options of the Kafka producer")] = None
-    unique_key: Annotated[str | list[str] | None, about("table: the columns that tell rows apart")] = None
-    order_by: Annotated[str | None, about("table: the column that says which row is newest")] = None
-    delete_when: Annotated[str | None, about("table: rows for which this SQL holds are deleted")] = None
-    retention: Annotated[str | None, about("table: how long a row is kept")] = None
-    store: Annotated[Literal["delta", "postgres"] | None, about("table: where it is stored, by default delta")] = None
-    emit: Annotated[Literal["on_change", "on_close"] | None, about("windows: refine early or one final row")] = None
-    dedupe: Annotated[DedupeConfig | None, about("drop repeated keys: {keys: [...], within: 1 hour}")] = None
-    state: Annotated[StateConfig | None, about("state store: {store, ttl, retention, memory}")] = None
-    group: Annotated[str | None, about("models of one group share a query")] = None
-    optimize: Annotated[str | list[str] | bool | None, about("all, none or rule names")] = None
-    on_bad_record: Annotated[
-        Literal["fail", "skip", "dead_letter"] | None, about("what happens to a row that a function fails on")
-    ] = None
-    opaque: Annotated[bool, about("run the SQL as it is; columns come from YAML")] = False
-
+__all__ = [
+    "OPTIONS",
+    "ConfigValue",
+    "DedupeConfig",
+    "ModelConfig",
+    "StateConfig",
+    "check_folder_defaults",
+    "read_options",
+    "resolve_config",
+    "unused_folders",
+]
 
 _FIELDS = {field.name: field for field in fields(ModelConfig)}
 OPTIONS = tuple(_FIELDS)
+_MAPPINGS = frozenset(("meta", "topic_config", "headers", "producer", "dedupe", "state", "watermark"))
+"""Options that are tables themselves: no folders."""
 _ONLY: dict[str, tuple[str, ...]] = {
-    "sink": ("topic", "key", "format", "partitions", "replication", "topic_config", "headers", "timestamp", "producer"),
+    "sink": (
+        "topic",
+        "key",
+        "format",
+        "partitions",
+        "replication",
+        "topic_config",
+        "headers",
+        "timestamp",
+        "producer",
+    ),
     "table": ("unique_key", "order_by", "delete_when", "retention", "store"),
 }
+_WORDS = {
+    "incremental": "use 'table' with unique_key: every model is incremental here",
+    "ephemeral": "use 'view': it is stored nowhere",
+    "materialized_view": "use 'table'",
+    "topic": "use 'sink'",
+    "stream": "use 'view', or 'sink' for a topic",
+}
+"""Materializations of other tools."""
 
 
 class ConfigValue(Struct, frozen=True):
@@ -75,115 +63,194 @@ class ConfigValue(Struct, frozen=True):
     line: str = ""
 
 
+Layer = dict[str, ConfigValue]
+
+
 def resolve_config(
-    settings: Settings, folders: tuple[str, ...], properties: ModelProperties | None, in_file: dict[str, ConfigValue]
+    settings: Settings, folders: tuple[str, ...], properties: ModelProperties | None, in_file: Layer
 ) -> tuple[ModelConfig, list[Diagnostic]]:
-    """Merge the three origins; tags add up, meta merges, everything else is overridden."""
-    layers = [*_folder_layers(settings, folders)]
+    """Merge the three origins; tags add up, meta merges, everything else is overridden.
+
+    What is wrong in the defaults of folders, `check_folder_defaults` tells once; what is wrong in YAML,
+    `read_options` has told already and left out.
+    """
+    merge = _Merge()
+    for layer in _folder_layers(settings.models, folders):
+        merge.add(layer, own=False)
+    merge.diagnostics.clear()
     if properties:
-        from_yaml = {k: ConfigValue(v, properties.config_locations.get(k)) for k, v in properties.config.items()}
-        for name in ("tags", "owner", "meta"):
-            if (value := getattr(properties, name)) and name not in from_yaml:
-                from_yaml[name] = ConfigValue(list(value) if name == "tags" else value, properties.location)
-        layers.append(from_yaml)
-    layers.append(in_file)
-    return _merged(layers)
+        merge.add(_yaml_layer(properties), own=True)
+    merge.add(in_file, own=True)
+    config = ModelConfig(**merge.values)
+    return config, merge.diagnostics + _contradictions(config, merge.own)
 
 
-def check_folder_defaults(settings: Settings) -> list[Diagnostic]:
+def check_folder_defaults(settings: Settings, text: Text | None = None) -> list[Diagnostic]:
     """Check the options of `[tool.millstream.models]` once, not for every model below a folder."""
-    return [problem for layer in _all_layers(settings.models, settings, "") for problem in _merged([layer])[1]]
+    merge = _Merge()
+    for path, key, value in _all_options(settings.models, ""):
+        place = settings.model_locations.get(f"{path}{key}") or settings.model_locations.get(path.rstrip("."))
+        line = text.line(place.line) if text and place else ""
+        merge.add({key.removeprefix("+"): ConfigValue(value, place, line)}, own=False)
+    return merge.diagnostics
 
 
-def _merged(layers: list[dict[str, ConfigValue]]) -> tuple[ModelConfig, list[Diagnostic]]:
-    diagnostics: list[Diagnostic] = []
-    values: dict[str, Any] = {}
-    given: dict[str, ConfigValue] = {}
-    for layer in layers:
-        for name, entry in layer.items():
-            field = _FIELDS.get(name)
-            if field is None:
-                hint = did_you_mean(name, OPTIONS, f"options: {', '.join(OPTIONS)}")
-                diagnostics.append(_diagnostic(entry, f"unknown option '{name}'", hint))
-                continue
-            try:
-                value = msgspec.convert(entry.value, field.type)
-            except msgspec.ValidationError as error:
-                diagnostics.append(_diagnostic(entry, *_wrong(name, entry.value, error)))
-                continue
-            if name == "tags":
-                value = list(dict.fromkeys([*values.get(name, []), *([value] if isinstance(value, str) else value)]))
-            elif name == "meta":
-                value = values.get(name, {}) | value
-            values[name] = value
-            given[name] = entry
-    config = ModelConfig(**values)
-    return config, diagnostics + _contradictions(config, given)
-
-
-def _wrong(name: str, value: Any, error: msgspec.ValidationError) -> tuple[str, str]:
-    allowed = _choices(_FIELDS[name].type)
-    if allowed and isinstance(value, str):
-        return (
-            f"'{name}' is one of {', '.join(allowed)}, not '{value}'",
-            did_you_mean(value, allowed, f"use {allowed[0]}"),
-        )
-    said = str(error).replace("`", "'")
-    return f"'{name}' has a wrong value: {said[0].lower()}{said[1:]}", f"see the option '{name}' in the reference"
-
-
-def _choices(wanted: Any) -> list[str]:
-    from typing import get_args, get_origin
-
-    if get_origin(wanted) is Literal:
-        return [str(choice) for choice in get_args(wanted)]
-    return [choice for part in get_args(wanted) if not isinstance(part, str) for choice in _choices(part)]
-
-
-def _contradictions(config: ModelConfig, given: dict[str, ConfigValue]) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
-    for materialized, names in _ONLY.items():
-        for name in names:
-            # Options of a folder's defaults may fit only some of its models; in the model itself they are a slip.
-            if name in given and given[name].location and config.materialized != materialized:
-                message = f"'{name}' is an option of a {materialized}, but this model is a {config.materialized}"
-                remedy = f"say materialized='{materialized}', or remove '{name}'"
-                found.append(msgspec.structs.replace(_diagnostic(given[name], message, remedy), code="MS121"))
+def unused_folders(settings: Settings, folders: Iterable[tuple[str, ...]]) -> list[Diagnostic]:
+    """Warn of defaults for folders that hold no model."""
+    known = {parts[: n + 1] for parts in folders for n in range(len(parts))}
+    found = []
+    for path in _folders(settings.models, ()):
+        if path not in known:
+            near = [parts[-1] for parts in known if parts[:-1] == path[:-1]]
+            found.append(
+                Diagnostic(
+                    "MS117",
+                    f"no model is below models/{'/'.join(path)}",
+                    settings.model_locations.get(".".join(path)),
+                    did_you_mean(path[-1], near, "mend the folder's name, or remove its defaults"),
+                    severity="warning",
+                )
+            )
     return found
 
 
-def _diagnostic(entry: ConfigValue, message: str, remedy: str) -> Diagnostic:
-    return Diagnostic("MS120", message, entry.location, remedy, entry.line)
+def read_options(
+    reader: Reader, raw: Raw | None
+) -> tuple[dict[str, Any], dict[str, Location], dict[str, str]]:
+    """Read `config:` of a YAML file: the good options, where their values stand, and those lines."""
+    config: dict[str, Any] = {}
+    places: dict[str, Location] = {}
+    lines: dict[str, str] = {}
+    if raw is None:
+        return config, places, lines
+    node: Node = raw.node
+    if not isinstance(node, MappingNode):
+        reader.problem(node, "MS107", "'config' is a mapping", "write config: {materialized: sink}")
+    for written, (key, value) in entries(node).items():
+        name = written.removeprefix("+")
+        if name not in _FIELDS:
+            reader.problem(key, "MS120", f"unknown option '{name}'", _near(name))
+            continue
+        before = len(reader.diagnostics)
+        found = reader.value(value, _FIELDS[name].type, name)
+        wrong = reader.diagnostics[before:]
+        if isinstance(value, ScalarNode) and name == "materialized" and value.value in _WORDS:
+            wrong = [msgspec.structs.replace(each, help=_WORDS[value.value]) for each in wrong]
+        reader.diagnostics[before:] = [
+            msgspec.structs.replace(each, code="MS120") if each.code in {"MS106", "MS107", "MS108"} else each
+            for each in wrong
+        ]
+        if not wrong and found is not None:
+            config[name] = msgspec.to_builtins(found)
+            places[name] = reader.place(value)
+            lines[name] = reader.text.line(places[name].line)
+    return config, places, lines
 
 
-def _folder_layers(settings: Settings, folders: tuple[str, ...]) -> list[dict[str, ConfigValue]]:
-    layers = []
-    tree: Any = settings.models
-    path = ""
-    for folder in (None, *folders):
-        if folder is not None:
-            tree = tree.get(folder) if isinstance(tree, dict) else None
-            path = f"{path}.{folder}" if path else folder
-        if not isinstance(tree, dict):
-            break
-        layers.append({k.removeprefix("+"): ConfigValue(v) for k, v in tree.items() if _is_option(k, v)})
-    return layers
+class _Merge:
+    """Adds layer to layer; wrong options are told and left out."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.own: Layer = {}
+        """What the model itself says: in YAML or in its file."""
+        self.diagnostics: list[Diagnostic] = []
+
+    def add(self, layer: Layer, *, own: bool) -> None:
+        for name, entry in layer.items():
+            if name not in _FIELDS:
+                self.diagnostics.append(_diagnostic(entry, f"unknown option '{name}'", _near(name)))
+                continue
+            try:
+                value = msgspec.convert(entry.value, _FIELDS[name].type)
+            except msgspec.ValidationError as error:
+                self.diagnostics.append(_diagnostic(entry, *_wrong(name, entry.value, error)))
+                continue
+            if name == "tags":
+                tags = [value] if isinstance(value, str) else value
+                value = list(dict.fromkeys([*self.values.get(name, []), *tags]))
+            elif name == "meta":
+                value = self.values.get(name, {}) | value
+            self.values[name] = value
+            if own:
+                self.own[name] = entry
 
 
-def _all_layers(tree: dict[str, Any], settings: Settings, path: str) -> list[dict[str, ConfigValue]]:
-    own = {
-        key.removeprefix("+"): ConfigValue(value, settings.model_locations.get(f"{path}{key}"))
-        for key, value in tree.items()
-        if _is_option(key, value)
+def _wrong(name: str, value: Any, error: msgspec.ValidationError) -> tuple[str, str]:
+    """Say what is wrong with a value in the words that YAML's mistakes have."""
+    reader = Reader(Text("", ""))
+    reader.value(node_of(value), _FIELDS[name].type, name)
+    if name == "materialized" and isinstance(value, str) and value in _WORDS:
+        return f"there is no materialization '{value}'", _WORDS[value]
+    if reader.diagnostics:
+        return reader.diagnostics[0].message, reader.diagnostics[0].help
+    return f"'{name}' has a wrong value: {str(error).replace('`', chr(39))}", "mend the value"
+
+
+def _near(name: str) -> str:
+    return did_you_mean(name, OPTIONS, f"options: {', '.join(OPTIONS)}")
+
+
+def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:
+    """Find options of another materialization; defaults of a folder may fit only some of its models."""
+    found: list[Diagnostic] = []
+    for materialized, names in _ONLY.items():
+        for name in names:
+            if name in own and own[name].value is not None and config.materialized != materialized:
+                message = (
+                    f"'{name}' is an option of a {materialized}, but this model is a {config.materialized}"
+                )
+                remedy = f"say materialized='{materialized}', or remove '{name}'"
+                found.append(_diagnostic(own[name], message, remedy, "MS121"))
+    return found
+
+
+def _diagnostic(entry: ConfigValue, message: str, remedy: str, code: str = "MS120") -> Diagnostic:
+    return Diagnostic(code, message, entry.location, remedy, entry.line)
+
+
+def _yaml_layer(properties: ModelProperties) -> Layer:
+    layer = {
+        name: ConfigValue(value, properties.config_locations.get(name), properties.config_lines.get(name, ""))
+        for name, value in properties.config.items()
     }
-    folders = [
-        layer
-        for key, value in tree.items()
-        if isinstance(value, dict) and not _is_option(key, value)
-        for layer in _all_layers(value, settings, f"{path}{key}.")
-    ]
-    return [own, *folders]
+    if properties.owner and "owner" not in layer:
+        layer["owner"] = ConfigValue(properties.owner, properties.location)
+    given = layer["tags"].value if "tags" in layer else []
+    tags = [*properties.tags, *([given] if isinstance(given, str) else given)]
+    if tags:
+        layer["tags"] = ConfigValue(tags, properties.location)
+    meta = properties.meta | (layer["meta"].value if "meta" in layer else {})
+    if meta:
+        layer["meta"] = ConfigValue(meta, properties.location)
+    return layer
+
+
+def _folder_layers(tree: Any, folders: tuple[str, ...]) -> Iterator[Layer]:
+    """Yield the options of the root and of each folder on the way to a model."""
+    for folder in (None, *folders):
+        tree = tree if folder is None else tree.get(folder)
+        if not isinstance(tree, dict):
+            return
+        yield {k.removeprefix("+"): ConfigValue(v) for k, v in tree.items() if _is_option(k, v)}
+        tree = {k: v for k, v in tree.items() if not _is_option(k, v)}
+
+
+def _all_options(tree: dict[str, Any], path: str) -> Iterator[tuple[str, str, Any]]:
+    for key, value in tree.items():
+        if _is_option(key, value):
+            yield path, key, value
+        else:
+            yield from _all_options(value, f"{path}{key}.")
+
+
+def _folders(tree: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for key, value in tree.items():
+        if not _is_option(key, value):
+            yield (*path, key)
+            yield from _folders(value, (*path, key))
 
 
 def _is_option(key: str, value: Any) -> bool:
-    return key.startswith("+") or not isinstance(value, dict) or (key in OPTIONS and key in {"meta", "topic_config", "headers", "producer", "dedupe", "state"})
+    """Tell options from folders: a folder is a table, and no `+` stands before its name."""
+    return key.startswith("+") or not isinstance(value, dict) or key in _MAPPINGS

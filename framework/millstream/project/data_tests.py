@@ -2,89 +2,219 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
 
+from msgspec import Meta, Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import did_you_mean
+from millstream.project.references import IDENTIFIER, reference
+from millstream.project.schema import Reader, Shape, keys_of
+from millstream.project.shapes import Description, Duration, Names, about
 from millstream.project.values import DataTest
-from millstream.project.yaml import plain
-
-if TYPE_CHECKING:
-    from millstream.project.schema import Reader
+from millstream.project.yaml import entries, plain
 
 Severity = Literal["warn", "error", "drop", "dead_letter"]
-COMMON = ("severity", "where", "name", "description", "tags", "config", "warn_if", "error_if", "store_failures")
-REQUIRED: dict[str, tuple[str, ...]] = {
-    "not_null": (),
-    "unique": (),
-    "accepted_values": ("values",),
-    "relationships": ("to", "field"),
-    "expression": ("expression",),
-    "row_count": (),
-    "freshness": (),
+Sql = Annotated[str, Meta(min_length=1, title="an SQL expression", extra={"verbatim": True})]
+Count = Annotated[int, Meta(ge=0, title="a whole number from 0")]
+Where = Literal["column", "relation", "both"]
+
+
+class CommonArguments(Shape):
+    """What every test may say."""
+
+    words: ClassVar[dict[str, str]] = {
+        "error_if": "use row_count, or an SQL file in tests/",
+        "warn_if": "use severity: warn",
+        "store_failures": "use severity: dead_letter",
+        "limit": "remove it",
+    }
+
+    severity: Annotated[Severity, about("what happens to a row that fails")] = "error"
+    where: Annotated[Sql | None, about("test only rows for which this SQL holds")] = None
+    name: Annotated[str | None, about("what the test is called")] = None
+    description: Description = ""
+    tags: Names = []  # noqa: RUF012 - msgspec copies it
+
+
+class UniqueArguments(CommonArguments, kw_only=True):
+    columns: Annotated[str | list[str] | None, about("the columns that are unique together")] = None
+    within: Annotated[Duration | None, about("in a stream: unique within this time")] = None
+
+
+class AcceptedValuesArguments(CommonArguments, kw_only=True):
+    values: Annotated[list[Any], about("the values that may occur")]
+    quote: Annotated[bool | None, about("dbt's: whether the values are texts")] = None
+
+
+class RelationshipsArguments(CommonArguments, kw_only=True):
+    to: Annotated[str, about("ref('model') or source('source', 'topic')")]
+    field: Annotated[str, about("the column there")]
+
+
+class ExpressionArguments(CommonArguments, kw_only=True):
+    expression: Annotated[Sql, about("SQL that holds for every row")]
+
+
+class RowCountArguments(CommonArguments, kw_only=True):
+    min: Count | None = None
+    max: Count | None = None
+    equals: Count | None = None
+
+
+class FreshnessArguments(CommonArguments, kw_only=True):
+    within: Annotated[Duration, about("the newest row is not older")]
+    column: Annotated[str | None, about("the time of a row, by default the record's")] = None
+
+
+class Kind(Struct, frozen=True):
+    arguments: type[CommonArguments]
+    on: Where
+
+
+KINDS = {
+    "not_null": Kind(CommonArguments, "column"),
+    "unique": Kind(UniqueArguments, "both"),
+    "accepted_values": Kind(AcceptedValuesArguments, "column"),
+    "relationships": Kind(RelationshipsArguments, "column"),
+    "expression": Kind(ExpressionArguments, "both"),
+    "row_count": Kind(RowCountArguments, "relation"),
+    "freshness": Kind(FreshnessArguments, "relation"),
 }
-OPTIONAL: dict[str, tuple[str, ...]] = {
-    "accepted_values": ("quote",),
-    "unique": ("columns",),
-    "row_count": ("min", "max", "equals"),
-    "freshness": ("column", "within", "warn_after", "error_after"),
+_SHORT: dict[str, tuple[str, Callable[[Node], bool]]] = {
+    "accepted_values": ("values", lambda node: isinstance(node, SequenceNode)),
+    "expression": ("expression", lambda node: isinstance(node, ScalarNode)),
+    "freshness": ("within", lambda node: isinstance(node, ScalarNode)),
+    "row_count": ("equals", lambda node: isinstance(node, ScalarNode)),
+    "unique": ("columns", lambda node: isinstance(node, SequenceNode)),
 }
+"""Tests with one plain argument, which may stand without its name."""
 
 
 def read_tests(reader: Reader, node: Node, *, column: bool) -> list[DataTest]:
-    """Read the list of tests of a column or of a relation."""
+    """Read the list of tests of a column or of a relation; nothing in it is a template."""
+    if isinstance(node, ScalarNode) and node.tag.endswith(":null"):
+        return []
     if not isinstance(node, SequenceNode):
         reader.problem(node, "MS107", "'tests' is a list", "write tests: [not_null]")
         return []
-    return [test for item in node.value if (test := _test(reader, item, column=column))]
+    render, reader.render = reader.render, None
+    try:
+        return [test for item in node.value if (test := _test(reader, item, column=column))]
+    finally:
+        reader.render = render
 
 
 def _test(reader: Reader, node: Node, *, column: bool) -> DataTest | None:
-    if isinstance(node, ScalarNode):
-        return _made(reader, node, str(node.value), {}, node, column=column)
-    if not isinstance(node, MappingNode) or len(node.value) != 1:
-        reader.problem(node, "MS107", "a test is a name, or one name with arguments", "write - name: {argument: value}")
+    if isinstance(node, ScalarNode) and node.value:
+        return _made(reader, node, None, column=column)
+    found = list(entries(node).values())
+    if not found:
+        reader.problem(node, "MS107", "a test is a name, or a name with arguments", "write - not_null")
         return None
-    key, value = node.value[0]
-    if not isinstance(value, MappingNode):
-        found = plain(value)
-        if str(key.value) == "expression" and isinstance(found, str):
-            return _made(reader, key, "expression", {"expression": found}, value, column=column)
-        if found is not None:
-            reader.problem(value, "MS107", f"the arguments of '{key.value}' are a mapping", "write {argument: value}")
-            return None
-        return _made(reader, key, str(key.value), {}, value, column=column)
-    return _made(reader, key, str(key.value), plain(value), value, column=column)
+    key, value = found[0]
+    if len(found) > 1:
+        # The usual slip: arguments that are not indented below the test.
+        remedy = f"indent '{found[1][0].value}' below '{key.value}:', or begin it with '-'"
+        reader.problem(found[1][0], "MS107", "a test is one name with its arguments below it", remedy)
+        return None
+    return _made(reader, key, None if value.tag.endswith(":null") else value, column=column)
 
 
-def _made(
-    reader: Reader, key: Node, name: str, arguments: dict[str, Any], node: Node, *, column: bool
-) -> DataTest | None:
-    if name not in REQUIRED and not name.isidentifier():
-        reader.problem(key, "MS107", f"'{name}' is no data test", did_you_mean(name, REQUIRED, f"one of {', '.join(REQUIRED)}"))
-        return None
-    if name not in REQUIRED and (close := did_you_mean(name, REQUIRED)):
-        # Own tests are macros; a name that is nearly a built-in one is a slip.
-        reader.problem(key, "MS107", f"unknown data test '{name}'", close)
-        return None
-    if name in REQUIRED:
-        known = (*REQUIRED[name], *OPTIONAL.get(name, ()), *COMMON)
-        for part, _ in node.value if isinstance(node, MappingNode) else ():
-            if str(part.value) not in known:
-                reader.problem(
-                    part, "MS106", f"'{name}' has no argument '{part.value}'",
-                    did_you_mean(str(part.value), known, f"it takes {', '.join(known)}"),
-                )
-        for missing in (argument for argument in REQUIRED[name] if argument not in arguments):
-            reader.problem(key, "MS108", f"'{name}' needs '{missing}'", f"write {name}: {{{missing}: …}}")
-    severity = arguments.get("severity", "error")
-    if severity not in get_args(Severity):
-        place = next((v for k, v in node.value if str(k.value) == "severity"), node)
-        reader.problem(
-            place, "MS107", f"'severity' is one of {', '.join(get_args(Severity))}, not '{severity}'",
-            did_you_mean(str(severity), get_args(Severity), "use error or warn"),
+def _made(reader: Reader, key: Node, value: Node | None, *, column: bool) -> DataTest | None:
+    name = str(key.value)
+    kind = KINDS.get(name)
+    if kind is None:
+        return _own(reader, key, value)
+    place: Where = "column" if column else "relation"
+    if kind.on not in {place, "both"}:
+        remedy = (
+            "write it below a column" if kind.on == "column" else "write it below the model or topic itself"
         )
-        severity = "error"
-    rest = {argument: value for argument, value in arguments.items() if argument != "severity"}
-    return DataTest(name, reader.place(key), rest, severity)
+        reader.problem(key, "MS107", f"'{name}' tests a {kind.on}, not a {place}", remedy)
+        return None
+    if value is None and kind.on == "column" and kind.arguments is CommonArguments:
+        return DataTest(name, reader.place(key))
+    node = _mapping(reader, name, value, key)
+    before = len(reader.diagnostics)
+    shape = reader.read(node, kind.arguments) if node else None
+    if shape is None:
+        return None
+    if name == "relationships" and len(reader.diagnostics) == before:
+        _check_relation(reader, node)
+    if isinstance(shape, RowCountArguments) and not {"min", "max", "equals"} & shape.places.keys():
+        reader.problem(key, "MS108", "'row_count' needs min, max or equals", "write row_count: {min: 1}")
+    if name == "unique" and not column and not getattr(shape, "columns", None):
+        reader.problem(
+            key, "MS108", "'unique' of a relation needs columns", "write unique: {columns: [a, b]}"
+        )
+    return DataTest(name, reader.place(key), _arguments(shape), shape.severity)
+
+
+def _mapping(reader: Reader, name: str, value: Node | None, key: Node) -> Node | None:
+    """Return the arguments as one mapping, however they are written."""
+    if value is None:
+        return MappingNode("tag:yaml.org,2002:map", [], key.start_mark, key.end_mark)
+    if name in _SHORT and _SHORT[name][1](value):
+        first = ScalarNode("tag:yaml.org,2002:str", _SHORT[name][0], value.start_mark, value.end_mark)
+        return MappingNode("tag:yaml.org,2002:map", [(first, value)], value.start_mark, value.end_mark)
+    if not isinstance(value, MappingNode):
+        known = ", ".join(f"{argument}: …" for argument in list(keys_of(KINDS[name].arguments))[-2:])
+        reader.problem(
+            value, "MS107", f"the arguments of '{name}' are a mapping", f"write {name}: {{{known}}}"
+        )
+        return None
+    return MappingNode(value.tag, _flat(value), value.start_mark, value.end_mark)
+
+
+def _flat(value: Node) -> list[tuple[Node, Node]]:
+    """Bring dbt's `arguments:` and `config:` up to the arguments themselves."""
+    found: list[tuple[Node, Node]] = []
+    for name, (key, given) in entries(value).items():
+        if name in {"arguments", "config"} and isinstance(given, MappingNode):
+            found += entries(given).values()
+        else:
+            found.append((key, given))
+    return found
+
+
+def _own(reader: Reader, key: Node, value: Node | None) -> DataTest | None:
+    """Read a test that is a macro of the project; a name that is nearly a built-in one is a slip."""
+    name = str(key.value)
+    close = did_you_mean(name, KINDS)
+    if close or not IDENTIFIER.match(name):
+        reader.problem(
+            key, "MS107", f"unknown data test '{name}'", close or f"use one of {', '.join(KINDS)}, or a macro"
+        )
+        return None
+    if value is None:
+        return DataTest(name, reader.place(key))
+    if not isinstance(value, MappingNode):
+        reader.problem(
+            value, "MS107", f"the arguments of '{name}' are a mapping", f"write {name}: {{argument: value}}"
+        )
+        return None
+    pairs = _flat(value)
+    given = {str(argument.value): plain(node) for argument, node in pairs}
+    severity: Severity = "error"
+    for argument, node in pairs:
+        if str(argument.value) == "severity":
+            severity = reader.value(node, Severity, "severity") or "error"
+    given.pop("severity", None)
+    return DataTest(name, reader.place(key), given, severity)
+
+
+def _check_relation(reader: Reader, node: Node | None) -> None:
+    to = dict(entries(node))["to"][1] if node else None
+    if to is not None and reference(str(to.value)) is None:
+        remedy = "write to: ref('model'), or to: source('source', 'topic')"
+        reader.problem(to, "MS107", f"'{to.value}' is no relation", remedy)
+
+
+def _arguments(shape: CommonArguments) -> dict[str, Any]:
+    """Return what was given, as written; `to` becomes the id of a node."""
+    found = {name: getattr(shape, name) for name in sorted(shape.places.keys() - {"severity"})}
+    if isinstance(shape, RelationshipsArguments):
+        found["to"] = reference(shape.to) or shape.to
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -14,10 +14,8 @@ from millstream.project.config import check_folder_defaults
 from millstream.project.files import File, find_files, read_file
 from millstream.project.functions import read_functions
 from millstream.project.generators import read_generators, topics_of
-from millstream.project.profiles import read_target
 from millstream.project.properties import IDENTIFIER, PropertiesFile, SeedProperties, read_properties
 from millstream.project.seeds import read_seed
-from millstream.project.settings import read_settings
 from millstream.project.values import (
     Function,
     Generator,
@@ -27,7 +25,6 @@ from millstream.project.values import (
     SqlFile,
     Target,
 )
-from millstream.project.variables import merge_variables
 from millstream.project.yaml import parse_yaml, plain
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Location, Text
@@ -57,20 +54,17 @@ class _Generators(Struct, frozen=True):
     generators: tuple[Generator, ...] = ()
 
 
-def load_project(
+def load_files(
     root: Path,
-    *,
-    target: str | None = None,
-    variables: str | Mapping[str, Any] | None = None,
-    profiles_dir: Path | None = None,
-    memo: Memo | None = None,
+    settings: Settings,
+    target: Target,
+    variables: dict[str, Any],
+    memo: Memo,
+    environment: dict[str, str | None],
 ) -> tuple[Project, list[Diagnostic]]:
-    """Load a folder; raise `MillstreamError` only where its pyproject.toml can't be understood."""
-    settings, diagnostics = read_settings(root)
-    merged, problems = merge_variables(settings.vars, variables)
-    chosen, more = read_target(root, settings, target, profiles_dir, merged)
-    loader = _Loader(root, settings, chosen, merged, memo if memo is not None else {})
-    loader.diagnostics += [*diagnostics, *problems, *more, *check_folder_defaults(settings)]
+    """Load what the folders hold; `environment` learns which variables YAML files read, and their values."""
+    loader = _Loader(root, settings, target, variables, memo, environment)
+    loader.diagnostics += check_folder_defaults(settings)
     return loader.load(), loader.diagnostics
 
 
@@ -78,13 +72,20 @@ class _Loader:
     """Reads the files of one project; what goes wrong collects in `diagnostics`."""
 
     def __init__(
-        self, root: Path, settings: Settings, target: Target, variables: dict[str, Any], memo: Memo
+        self,
+        root: Path,
+        settings: Settings,
+        target: Target,
+        variables: dict[str, Any],
+        memo: Memo,
+        environment: dict[str, str | None],
     ) -> None:
         self.root = root
         self.settings = settings
         self.target = target
         self.variables = variables
         self.memo = memo
+        self.environment = environment
         self.diagnostics: list[Diagnostic] = []
 
     def load(self) -> Project:
@@ -175,7 +176,7 @@ class _Loader:
 
     def _properties(self) -> list[PropertiesFile]:
         settings = self.settings
-        render = yaml_renderer(self.variables, secrets=False)
+        render = yaml_renderer(self.variables, secrets=False, environment=self.environment)
         folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.test_paths)
         return [
             self._remembered("properties", file, PropertiesFile, lambda text: read_properties(text, render))

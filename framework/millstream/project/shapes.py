@@ -1,38 +1,89 @@
 """What the YAML files of a project may say: the shapes that are checked, and that editors complete."""
 
+# ruff: noqa: RUF012 - msgspec copies mutable defaults, as ruff knows of direct Structs only
+
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
 from millstream.project.schema import Raw, Shape
 
 
-def about(description: str) -> Meta:
-    return Meta(description=description)
+def about(description: str, *, verbatim: bool = False) -> Meta:
+    """Describe a key; a `verbatim` value may hold `{{` without being a template."""
+    return Meta(description=description, extra={"verbatim": True} if verbatim else None)
 
 
 Names = str | list[str]
+Description = Annotated[str, about("what it is, for people", verbatim=True)]
 Format = Literal["json", "avro", "protobuf", "csv", "xml", "string", "long", "binary"]
 OnBadRecord = Literal["fail", "skip", "dead_letter"]
 Tests = Annotated[Raw, about("data tests: not_null, unique, {accepted_values: {values: [...]}}, ...")]
 SqlType = Annotated[Raw, about("a Spark SQL type, such as string or struct<id: bigint, tags: array<string>>")]
+_UNIT = r"\d+(\.\d+)? (microsecond|millisecond|second|minute|hour|day|week|month|year)s?"
+Duration = Annotated[
+    str,
+    Meta(pattern=f"^{_UNIT}( {_UNIT})*$", title="a duration", examples=["10 seconds", "1 hour 30 minutes"]),
+]
+Positive = Annotated[int, Meta(ge=1, title="a whole number from 1")]
+Rate = Annotated[float, Meta(gt=0, title="a number above 0")]
+Size = Annotated[str, Meta(pattern=r"^\d+ ?([kKmMgG][bB]?)$", title="a size", examples=["512 MB"])]
+TopicName = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$",
+        title="a Kafka topic (letters, digits, '.', '_', '-')",
+        examples=["shop.events"],
+    ),
+]
+Encoding = Annotated[
+    str,
+    Meta(
+        pattern=r"^(json|avro|protobuf|csv|xml|string|long|binary|python:[A-Za-z_]\w*)$",
+        title="a format (json, avro, protobuf, csv, xml, string, long, binary, python:<function>)",
+        examples=["json"],
+        extra={"known": ("json", "avro", "protobuf", "csv", "xml", "string", "long", "binary")},
+    ),
+]
+SchemaName = Annotated[
+    str,
+    Meta(
+        pattern=r"^(registry|.+\.(avsc|proto|json))$",
+        title="'registry' or a file (.avsc, .proto, .json)",
+        examples=["registry", "schemas/events.avsc"],
+    ),
+]
+Starting = Annotated[
+    str,
+    Meta(
+        pattern=r"^(earliest|latest|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$",
+        title="earliest, latest or a time",
+        examples=["earliest", "2026-01-31 12:00:00"],
+    ),
+]
 
 
 class ColumnShape(Shape):
+    words: ClassVar[dict[str, str]] = {
+        "quote": "remove it: write the name as it is",
+        "constraints": "write tests: [not_null], or nullable: false",
+    }
+
     name: Annotated[str, about("the column's name")]
     type: SqlType | None = None
-    description: str = ""
+    data_type: Annotated[Raw | None, about("dbt's word for type")] = None
+    description: Description = ""
     nullable: Annotated[bool, about("whether the column can be NULL")] = True
     from_: Annotated[Raw | None, about("SQL that the column is derived by when a record is decoded")] = field(
         default=None, name="from"
     )
     tests: Tests | None = None
     data_tests: Tests | None = None
-    tags: Names = []
-    meta: dict[str, Any] = {}
-    distinct: Annotated[int | None, about("about how many different values there are")] = None
+    tags: Annotated[Names, about("words to select by")] = []
+    meta: Annotated[dict[str, Any], about("anything for other tools")] = {}
+    distinct: Annotated[Positive | None, about("about how many different values there are, a hint")] = None
 
 
 class KeyShape(Shape):
@@ -42,48 +93,81 @@ class KeyShape(Shape):
 
 class WatermarkShape(Shape):
     column: Annotated[str, about("the event time")]
-    delay: Annotated[str, about("how late rows may come, such as 10 seconds")]
+    delay: Annotated[Duration, about("how late rows may come, such as 10 seconds")]
 
 
-class TopicShape(Shape):
+class HintsShape(Shape):
+    """What the optimizer can't know: none of it changes a result."""
+
+    rows_per_second: Annotated[Rate | None, about("about how many records come")] = None
+    distinct: Annotated[dict[str, Positive], about("about how many different values columns have")] = {}
+    keeps: Annotated[
+        Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")] | None,
+        about("the share of rows that its filter keeps"),
+    ] = None
+
+
+class TopicDefaults(Shape):
+    """What a source may say once for all of its topics."""
+
+    key: Annotated[KeyShape | str | None, about("the record's key as a column: a name, or {name, type}")] = (
+        None
+    )
+    format: Annotated[
+        Encoding | None, about("how values are encoded: json, avro, ... or python:<function>")
+    ] = None
+    schema: Annotated[SchemaName | None, about("registry, or a file: schemas/x.avsc, .proto, .json")] = None
+    watermark: Annotated[WatermarkShape | None, about("the event time and how late it may be")] = None
+    on_bad_record: Annotated[OnBadRecord | None, about("what happens to a record that can't be decoded")] = (
+        None
+    )
+    partitions: Annotated[Positive | None, about("partitions of a topic that is created")] = None
+    replication: Annotated[Positive | None, about("replication factor of a topic that is created")] = None
+    topic_config: Annotated[dict[str, Any], about("settings of a topic that is created")] = {}
+    options: Annotated[dict[str, Any], about("options of the format")] = {}
+    starting: Annotated[Starting | None, about("where a new query begins: earliest, latest or a time")] = None
+    max_rows_per_trigger: Annotated[Positive | None, about("read at most this many records in a batch")] = (
+        None
+    )
+    min_rows_per_trigger: Annotated[Positive | None, about("wait for this many records")] = None
+    max_trigger_delay: Annotated[Duration | None, about("but not longer than this")] = None
+    rows_per_second: Annotated[Rate | None, about("about how many records come, a hint")] = None
+    hints: Annotated[HintsShape | None, about("what the optimizer can't know")] = None
+    tags: Annotated[Names, about("words to select by")] = []
+    owner: Annotated[str | None, about("who to ask")] = None
+    meta: Annotated[dict[str, Any], about("anything for other tools")] = {}
+
+
+class TopicShape(TopicDefaults, kw_only=True):
+    words: ClassVar[dict[str, str]] = {
+        "identifier": "write topic: …",
+        "freshness": "write tests: [{freshness: {within: 1 hour}}]",
+    }
+
     name: Annotated[str, about("what source('source', 'name') calls it")]
-    topic: Annotated[str | None, about("the Kafka topic, by default the name")] = None
-    description: str = ""
+    topic: Annotated[TopicName | None, about("the Kafka topic, by default the name")] = None
+    description: Description = ""
     table: Annotated[bool, about("a reference table: the latest value per key, null deletes")] = False
-    key: KeyShape | None = None
-    format: Annotated[str | None, about("how values are encoded: json, avro, ... or python:<function>")] = None
-    schema: Annotated[str | None, about("registry, or a file: schemas/x.avsc, .proto, .json")] = None
-    columns: list[ColumnShape] = []
-    watermark: WatermarkShape | None = None
-    on_bad_record: Annotated[OnBadRecord | None, about("what happens to a record that can't be decoded")] = None
+    columns: Annotated[list[ColumnShape], about("what its values hold")] = []
     tests: Tests | None = None
     data_tests: Tests | None = None
-    tags: Names = []
-    owner: str | None = None
-    meta: dict[str, Any] = {}
-    partitions: int | None = None
-    replication: int | None = None
-    topic_config: dict[str, Any] = {}
-    options: Annotated[dict[str, Any], about("options of the format")] = {}
-    starting: Annotated[str | None, about("earliest, latest or a time")] = None
-    max_rows_per_trigger: int | None = None
-    rows_per_second: Annotated[float | None, about("a hint for the optimizer")] = None
 
 
-class SourceShape(Shape):
-    name: str
-    description: str = ""
-    topics: list[TopicShape] = []
-    format: str | None = None
-    on_bad_record: OnBadRecord | None = None
-    tags: Names = []
-    owner: str | None = None
-    meta: dict[str, Any] = {}
+class SourceShape(TopicDefaults, kw_only=True):
+    words: ClassVar[dict[str, str]] = {
+        "tables": "write topics: …",
+        "schema_registry": "set it in profiles.yml",
+        "database": "a source is a set of topics of the target's Kafka",
+    }
+
+    name: Annotated[str, about("what source('name', 'topic') calls it")]
+    description: Description = ""
+    topics: Annotated[list[TopicShape], about("its topics")] = []
 
 
 class ModelShape(Shape):
     name: Annotated[str, about("the model's file name without .sql")]
-    description: str = ""
+    description: Description = ""
     config: Annotated[Raw | None, about("options as in {{ config(...) }}")] = None
     columns: list[ColumnShape] = []
     tests: Tests | None = None
@@ -91,13 +175,29 @@ class ModelShape(Shape):
     tags: Names = []
     owner: str | None = None
     meta: dict[str, Any] = {}
-    keeps: Annotated[float | None, about("the share of rows that its filter keeps, a hint for the optimizer")] = None
-    rows_per_second: float | None = None
+    keeps: Annotated[
+        Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")] | None,
+        about("the share of rows that its filter keeps, a hint for the optimizer"),
+    ] = None
+    rows_per_second: Annotated[Rate | None, about("about how many rows it gives, a hint")] = None
+    hints: Annotated[HintsShape | None, about("what the optimizer can't know")] = None
+
+
+class SeedConfigShape(Shape):
+    words: ClassVar[dict[str, str]] = {"quote_columns": "remove it: names are taken as they are"}
+
+    column_types: Annotated[
+        dict[str, SqlType], about("types by column, as in dbt; or write them in columns")
+    ] = {}
+    delimiter: Annotated[str | None, about("what separates fields, by default a comma")] = None
+    tags: Names = []
+    meta: dict[str, Any] = {}
 
 
 class SeedShape(Shape):
-    name: str
-    description: str = ""
+    name: Annotated[str, about("the seed's file name without .csv")]
+    description: Description = ""
+    config: SeedConfigShape | None = None
     columns: list[ColumnShape] = []
     tests: Tests | None = None
     data_tests: Tests | None = None
@@ -107,7 +207,7 @@ class SeedShape(Shape):
 
 class FunctionShape(Shape):
     name: str
-    description: str = ""
+    description: Description = ""
     cost: Annotated[Literal["low", "medium", "high"], about("how dear one call is")] = "medium"
 
 
@@ -120,7 +220,7 @@ class ExposureShape(Shape):
     name: str
     type: Literal["dashboard", "notebook", "analysis", "ml", "application"] = "application"
     label: str | None = None
-    description: str = ""
+    description: Description = ""
     url: str | None = None
     owner: Annotated[OwnerShape | str | None, about("who to ask")] = None
     depends_on: Annotated[Raw | None, about("ref('model') or source('source', 'topic')")] = None
@@ -132,32 +232,61 @@ class ExposureShape(Shape):
 class MetricShape(Shape):
     name: str
     model: Annotated[str, about("ref('model') or its name")]
-    expression: Annotated[str, about("an aggregate of the model's columns")]
+    expression: Annotated[str, about("an aggregate of the model's columns", verbatim=True)]
     label: str | None = None
-    description: str = ""
+    description: Description = ""
     dimensions: list[str] = []
     tags: Names = []
     meta: dict[str, Any] = {}
 
 
+Rows = Annotated[Any, about("rows: a list of mappings, or CSV text", verbatim=True)]
+
+
+class GivenShape(Shape):
+    """The rows of one input."""
+
+    input: Annotated[str, about("ref('model') or source('source', 'topic')", verbatim=True)]
+    rows: Rows = None
+    format: Literal["dict", "csv", "sql"] | None = None
+    fixture: Annotated[str | None, about("a CSV file of rows")] = None
+
+
+class StepShape(Shape):
+    """Rows that come, and what is expected after them, as event time goes on."""
+
+    at: Annotated[Any, about("the event time that has been reached")] = None
+    given: Annotated[list[GivenShape], about("rows per input")] = []
+    expect: Rows = None
+
+
 class UnitTestShape(Shape):
     name: str
-    model: str
-    description: str = ""
-    given: Annotated[list[Any], about("rows per input")] = []
-    expect: Annotated[Any, about("the rows that come out")] = None
-    steps: Annotated[list[Any], about("rows and expectations as event time goes on")] = []
-    at: str | None = None
-    strict: bool | None = None
-    vars: dict[str, Any] = {}
-    overrides: dict[str, Any] = {}
-    expect_dead_letters: list[Any] = []
-    expect_error: str | None = None
+    model: Annotated[str, about("the model that is tested")]
+    description: Description = ""
+    given: Annotated[list[GivenShape], about("rows per input")] = []
+    expect: Annotated[Any, about("the rows that come out", verbatim=True)] = None
+    steps: Annotated[list[StepShape], about("rows and expectations as event time goes on")] = []
+    at: Annotated[Any, about("the event time that has been reached")] = None
+    strict: Annotated[bool | None, about("run again, cut into other batches, and demand the same")] = None
+    vars: Annotated[dict[str, Any], about("variables, for this test", verbatim=True)] = {}
+    overrides: Annotated[dict[str, Any], about("dbt's form: {vars, env_vars, macros}", verbatim=True)] = {}
+    expect_dead_letters: Annotated[list[Any], about("records that must be refused", verbatim=True)] = []
+    expect_error: Annotated[str | None, about("the error that must come", verbatim=True)] = None
     tags: Names = []
+    meta: dict[str, Any] = {}
 
 
 class PropertiesShape(Shape):
     """A YAML file below models/, seeds/, macros/ or tests/."""
+
+    words: ClassVar[dict[str, str]] = {
+        "macros": "describe Python functions under functions:, Jinja macros by a comment in their file",
+        "snapshots": "a table of materialized: table keeps the newest row per key",
+        "selectors": "write them in selectors.yml",
+        "semantic_models": "write metrics: with model and expression",
+        "data_tests": "write tests: below a model, source or column",
+    }
 
     version: int | None = None
     sources: list[SourceShape] = []

@@ -15,15 +15,8 @@ from millstream.project.context import Functions, Problem, ProblemError, Recorde
 from millstream.project.environment import TracingEnvironment, frame_offset
 from millstream.project.macros import MacroLibrary, names_read, read_macros, syntax_diagnostic
 from millstream.project.spans import Call, Piece, SpanMap, concat
-from millstream.project.values import Project, SqlFile
+from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.text import Location, Text
-
-
-class Reference(Struct, frozen=True):
-    """A `ref()` or `source()` of a template: the node's id and where it is called."""
-
-    id: str
-    location: Location | None = None
 
 
 class Option(Struct, frozen=True):
@@ -32,14 +25,6 @@ class Option(Struct, frozen=True):
     value: Any
     location: Location | None = None
     line: str = ""
-
-
-class Uses(Struct, frozen=True):
-    """What a rendering read beside its file: with the same values it would render the same."""
-
-    names: tuple[str, ...] = ()
-    vars: dict[str, Any] = {}
-    env: dict[str, str | None] = {}
 
 
 class Rendered(Struct, frozen=True):

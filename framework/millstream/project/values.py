@@ -86,6 +86,7 @@ class ModelProperties(Struct, frozen=True):
     columns: tuple[Column, ...] = ()
     config: dict[str, Any] = {}
     config_locations: dict[str, Location] = {}
+    config_lines: dict[str, str] = {}
     tests: tuple[DataTest, ...] = ()
     tags: tuple[str, ...] = ()
     owner: str | None = None
@@ -100,6 +101,21 @@ class SqlFile(Struct, frozen=True):
     path: str
     content: str
     digest: str
+
+
+class Reference(Struct, frozen=True):
+    """A `ref()` or `source()` of a template: the node's id and where it is called."""
+
+    id: str
+    location: Location | None = None
+
+
+class Uses(Struct, frozen=True):
+    """What a rendering read beside its file: with the same values it would render the same."""
+
+    names: tuple[str, ...] = ()
+    vars: dict[str, Any] = {}
+    env: dict[str, str | None] = {}
 
 
 class Seed(Struct, frozen=True):
@@ -156,6 +172,7 @@ class Exposure(Struct, frozen=True):
     kind: str = "application"
     depends_on: tuple[str, ...] = ()
     """Ids of relations: `model.x`, `source.s.t`, `seed.x`."""
+    depends_on_locations: tuple[Location, ...] = ()
     owner: str | None = None
     description: str = ""
     url: str | None = None
@@ -172,6 +189,7 @@ class Metric(Struct, frozen=True):
     dimensions: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     meta: dict[str, Any] = {}
+    model_location: Location | None = None
 
 
 class UnitTest(Struct, frozen=True):

@@ -1,4 +1,11 @@
-"""YAML with places: every key and value knows where it stands, and nothing is built but plain data."""
+"""YAML with places: every key and value knows where it stands, and nothing is built but plain data.
+
+For example:
+
+    node, diagnostics = parse_yaml(Text("models/shop.yml", "name: shop"))
+    entries(node)["name"]      # the nodes of key and value
+    plain(node)                # {"name": "shop"}
+"""
 
 from __future__ import annotations
 
@@ -8,77 +15,168 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import Diagnostic, Note, at
+from millstream.project.yaml_syntax import DEEPEST, too_deep, unreadable
 from millstream.text import Location, Text
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _construct = yaml.constructor.SafeConstructor()
 _TAG = "tag:yaml.org,2002:"
-_PLAIN = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq", "merge"))
+_MERGE = _TAG + "merge"
+_PLAIN = frozenset(
+    _TAG + name
+    for name in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq", "merge", "value")
+)
+_LARGEST = 100_000
+"""Values after every alias is written out: a file of a few lines can otherwise fill the memory."""
 
 
 def parse_yaml(text: Text) -> tuple[Node | None, list[Diagnostic]]:
     """Read one YAML document; an empty file is no document and no mistake."""
+    if deep := too_deep(text):
+        return None, [deep]
     try:
         node = yaml.compose(text.content, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        return None, [_syntax(text, error)]
     except (yaml.YAMLError, ValueError) as error:
-        return None, [at(text, 0, 1, "MS105", str(error).splitlines()[0], "save the file as plain UTF-8 text")]
+        return None, [unreadable(text, error)]
     if node is None:
         return None, []
-    diagnostics: list[Diagnostic] = []
-    _check(text, node, diagnostics, frozenset())
-    return node, diagnostics
+    check = _Check(text)
+    check.node(node, 0)
+    return (None if check.fatal else node), check.found
 
 
-def _syntax(text: Text, error: yaml.MarkedYAMLError) -> Diagnostic:
-    mark = error.problem_mark or error.context_mark
-    start = text.offset(mark.line + 1, mark.column + 1) if mark else 0
-    message = error.problem or "can't be read"
-    remedy = "check the indentation, colons and quotes here and in the line above"
-    if text.content[start : start + 1] == "\t" or "'\\t'" in message:
-        message, remedy = "a tab stands where YAML wants blanks", "indent with blanks"
-    elif "expected a single document" in message:
-        message, remedy = "a second document begins", "remove the '---'"
-    return at(text, start, start + 1, "MS105", message, remedy)
+class _Check:
+    """Finds what YAML allows and we don't: keys given twice, tags, aliases that grow without end."""
 
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.found: list[Diagnostic] = []
+        self.fatal = False
+        self._sizes: dict[int, int] = {}
+        self._above: set[int] = set()
 
-def _check(text: Text, node: Node, found: list[Diagnostic], above: frozenset[int]) -> None:
-    """Find what YAML allows and we don't: keys given twice, tags, anchors that contain themselves."""
-    if id(node) in above:
-        start, stop = span(text, node)
-        found.append(at(text, start, stop, "MS105", "an alias contains itself", "write the values out"))
-        return
-    if node.tag not in _PLAIN:
-        start, stop = span(text, node)
-        found.append(at(text, start, stop, "MS105", f"tag {node.tag} is not allowed", "write plain values"))
-    within = above | {id(node)}
-    if isinstance(node, SequenceNode):
-        for item in node.value:
-            _check(text, item, found, within)
-    elif isinstance(node, MappingNode):
+    def problem(self, node: Node, code: str, message: str, remedy: str, *notes: Note) -> None:
+        self.found.append(at(self.text, *span(self.text, node), code, message, remedy, *notes))
+
+    def refuse(self, node: Node, message: str, remedy: str) -> int:
+        """Report what makes the document unusable as a whole, once."""
+        if not self.fatal:
+            self.problem(node, "MS105", message, remedy)
+        self.fatal = True
+        return 1
+
+    def node(self, node: Node, depth: int) -> int:
+        """Return how many values a node is with its aliases written out."""
+        if node.tag not in _PLAIN:
+            name = node.tag.replace(_TAG, "!!")
+            self.problem(node, "MS105", f"tag {name} is not allowed", "remove it")
+        if isinstance(node, ScalarNode):
+            if (
+                node.tag in {_TAG + "int", _TAG + "float"}
+                and isinstance(scalar(node), str)
+                and ":" not in node.value
+            ):
+                self.problem(node, "MS105", f"'{node.value}' is no number", "put it in quotes, or mend it")
+            return 1
+        if id(node) in self._above:
+            return self.refuse(node, "an alias contains itself", "write the values out")
+        if known := self._sizes.get(id(node)):
+            return known
+        if depth > DEEPEST:
+            return self.refuse(node, f"more than {DEEPEST} levels", "nest less")
+        self._above.add(id(node))
+        size = 1 + (
+            self.mapping(node, depth) if isinstance(node, MappingNode) else self.sequence(node, depth)
+        )
+        self._above.discard(id(node))
+        self._sizes[id(node)] = size
+        # Without aliases a value takes at least two characters.
+        if size > _LARGEST and size > len(self.text.content):
+            return self.refuse(node, f"aliases stand for {size:,} values", "write out what is needed")
+        return size
+
+    def sequence(self, node: Node, depth: int) -> int:
+        return sum(self.node(self.template(item), depth + 1) for item in node.value)
+
+    def mapping(self, node: MappingNode, depth: int) -> int:
         seen: dict[str, Node] = {}
-        for key, value in node.value:
-            name = str(key.value) if isinstance(key, ScalarNode) else ""
-            if name in seen:
-                start, stop = span(text, key)
-                note = Note("first given here", text.location(*span(text, seen[name])))
-                found.append(at(text, start, stop, "MS111", f"'{name}' is given twice", "keep one of them", note))
-            seen[name] = key
-            _check(text, value, found, within)
+        size = 0
+        for index, (key, given) in enumerate(node.value):
+            value = self.template(given)
+            if value is not given:
+                node.value[index] = (key, value)
+            size += self.node(value, depth + 1) + 1
+            if not isinstance(key, ScalarNode):
+                self.problem(key, "MS105", "a key is a text", "write `key: value`")
+                continue
+            if key.tag == _MERGE:
+                self.merge(value)
+            elif key.value in seen:
+                note = Note("first given here", place(self.text, seen[key.value]))
+                self.problem(key, "MS111", f"'{key.value}' is given twice", "keep one of them", note)
+            seen.setdefault(key.value, key)
+        return size
+
+    def template(self, value: Node) -> Node:
+        """Read `{{ … }}` without quotes, a mapping to YAML, as the text that was meant."""
+        start, stop = span(self.text, value)
+        if not isinstance(value, MappingNode) or not self.text.content.startswith("{{", start):
+            return value
+        self.problem(value, "MS105", "a value that begins with {{ needs quotes", 'write "{{ … }}"')
+        return ScalarNode(_TAG + "str", self.text.content[start:stop], value.start_mark, value.end_mark)
+
+    def merge(self, value: Node) -> None:
+        for item in value.value if isinstance(value, SequenceNode) else [value]:
+            if not isinstance(item, MappingNode):
+                self.problem(item, "MS105", "'<<' takes a mapping", "write <<: *name of an anchored mapping")
 
 
 def span(text: Text, node: Node) -> tuple[int, int]:
-    """Return the offsets of a node; of a list or mapping those of its first line."""
-    start = text.offset(node.start_mark.line + 1, node.start_mark.column + 1)
-    stop = text.offset(node.end_mark.line + 1, node.end_mark.column + 1)
-    if isinstance(node, ScalarNode) and node.style is None:
+    """Return the offsets of a node; those of a block of YAML end with its last line."""
+    # Not by line and column: YAML counts more characters as line ends than editors do.
+    start, stop = node.start_mark.index, node.end_mark.index
+    if not isinstance(node, ScalarNode) or node.style not in {"'", '"'}:
         stop = start + len(text.content[start:stop].rstrip())
     return start, max(start + 1, stop)
 
 
+def inside(text: Text, node: ScalarNode, index: int) -> int:
+    """Return the offset in the file of a character of a text's value, of its start where folding hides it."""
+    start, stop = span(text, node)
+    written, value = text.content[start:stop], str(node.value)
+    if node.style in {"|", ">"}:
+        line = value.count("\n", 0, index)
+        lines = written.split("\n")
+        part = value.split("\n")[line]
+        if line + 1 < len(lines) and lines[line + 1].endswith(part):
+            before = sum(len(each) + 1 for each in lines[: line + 1])
+            column = index - (value.rfind("\n", 0, index) + 1)
+            return start + before + len(lines[line + 1]) - len(part) + column
+        return start
+    position = start + (node.style in {"'", '"'})
+    for character in value[:index]:
+        step = 2 if node.style == "'" and character == "'" else 1
+        if not text.content.startswith(character, position):
+            return start
+        position += step
+    return position
+
+
 def place(text: Text, node: Node) -> Location:
     return text.location(*span(text, node))
+
+
+def entries(node: Node) -> dict[str, tuple[Node, Node]]:
+    """Return the keys of a mapping with the nodes of key and value; `<<` is merged in."""
+    merged: dict[str, tuple[Node, Node]] = {}
+    own: dict[str, tuple[Node, Node]] = {}
+    for key, value in node.value if isinstance(node, MappingNode) else ():
+        if key.tag == _MERGE:
+            for other in value.value if isinstance(value, SequenceNode) else [value]:
+                merged = entries(other) | merged
+        elif isinstance(key, ScalarNode):
+            own[key.value] = (key, value)
+    return merged | own if merged else own
 
 
 def plain(node: Node) -> Any:
@@ -87,13 +185,7 @@ def plain(node: Node) -> Any:
         case SequenceNode():
             return [plain(item) for item in node.value]
         case MappingNode():
-            found: dict[str, Any] = {}
-            for key, value in node.value:
-                if key.tag == _TAG + "merge":
-                    found = {**(plain(value) if isinstance(value, MappingNode) else {}), **found}
-                else:
-                    found[str(key.value)] = plain(value)
-            return found
+            return {name: plain(value) for name, (_, value) in entries(node).items()}
         case ScalarNode():
             return scalar(node)
         case _:
@@ -101,14 +193,35 @@ def plain(node: Node) -> Any:
 
 
 def scalar(node: ScalarNode) -> str | int | float | bool | None:
-    match node.tag.removeprefix(_TAG):
-        case "null":
-            return None
-        case "bool":
-            return bool(_construct.construct_yaml_bool(node))
-        case "int":
-            return int(_construct.construct_yaml_int(node))
-        case "float":
-            return float(_construct.construct_yaml_float(node))
-        case _:
-            return str(node.value)
+    try:
+        match node.tag.removeprefix(_TAG):
+            case "null":
+                return None
+            case "bool":
+                return bool(_construct.construct_yaml_bool(node))
+            # YAML 1.1 reads 10:30 as a number of seconds; people mean a time.
+            case "int" if ":" not in node.value:
+                return int(_construct.construct_yaml_int(node))
+            case "float" if ":" not in node.value:
+                return float(_construct.construct_yaml_float(node))
+            case _:
+                return str(node.value)
+    except (ValueError, KeyError, IndexError):
+        return str(node.value)
+
+
+def node_of(value: Any) -> Node:
+    """Return the node that a value of Python would be, to be checked by the same rules; it has no place."""
+    mark = yaml.Mark("", 0, 0, 0, None, 0)
+    if isinstance(value, dict):
+        pairs = [(node_of(str(key)), node_of(each)) for key, each in value.items()]
+        return MappingNode(_TAG + "map", pairs, mark, mark)
+    if isinstance(value, list | tuple):
+        return SequenceNode(_TAG + "seq", [node_of(each) for each in value], mark, mark)
+    # A bool is an int to Python: it must come first.
+    for kind, name in ((bool, "bool"), (int, "int"), (float, "float")):
+        if isinstance(value, kind):
+            return ScalarNode(f"{_TAG}{name}", str(value).lower(), mark, mark)
+    return ScalarNode(
+        _TAG + ("null" if value is None else "str"), "" if value is None else str(value), mark, mark
+    )

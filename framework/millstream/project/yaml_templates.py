@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
-
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.nativetypes import NativeEnvironment
-from jinja2.sandbox import SandboxedEnvironment
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.secrets import Secret, is_secret_name
@@ -16,13 +13,26 @@ from millstream.project.secrets import Secret, is_secret_name
 _MISSING = object()
 
 
-class _Environment(SandboxedEnvironment, NativeEnvironment):
-    """Sandboxed; a value that is one expression keeps its type."""
+@cache
+def _environment() -> Any:
+    """Sandboxed; a value that is one expression keeps its type. Made when the first template is met."""
+    from jinja2 import StrictUndefined  # noqa: PLC0415 - most YAML files have no template
+    from jinja2.nativetypes import NativeEnvironment  # noqa: PLC0415
+    from jinja2.sandbox import SandboxedEnvironment  # noqa: PLC0415
+
+    class Sandboxed(SandboxedEnvironment, NativeEnvironment):
+        """Both at once."""
+
+    return Sandboxed(undefined=StrictUndefined)
 
 
-def yaml_renderer(variables: Mapping[str, Any], *, secrets: bool) -> Callable[[str], Any]:
-    """Return what renders a value of YAML; with `secrets` (profiles.yml) what came from env_var is a `Secret`."""
-    environment = _Environment(undefined=StrictUndefined)
+def yaml_renderer(
+    variables: Mapping[str, Any], *, secrets: bool, environment: dict[str, str | None] | None = None
+) -> Callable[[str], Any]:
+    """Return what renders a value of YAML; with `secrets` (profiles.yml) what came from env_var is a `Secret`.
+
+    `environment` learns which environment variables were read, and their values.
+    """
     used: list[str] = []
 
     def env_var(name: str, default: Any = _MISSING) -> Any:
@@ -31,6 +41,8 @@ def yaml_renderer(variables: Mapping[str, Any], *, secrets: bool) -> Callable[[s
                 Diagnostic("MS113", f"'{name}' is a secret", None, "use secrets in profiles.yml only")
             )
         value = os.environ.get(name)
+        if environment is not None:
+            environment[name] = value
         if value is None and default is _MISSING:
             remedy = "export it, or give a default: env_var('NAME', 'default')"
             raise MillstreamError(Diagnostic("MS114", f"environment variable '{name}' is not set", None, remedy))
@@ -47,9 +59,11 @@ def yaml_renderer(variables: Mapping[str, Any], *, secrets: bool) -> Callable[[s
         return default
 
     def render(text: str) -> Any:
+        from jinja2 import TemplateError  # noqa: PLC0415
+
         used.clear()
         try:
-            found = environment.from_string(text).render(env_var=env_var, var=var)
+            found = _environment().from_string(text).render(env_var=env_var, var=var)
         except TemplateError as error:
             message = str(error.message or error)
             raise MillstreamError(Diagnostic("MS201", message, None, "mend the template")) from None

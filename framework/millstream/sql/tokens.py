@@ -21,7 +21,7 @@ SPARK = Dialect.get_or_raise("spark")
 _KEYWORDS = frozenset(
     "and or not in is like rlike ilike regexp between case when then else end as on using over by select distinct all "
     "from join where having group order with values union except intersect minus lateral view unnest table "
-    "partition filter within interval cast try_cast extract decimal dec numeric char varchar array< div cube "
+    "partition within interval cast try_cast extract decimal dec numeric char varchar array< div cube "
     "rollup sets qualify window_clause limit offset tablesample pivot unpivot exists_query".split()
 )
 _WITH_SYNTAX = {
@@ -127,6 +127,8 @@ def _is_call(tokens: list[Token], index: int, kept: list[Token]) -> bool:
     if before in {TokenType.WITH, TokenType.RECURSIVE} or (
         before in {TokenType.R_PAREN, *_NAMES} and not _is_infix(kept[-1])
     ):
+        return False
+    if word == "filter" and before == TokenType.R_PAREN:
         return False
     inside = tokens[index + 2].token_type if index + 2 < len(tokens) else None
     if word in {"exists", "any", "some", "all"} and inside in _QUERY:

@@ -1,0 +1,112 @@
+"""What a compile leaves behind: `compiled/**.sql` and `manifest.json` below the target folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+
+import msgspec
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import Compiled
+
+MANIFEST = "manifest.json"
+_COMPILED = "compiled"
+
+
+class Written(Struct, frozen=True):
+    """Files by path relative to the project."""
+
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    unchanged: int = 0
+
+
+def write_artifacts(
+    root: Path, target_path: str, compiled: Compiled, only: Collection[str] | None = None
+) -> Written:
+    """Write what changed and remove what is stale; `only` names the nodes whose SQL is written, and removes none.
+
+    Every file is replaced as a whole, so that who reads meanwhile reads the old one or the new one.
+    """
+    target = root / target_path
+    try:
+        return _write(target, target_path, compiled, only)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise MillstreamError(
+            Diagnostic(
+                "MS702",
+                f"results can't be written below {target_path}/: {reason}",
+                None,
+                f"make {error.filename or target} writable, or set target-path in [tool.millstream]",
+            )
+        ) from None
+
+
+def _write(target: Path, name: str, compiled: Compiled, only: Collection[str] | None) -> Written:
+    files = {
+        place_of(node.compiled_path): compiled.sql[id_]
+        for id_, node in compiled.manifest.nodes.items()
+        if node.compiled_path and id_ in compiled.sql and (only is None or id_ in only)
+    }
+    changed, folders = [], set()
+    for path, sql in files.items():
+        data = sql.encode() if sql.endswith("\n") else f"{sql}\n".encode()
+        file = target / path
+        if _read(file) == data:
+            continue
+        if file.parent not in folders:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            folders.add(file.parent)
+        replace(file, data)
+        changed.append(f"{name}/{path}")
+    removed = [f"{name}/{path}" for path in _remove_stale(target, files)] if only is None else []
+    # Last, so that a manifest names no file that is not there.
+    target.mkdir(parents=True, exist_ok=True)
+    data = msgspec.json.encode(compiled.manifest, enc_hook=str) + b"\n"
+    if _read(target / MANIFEST) != data:
+        replace(target / MANIFEST, data)
+    return Written(tuple(changed), tuple(removed), len(files) - len(changed))
+
+
+def place_of(compiled_path: str) -> str:
+    """Return the path below the target folder; models of a folder beside the project stay inside it too."""
+    parts = ["__" if part == ".." else part for part in PurePosixPath(compiled_path).parts if part != "/"]
+    return "/".join(parts)
+
+
+def _remove_stale(target: Path, files: Collection[str]) -> list[str]:
+    removed = []
+    for folder, _, names in os.walk(target / _COMPILED, topdown=False):
+        below = Path(folder).relative_to(target).as_posix()
+        stale = [name for name in names if name.endswith(".sql") and f"{below}/{name}" not in files]
+        for name in stale:
+            Path(folder, name).unlink(missing_ok=True)
+            removed.append(f"{below}/{name}")
+        if stale and not os.listdir(folder):
+            os.rmdir(folder)
+    return sorted(removed)
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def replace(file: Path, data: bytes) -> None:
+    """Put a whole file in place of an old one."""
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,68 @@
+"""`millstream compile`."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from millstream.artifacts import MANIFEST, Written, place_of, write_artifacts
+from millstream.cli.diagnostics import count
+from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.output import finish
+from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.manifest import Compiled
+from millstream.project.settings import read_settings
+
+
+@click.command(
+    "compile",
+    epilog="\b\nExamples:\n  millstream compile\n  millstream compile --select orders    # prints its SQL",
+)
+@common()
+@choosing
+@click.option("--no-cache", is_flag=True, help="Check everything anew.")
+def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
+    """Check the project and write its SQL and manifest.
+
+    All mistakes are told, each with its place and remedy; nothing is written while there are errors.
+    --select limits the SQL that is written; the SQL of a single selected model is also printed.
+    """
+    start = time.perf_counter()
+    root = root_of(common)
+    found = compiled(common, root, use_cache=not no_cache)
+    models = models_in(found)
+    if failed(found):
+        return finish(common.look, found.diagnostics, models=models, result={"models": []})
+    _, selection = chosen(found, choice)
+    ids = [id_ for id_ in selection.ids if id_ in found.sql]
+    settings, _ = read_settings(root)
+    written = write_artifacts(root, settings.target_path, found, None if choice.everything else ids)
+    diagnostics = [*found.diagnostics, *selection.diagnostics]
+    if len(ids) == 1 and not choice.everything:
+        text = found.sql[ids[0]].strip("\n")
+    else:
+        text = _summary(found, len(ids), settings.target_path, written, time.perf_counter() - start)
+        text = None if common.look.quiet else text
+    result = {
+        "manifest": f"{settings.target_path}/{MANIFEST}",
+        "models": [_model(found, id_, settings.target_path) for id_ in ids],
+        "written": len(written.changed),
+        "removed": list(written.removed),
+        "from_cache": found.from_cache,
+    }
+    return finish(common.look, diagnostics, result=result, text=text, models=models)
+
+
+def _model(found: Compiled, id_: str, target_path: str) -> dict[str, str]:
+    node = found.manifest.nodes[id_]
+    path = f"{target_path}/{place_of(node.compiled_path or '')}"
+    return {"id": id_, "name": node.name, "path": node.path, "compiled_path": path, "sql": found.sql[id_]}
+
+
+def _summary(found: Compiled, models: int, target_path: str, written: Written, seconds: float) -> str:
+    cached = f" ({found.from_cache:,} unchanged)" if found.from_cache else ""
+    files = f"{count(len(written.changed), 'file')} written"
+    if written.removed:
+        files += f", {count(len(written.removed), 'stale one')} removed"
+    return f"Compiled {count(models, 'model')}{cached} to {target_path}/ in {seconds:.1f} s: {files}."

@@ -1,0 +1,100 @@
+"""`millstream init`."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import click
+
+from millstream.cli.commands.schema import schemas, write_schemas
+from millstream.cli.options import Common, common
+from millstream.cli.output import finish
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.properties import IDENTIFIER
+
+SCHEMAS = ("properties", "profiles", "project", "selectors")
+_PLACEHOLDER = "__name__"
+_DOT = "dot_"
+"""How the templates' hidden files begin, so that no tool takes them for its own."""
+
+
+@click.command("init", epilog="\b\nExamples:\n  millstream init cafe\n  cd cafe && millstream compile")
+@common()
+@click.argument("name")
+def command(common: Common, *, name: str) -> int:
+    """Make a new project that compiles.
+
+    NAME becomes the name of the project and of its folder, below --project-dir or else here: a café's orders
+    with a source, three models, a macro, a Python function, seeds, tests and a README.
+    """
+    check_name(name)
+    parent = common.project_dir or Path()
+    root = parent / name
+    paths = make_project(root, name)
+    shown = str(root)
+    text = None if common.look.quiet else _next_steps(name, shown, len(paths))
+    return finish(common.look, result={"project": name, "path": shown, "files": paths}, text=text)
+
+
+def check_name(name: str) -> None:
+    if IDENTIFIER.match(name) and not keyword.iskeyword(name):
+        return
+    plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
+    plain = f"project_{plain}" if not plain or plain[0].isdigit() or keyword.iskeyword(plain) else plain
+    message = f"'{name}' can't be the name of a project"
+    remedy = f"use letters, digits and '_', such as `millstream init {plain.removesuffix('_')}`"
+    raise MillstreamError(Diagnostic("MS704", message, None, remedy))
+
+
+def make_project(root: Path, name: str) -> list[str]:
+    """Write a new project and return its files."""
+    try:
+        if root.is_symlink() or root.exists():
+            _check_empty(root)
+        paths = []
+        for path, template in _templates(files("millstream.cli") / "templates" / "project", ""):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            content = template.read_text(encoding="utf-8").replace(_PLACEHOLDER, name)
+            (root / path).write_text(content, encoding="utf-8", newline="\n")
+            paths.append(path)
+        found = schemas()
+        write_schemas(root / ".schemas", {schema: found[schema] for schema in SCHEMAS})
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        message = f"the project can't be written to {root}: {reason}"
+        raise MillstreamError(Diagnostic("MS702", message, None, "choose a folder that you may write to")) from None
+    return sorted([*paths, *(f".schemas/{schema}.json" for schema in SCHEMAS)])
+
+
+def _check_empty(root: Path) -> None:
+    if not root.is_dir():
+        problem = f"'{root}' is a file"
+    elif any(root.iterdir()):
+        problem = f"the folder '{root}' is not empty"
+    else:
+        return
+    raise MillstreamError(Diagnostic("MS703", problem, None, "choose another name, or empty the folder first"))
+
+
+def _templates(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield the template files by the path that they get in a project."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        name = f".{entry.name.removeprefix(_DOT)}" if entry.name.startswith(_DOT) else entry.name
+        if entry.is_file():
+            yield above + name, entry
+        elif name != "__pycache__":
+            yield from _templates(entry, f"{above}{name}/")
+
+
+def _next_steps(name: str, shown: str, files: int) -> str:
+    return (
+        f"Made project {name} in {shown}/ ({files} files).\n\n"
+        f"Next:\n  cd {shown}\n  millstream compile      check it and write target/\n"
+        "  millstream lineage      see what depends on what\n"
+        "  README.md               tells what is where\n"
+    ).rstrip("\n")

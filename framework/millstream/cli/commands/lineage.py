@@ -1,0 +1,67 @@
+"""`millstream lineage`."""
+
+from __future__ import annotations
+
+import click
+
+from millstream.cli.complete import complete_model
+from millstream.cli.lineage.draw import as_data, dot, mermaid, tree
+from millstream.cli.lineage.find import find_end, lineage_of, whole_graph
+from millstream.cli.lineage.values import End
+from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.output import finish
+from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.manifest import Manifest
+
+
+@click.command(
+    "lineage",
+    epilog=(
+        "\b\nExamples:\n  millstream lineage orders\n  millstream lineage orders.amount --upstream"
+        "\n  millstream lineage --select tag:finance --format mermaid"
+    ),
+)
+@common("mermaid", "dot", alias=("--format",))
+@choosing
+@click.option("--upstream", is_flag=True, help="Only what it depends on.")
+@click.option("--downstream", is_flag=True, help="Only what depends on it.")
+@click.option("--depth", type=click.IntRange(min=1), help="How many steps to follow.")
+@click.argument("name", metavar="[MODEL[.COLUMN]]", required=False, shell_complete=complete_model)
+def command(
+    common: Common, *, choice: Choice, upstream: bool, downstream: bool, depth: int | None, name: str | None
+) -> int:
+    """Show what depends on what, down to columns.
+
+    Of a column each influence has its kind: its value is taken as it is (direct) or computed from another;
+    filter, join, group and order decide which rows there are. Without a name, the whole graph is shown.
+    """
+    if name and not choice.everything:
+        raise click.UsageError("a name and --select, --exclude or --selector can't be combined")
+    found = compiled(common, root_of(common))
+    if failed(found):
+        return finish(common.look, found.diagnostics, models=models_in(found))
+    diagnostics = found.diagnostics
+    if name:
+        both = upstream == downstream
+        root = find_end(found.manifest, name)
+        lineage = lineage_of(
+            found.manifest, root, upstream=upstream or both, downstream=downstream or both, depth=depth
+        )
+    else:
+        _, selection = chosen(found, choice)
+        lineage = whole_graph(found.manifest, selection.ids)
+        diagnostics += selection.diagnostics
+    drawers = {"mermaid": mermaid, "dot": dot, "json": lambda _: None}
+    draw = drawers.get(common.output, lambda value: tree(value, lambda end: _about(found.manifest, end)))
+    return finish(common.look, diagnostics, result=as_data(lineage), text=draw(lineage), models=models_in(found))
+
+
+def _about(manifest: Manifest, end: End) -> str:
+    """Return what a tree says beside a name: a column's type, a model's materialization."""
+    node = manifest.nodes.get(end.node)
+    if node is None:
+        return ""
+    if end.column:
+        return next((column.type for column in node.columns if column.name == end.column), "")
+    materialized = node.config.get("materialized")
+    return str(materialized) if materialized and materialized != "view" else ""

@@ -1,0 +1,68 @@
+"""`millstream schema`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from millstream.artifacts import replace
+from millstream.cli.options import Common, common
+from millstream.cli.output import finish
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.jsonschema import json_schemas
+
+NAMES = ("properties", "profiles", "project", "selectors", "manifest")
+
+
+@click.command(
+    "schema",
+    epilog="\b\nExamples:\n  millstream schema properties > properties.json\n  millstream schema --write .schemas",
+)
+@common()
+@click.argument("name", required=False, type=click.Choice(NAMES))
+@click.option(
+    "--write", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write a file for each here."
+)
+def command(common: Common, *, name: str | None, folder: Path | None) -> int:
+    """Print the JSON Schemas of the YAML files.
+
+    Editors use them to complete and check YAML; `millstream init` wires them for VS Code.
+    `manifest` describes target/manifest.json.
+    """
+    found = schemas()
+    wanted = {name: found[name]} if name else found
+    if folder is None:
+        document: Any = found[name] if name else found
+        if common.look.json:
+            return finish(common.look, result={"schemas": wanted})
+        return finish(common.look, text=as_text(document).rstrip("\n"))
+    paths = write_schemas(folder, wanted)
+    text = None if common.look.quiet else "\n".join(f"Wrote {path}" for path in paths)
+    return finish(common.look, result={"written": paths}, text=text)
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return every schema by name."""
+    from millstream.manifest import Manifest
+
+    manifest = msgspec.json.schema(Manifest)
+    return json_schemas() | {"manifest": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | manifest}
+
+
+def as_text(schema: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+
+
+def write_schemas(folder: Path, wanted: dict[str, dict[str, Any]]) -> list[str]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, schema in wanted.items():
+            replace(folder / f"{name}.json", as_text(schema).encode())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        problem = Diagnostic("MS702", f"schemas can't be written to {folder}: {reason}", None, "name another folder")
+        raise MillstreamError(problem) from None
+    return [str(folder / f"{name}.json") for name in wanted]

@@ -1,0 +1,56 @@
+"""What a shell offers after --select: names from the last manifest, read in part only, to be quick."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+from msgspec import DecodeError, Struct, json
+
+_BEFORE = re.compile(r"(?:.*[\s,])?(?:@|\d*\+)?", re.DOTALL)
+METHODS = ("tag:", "path:", "source:", "config.materialized:", "resource_type:", "file:", "exposure:", "test_type:")
+
+
+class _Node(Struct):
+    kind: str
+    name: str
+    tags: tuple[str, ...] = ()
+
+
+class _Manifest(Struct):
+    nodes: dict[str, _Node]
+
+
+def complete_selector(context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the last word of a selector: a name, a method or a tag."""
+    before = found.group() if (found := _BEFORE.match(incomplete)) else ""
+    word = incomplete[len(before) :]
+    return [CompletionItem(before + value) for value in _values(_last_manifest(context)) if value.startswith(word)]
+
+
+def complete_model(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = (node.name for node in _last_manifest(context).nodes.values() if node.kind in {"model", "seed"})
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def _values(manifest: _Manifest) -> list[str]:
+    nodes = manifest.nodes.items()
+    names = {node.name for _, node in nodes if node.kind in {"model", "seed"}}
+    sources = {f"source:{id_.partition('.')[2]}" for id_, node in nodes if node.kind == "source"}
+    tags = {f"tag:{tag}" for _, node in nodes for tag in node.tags}
+    return [*sorted(names), *METHODS, *sorted(sources | tags)]
+
+
+def _last_manifest(context: click.Context) -> _Manifest:
+    from millstream.errors import MillstreamError
+    from millstream.project.settings import find_project, read_settings
+
+    try:
+        root = context.params.get("project_dir") or find_project(Path())
+        settings, _ = read_settings(Path(root))
+        return json.decode((Path(root) / settings.target_path / "manifest.json").read_bytes(), type=_Manifest)
+    except (OSError, DecodeError, MillstreamError):
+        # Nothing compiled yet: there is nothing to offer, and no place to say so.
+        return _Manifest({})

@@ -1,0 +1,132 @@
+"""Diagnostics as people and programs read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.cells import cell_len
+from rich.text import Text
+
+from millstream.errors import Diagnostic
+from millstream.text import Location
+from millstream.text import Text as Source
+
+_TAB = "    "
+_CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127: "␡", 9: _TAB}
+"""A control character in a user's file must not reach the terminal: it is shown by its picture."""
+
+
+def render(found: Diagnostic, width: int = 80) -> Text:
+    """Show one diagnostic in the manner of rustc: place, line, caret, notes and remedy."""
+    color = "red" if found.severity == "error" else "yellow"
+    text = Text.assemble((f"{found.severity}[{found.code}]", f"bold {color}"), (f": {clean(found.message)}", "bold"))
+    place = found.location
+    margin = " " * len(str(place.line)) if place else " "
+    if place:
+        text.append(f"\n{margin}--> ", "blue").append(clean(str(place)))
+    if place and found.line:
+        line, before, carets = excerpt(found.line, place.column, place.end, width - len(margin) - 3)
+        text.append(f"\n{margin} |\n{place.line} | ", "blue").append(line)
+        text.append(f"\n{margin} | ", "blue").append(" " * before + "^" * carets, f"bold {color}")
+    for note in found.notes:
+        where = f": {clean(str(note.location))}" if note.location else ""
+        text.append(f"\n{margin} = ", "blue").append("note: ", "bold").append(clean(note.message) + where)
+    if found.help:
+        text.append(f"\n{margin} = ", "blue").append("help: ", "bold green").append(clean(found.help))
+    return text
+
+
+def excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]:
+    """Return as much of a line as fits in `room` cells, the cells before the caret, and the carets' number.
+
+    Columns count characters from 1; cells are what a terminal shows: two for a wide character, four for a tab.
+    """
+    room = max(room, 20)
+    first = min(max(column - 1, 0), len(line))
+    last = min(max(end - 1, first + 1), len(line))
+    start, stop = max(0, first - room), min(len(line), first + room)
+    cells = [clean(character) for character in line[start:stop]]
+    at = first - start
+    if start > 0 or stop < len(line) or _width(cells) > room:
+        cells, at, start = _window(cells, at, room, start > 0, stop < len(line))
+    carets = _width(cells[at : at + max(last - first, 1)]) if last > first else 1
+    before = _width(cells[:at])
+    return "".join(cells), before, max(1, min(carets, room - before))
+
+
+def _window(cells: list[str], at: int, room: int, more_left: bool, more_right: bool) -> tuple[list[str], int, int]:
+    """Cut the cells around the caret, with … where something is left out."""
+    left = 0
+    while _width(cells[left:at]) > room // 2:
+        left += 1
+    right = len(cells)
+    while right > at + 1 and _width(cells[left:right]) > room - 2:
+        right -= 1
+    head = ["…"] if left or more_left else []
+    tail = ["…"] if right < len(cells) or more_right else []
+    return [*head, *cells[left:right], *tail], at - left + len(head), left
+
+
+def _width(cells: Sequence[str]) -> int:
+    return sum(map(cell_len, cells))
+
+
+def clean(text: str) -> str:
+    """Return a user's text without control characters and half characters, tabs as four blanks."""
+    return text.translate(_CONTROL).encode("utf-8", "replace").decode()
+
+
+def summary(diagnostics: Sequence[Diagnostic], models: int | None = None) -> str:
+    """Say `2 errors, 1 warning in 14 models`."""
+    errors = sum(found.severity == "error" for found in diagnostics)
+    warnings = len(diagnostics) - errors
+    counts = [f"{count(errors, 'error')}" if errors else "", count(warnings, "warning") if warnings else ""]
+    within = f" in {count(models, 'model')}" if models is not None else ""
+    return ", ".join(filter(None, counts)) + within
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def as_data(found: Diagnostic) -> dict[str, Any]:
+    """Return a diagnostic as --output json gives it."""
+    return {
+        "code": found.code,
+        "severity": found.severity,
+        "message": found.message,
+        **_place(found.location),
+        "help": found.help,
+        "notes": [{"message": note.message, **_place(note.location)} for note in found.notes],
+        "line_text": found.line,
+    }
+
+
+def _place(location: Location | None) -> dict[str, Any]:
+    if location is None:
+        return {"path": None, "line": None, "column": None, "end": None}
+    return {"path": location.path, "line": location.line, "column": location.column, "end": location.end}
+
+
+def with_lines(diagnostics: Sequence[Diagnostic], root: Path) -> list[Diagnostic]:
+    """Fill in the lines that diagnostics stand on; not of profiles.yml, where a line may be a secret."""
+    texts: dict[str, Source] = {}
+
+    def line_of(place: Location) -> str:
+        if place.path not in texts:
+            try:
+                content = (root / place.path).read_bytes().decode("utf-8-sig")
+            except (OSError, ValueError):
+                content = ""
+            texts[place.path] = Source(place.path, content.replace("\r\n", "\n").replace("\r", "\n"))
+        return texts[place.path].line(place.line)
+
+    return [
+        msgspec.structs.replace(found, line=line_of(found.location))
+        if found.location and not found.line and found.location.path.rpartition("/")[2] != "profiles.yml"
+        else found
+        for found in diagnostics
+    ]

@@ -1,0 +1,120 @@
+"""Lineage as a tree for people, and as mermaid, Graphviz and data for programs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from millstream.cli.diagnostics import clean
+from millstream.cli.lineage.values import Edge, End, Lineage
+
+_COLORS = {"source": "green", "seed": "yellow", "model": "blue", "exposure": "magenta", "metric": "magenta"}
+Describe = Callable[[End], str]
+
+
+def tree(found: Lineage, describe: Describe = lambda _end: "") -> Text:
+    """Draw what is above and below; what was drawn once is not drawn again below its second place."""
+    if found.root is None:
+        children = {edge.child for edge in found.downstream}
+        tops = dict.fromkeys([*(e.parent for e in found.downstream if e.parent not in children), *found.single])
+        below = _neighbours(found.downstream, up=False)
+        lines: list[Text] = []
+        drawn: set[End] = set()
+        for top in tops:
+            lines += [_label(top, "", describe), *_branches(top, below, describe, drawn)]
+        return Text("\n").join(lines)
+    lines = [_label(found.root, "", describe)]
+    for title, edges, up in (("upstream", found.upstream, True), ("downstream", found.downstream, False)):
+        if edges:
+            lines += [Text(title, "bold"), *_branches(found.root, _neighbours(edges, up=up), describe, set())]
+    return Text("\n").join(lines)
+
+
+Neighbours = Mapping[End, Sequence[tuple[str, End]]]
+
+
+def _neighbours(edges: Iterable[Edge], *, up: bool) -> Neighbours:
+    found: dict[End, list[tuple[str, End]]] = defaultdict(list)
+    for edge in edges:
+        near, far = (edge.child, edge.parent) if up else (edge.parent, edge.child)
+        if (edge.kind, far) not in found[near]:
+            found[near].append((edge.kind, far))
+    return found
+
+
+def _branches(root: End, neighbours: Neighbours, describe: Describe, drawn: set[End]) -> list[Text]:
+    """Return the lines below a root, with a stack of its own: a graph may be deeper than Python's."""
+    lines: list[Text] = []
+    waiting = _children(root, neighbours, "")
+    while waiting:
+        kind, end, indent, last = waiting.pop()
+        again = end in drawn and bool(neighbours.get(end))
+        line = Text(f"{indent}{'└── ' if last else '├── '}", "dim").append_text(_label(end, kind, describe))
+        lines.append(line.append("  (see above)", "dim") if again else line)
+        if not again:
+            drawn.add(end)
+            waiting += _children(end, neighbours, indent + ("    " if last else "│   "))
+    return lines
+
+
+def _children(end: End, neighbours: Neighbours, indent: str) -> list[tuple[str, End, str, bool]]:
+    found = list(neighbours.get(end, ()))
+    # What decides over the rows of a node hangs under each of its columns that was asked for.
+    if end.column:
+        found += neighbours.get(End(end.node), ())
+    return [(kind, far, indent, i == len(found) - 1) for i, (kind, far) in enumerate(found)][::-1]
+
+
+def _label(end: End, kind: str, describe: Describe) -> Text:
+    text = Text.assemble((f"{kind} ", "cyan") if kind else "")
+    text.append(clean(str(end)), _COLORS.get(end.node.partition(".")[0], ""))
+    said = describe(end)
+    return text.append(f"  {clean(said)}", "dim") if said else text
+
+
+def mermaid(found: Lineage) -> str:
+    """Draw for mermaid, which GitHub shows in Markdown."""
+    ids = {end: f"n{number}" for number, end in enumerate(found.ends)}
+    lines = ["flowchart LR", *(f'  {ids[end]}["{_mermaid_text(str(end))}"]' for end in ids)]
+    for edge in found.edges:
+        arrow = f"-->|{edge.kind}|" if edge.kind else "-->"
+        lines.append(f"  {ids[edge.parent]} {arrow} {ids[edge.child]}")
+    return "\n".join(lines)
+
+
+def _mermaid_text(text: str) -> str:
+    return clean(text).replace("#", "#35;").replace('"', "#quot;").replace("\n", " ")
+
+
+def dot(found: Lineage) -> str:
+    """Draw for Graphviz: `millstream lineage --format dot | dot -Tsvg`."""
+    lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];", *(f"  {_dot(str(e))};" for e in found.ends)]
+    for edge in found.edges:
+        label = f" [label={_dot(edge.kind)}]" if edge.kind else ""
+        lines.append(f"  {_dot(str(edge.parent))} -> {_dot(str(edge.child))}{label};")
+    return "\n".join([*lines, "}"])
+
+
+def _dot(text: str) -> str:
+    escaped = clean(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def as_data(found: Lineage) -> dict[str, Any]:
+    return {
+        "root": _end(found.root) if found.root else None,
+        "nodes": [_end(end) for end in found.ends],
+        "upstream": [_edge(edge) for edge in found.upstream],
+        "downstream": [_edge(edge) for edge in found.downstream],
+    }
+
+
+def _end(end: End) -> dict[str, Any]:
+    return {"id": str(end), "node": end.node, "column": end.column or None}
+
+
+def _edge(edge: Edge) -> dict[str, Any]:
+    return {"parent": str(edge.parent), "child": str(edge.child), "kind": edge.kind or None}

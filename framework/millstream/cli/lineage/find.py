@@ -1,0 +1,129 @@
+"""Find lineage in a manifest: of nodes, or of columns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+
+from millstream.cli.lineage.values import Edge, End, Lineage
+from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.manifest import Manifest, ManifestNode
+
+_LEFT_OUT = {"test", "unit_test"}
+Step = Callable[[End], Iterable[Edge]]
+
+
+def find_end(manifest: Manifest, name: str) -> End:
+    """Return what the user means: `orders`, `model.orders`, `shop.clicks` (a source), each with `.column` or not."""
+    names = _names(manifest)
+    if node := names.get(name):
+        return End(node)
+    before, _, column = name.rpartition(".")
+    if node := names.get(before):
+        columns = {found.name.lower(): found.name for found in manifest.nodes[node].columns}
+        if column.lower() in columns:
+            return End(node, columns[column.lower()])
+        message = f"{node} has no column '{column}'"
+        remedy = did_you_mean(column, columns.values(), f"it has {', '.join(columns.values()) or 'none that is known'}")
+        raise MillstreamError(Diagnostic("MS705", message, None, remedy))
+    message = f"there is no model, source or seed '{name}'"
+    known = [node.name for node in manifest.nodes.values() if node.kind not in _LEFT_OUT]
+    remedy = did_you_mean(before or name, [*known, *names], "`millstream ls` lists what there is")
+    raise MillstreamError(Diagnostic("MS705", message, None, remedy))
+
+
+def _names(manifest: Manifest) -> dict[str, str]:
+    """Return ids by every name that a node goes by; where two share one, a model comes first."""
+    found: dict[str, str] = {}
+    nodes = [node for node in manifest.nodes.values() if node.kind not in _LEFT_OUT]
+    for node in sorted(nodes, key=lambda node: ("model", "seed").index(node.kind) if node.kind in {"model", "seed"} else 2):
+        for name in (node.id, node.name, node.id.partition(".")[2]):
+            found.setdefault(name, node.id)
+    return found
+
+
+def lineage_of(
+    manifest: Manifest, root: End, *, upstream: bool = True, downstream: bool = True, depth: int | None = None
+) -> Lineage:
+    """Return what a node or a column depends on, and what depends on it."""
+    above, below = _column_steps(manifest) if root.column else _node_steps(manifest)
+    return Lineage(
+        root,
+        tuple(_walk(root, above, lambda edge: edge.parent, depth)) if upstream else (),
+        tuple(_walk(root, below, lambda edge: edge.child, depth)) if downstream else (),
+    )
+
+
+def whole_graph(manifest: Manifest, ids: Collection[str]) -> Lineage:
+    """Return the edges among the given nodes, tests left out."""
+    chosen = [id_ for id_ in ids if manifest.nodes[id_].kind not in _LEFT_OUT]
+    inside = set(chosen)
+    edges = tuple(
+        Edge(End(parent), End(id_)) for id_ in chosen for parent in manifest.nodes[id_].depends_on if parent in inside
+    )
+    joined = {end for edge in edges for end in (edge.parent.node, edge.child.node)}
+    return Lineage(None, (), edges, tuple(End(id_) for id_ in chosen if id_ not in joined))
+
+
+def _walk(root: End, step: Step, far: Callable[[Edge], End], depth: int | None) -> Iterable[Edge]:
+    """Yield the edges that can be reached, nearest first; the row of a node is an end that leads nowhere."""
+    level, seen = [root], {root}
+    while level and depth != 0:
+        following: list[End] = []
+        for end in level:
+            for edge in step(end):
+                yield edge
+                other = far(edge)
+                if other not in seen and _leads_on(edge, root):
+                    seen.add(other)
+                    following.append(other)
+        level, depth = following, None if depth is None else depth - 1
+
+
+def _leads_on(edge: Edge, root: End) -> bool:
+    """Values flow on from column to column; what decides over rows is told once, and not followed."""
+    return not root.column or edge.kind in {"direct", "computed"}
+
+
+def _node_steps(manifest: Manifest) -> tuple[Step, Step]:
+    above: dict[str, list[Edge]] = {}
+    below: dict[str, list[Edge]] = defaultdict(list)
+    for node in manifest.nodes.values():
+        if node.kind in _LEFT_OUT:
+            continue
+        above[node.id] = [Edge(End(parent), End(node.id)) for parent in node.depends_on if parent in manifest.nodes]
+        for edge in above[node.id]:
+            below[edge.parent.node].append(edge)
+    return lambda end: above[end.node], lambda end: below[end.node]
+
+
+def _column_steps(manifest: Manifest) -> tuple[Step, Step]:
+    names = {id_: {c.name.lower(): c.name for c in node.columns} for id_, node in manifest.nodes.items()}
+
+    def end(node: str, column: str) -> End:
+        return End(node, names.get(node, {}).get(column.lower(), column))
+
+    above: dict[End, list[Edge]] = defaultdict(list)
+    below: dict[End, list[Edge]] = defaultdict(list)
+    for node in manifest.nodes.values():
+        for edge in _column_edges(node, end):
+            above[edge.child].append(edge)
+            below[edge.parent].append(edge)
+    told: set[str] = set()
+
+    def up(child: End) -> Iterable[Edge]:
+        yield from above[child]
+        if child.node not in told:
+            # What decides over the rows is the same for all columns of a node: it is told for the first.
+            told.add(child.node)
+            yield from above[End(child.node)]
+
+    return up, lambda parent: below[parent]
+
+
+def _column_edges(node: ManifestNode, end: Callable[[str, str], End]) -> Iterable[Edge]:
+    for column in node.columns:
+        for influence in column.influences:
+            yield Edge(end(influence.relation, influence.column), End(node.id, column.name), influence.kind)
+    for influence in node.influences:
+        yield Edge(end(influence.relation, influence.column), End(node.id), influence.kind)

@@ -1,0 +1,119 @@
+"""The options that commands have in common, each declared once."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from msgspec import Struct
+
+from millstream.cli.complete import complete_selector
+from millstream.cli.output import Look
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+COMMON = frozenset(
+    ("--project-dir", "--profiles-dir", "--target", "-t", "--vars", "--output", "--no-color", "--quiet", "-q")
+    + ("--select", "-s", "--exclude", "--selector")
+)
+
+
+class Common(Struct, frozen=True):
+    """What every command is told."""
+
+    project_dir: Path | None
+    profiles_dir: Path | None
+    target: str | None
+    vars: str | None
+    output: str
+    look: Look
+
+
+class Choice(Struct, frozen=True):
+    """Which nodes the user asks for."""
+
+    select: tuple[str, ...]
+    exclude: tuple[str, ...]
+    selector: str | None
+
+    @property
+    def everything(self) -> bool:
+        return not (self.select or self.exclude or self.selector)
+
+
+def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], Function]:
+    """Give a command the common options as its first argument; `outputs` are more values of --output."""
+    choices = ["text", "json", *outputs]
+    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    options = (
+        click.option("--project-dir", type=folder, help="The project's folder; default: the nearest one above."),
+        click.option("--profiles-dir", type=folder, help="The folder of profiles.yml; default: the project's."),
+        click.option("--target", "-t", help="The target of profiles.yml."),
+        click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
+        click.option("--output", *alias, type=click.Choice(choices), default="text", help=_output_help(outputs)),
+        click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 says the same."),
+        click.option("--quiet", "-q", is_flag=True, help="Results and errors only."),
+    )
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def wrapped(
+            *,
+            project_dir: Path | None,
+            profiles_dir: Path | None,
+            target: str | None,
+            vars: str | None,  # noqa: A002 - the option's name
+            output: str,
+            no_color: bool,
+            quiet: bool,
+            **rest: Any,
+        ) -> Any:
+            look = Look(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
+            return function(Common(project_dir, profiles_dir, target, vars, output, look), **rest)
+
+        return _with(wrapped, options)  # type: ignore[return-value]
+
+    return decorate
+
+
+def choosing(function: Function) -> Function:
+    """Give a command --select, --exclude and --selector as `choice`."""
+    options = (
+        click.option(
+            "--select",
+            "-s",
+            multiple=True,
+            metavar="SELECTOR",
+            shell_complete=complete_selector,
+            help="What to choose: `orders+`, `tag:nightly`; may be repeated.",
+        ),
+        click.option(
+            "--exclude",
+            multiple=True,
+            metavar="SELECTOR",
+            shell_complete=complete_selector,
+            help="What to leave out.",
+        ),
+        click.option("--selector", metavar="NAME", help="A selector of selectors.yml."),
+    )
+
+    @functools.wraps(function)
+    def wrapped(
+        *args: Any, select: tuple[str, ...], exclude: tuple[str, ...], selector: str | None, **rest: Any
+    ) -> Any:
+        return function(*args, choice=Choice(select, exclude, selector), **rest)
+
+    return _with(wrapped, options)  # type: ignore[return-value]
+
+
+def _output_help(outputs: tuple[str, ...]) -> str:
+    return "How the result is written." if outputs else "For people, or one JSON document for programs."
+
+
+def _with(function: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    for option in reversed(options):
+        function = option(function)
+    return function

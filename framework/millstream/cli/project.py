@@ -1,0 +1,81 @@
+"""From the common options to a compiled project and what is chosen of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import structs
+
+from millstream.cli.diagnostics import with_lines
+from millstream.cli.options import Choice, Common
+from millstream.cli.output import console
+from millstream.compile import compile_project
+from millstream.graph import Graph, build_graph
+from millstream.manifest import Compiled
+from millstream.project.settings import find_project
+from millstream.selectors import Selection, select
+
+_STAGES = {"render": "Rendering", "analyse": "Analysing"}
+
+
+def root_of(common: Common) -> Path:
+    """Return the project's folder: the named one, or the nearest from here upwards."""
+    return common.project_dir.resolve() if common.project_dir else find_project(Path())
+
+
+def compiled(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
+    """Compile the project, with a progress bar where a person looks on."""
+    with _progress(common) as progress:
+        found = compile_project(
+            root,
+            target=common.target,
+            variables=common.vars,
+            profiles_dir=common.profiles_dir,
+            use_cache=use_cache,
+            progress=progress,
+        )
+    return structs.replace(found, diagnostics=tuple(with_lines(found.diagnostics, root)))
+
+
+def chosen(found: Compiled, choice: Choice, *, with_tests: bool = False) -> tuple[Graph, Selection]:
+    """Return the graph and the nodes of it that are asked for."""
+    graph = build_graph(found.manifest.nodes)
+    selection = select(
+        graph,
+        choice.select,
+        choice.exclude,
+        found.manifest.selectors,
+        choice.selector,
+        with_tests=with_tests,
+    )
+    return graph, selection
+
+
+def failed(found: Compiled) -> bool:
+    return any(diagnostic.severity == "error" for diagnostic in found.diagnostics)
+
+
+def models_in(found: Compiled) -> int:
+    return sum(node.kind == "model" for node in found.manifest.nodes.values())
+
+
+@contextmanager
+def _progress(common: Common) -> Iterator[Callable[[str, int, int], None] | None]:
+    screen = None if common.look.json or common.look.quiet else console(common.look, sys.stderr)
+    if screen is None or not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        tasks = {stage: bar.add_task(name, total=None, visible=False) for stage, name in _STAGES.items()}
+
+        def tell(stage: str, done: int, total: int) -> None:
+            if stage in tasks:
+                bar.update(tasks[stage], completed=done, total=total, visible=True)
+
+        yield tell

@@ -1,0 +1,103 @@
+"""A model on its way through the compiler, and the manifest's node that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from millstream.compile.cache import Entry
+from millstream.errors import Diagnostic
+from millstream.manifest import Influence, ManifestColumn, ManifestNode
+from millstream.project.values import Column, Project, Reference, SqlFile, Uses
+from millstream.sql.values import Analysis, InputRelation, RelationColumn, Source
+
+if TYPE_CHECKING:
+    from millstream.project.templates import Rendered
+
+
+class Model(Struct):
+    """A model on its way: what is known of it so far."""
+
+    file: SqlFile
+    config: dict[str, Any]
+    references: tuple[Reference, ...]
+    uses: Uses
+    rendered_from: str
+    sql: str = ""
+    rendered: Rendered | None = None
+    entry: Entry | None = None
+    """What the cache knows, as long as it still may be right."""
+    made_from: str = ""
+    node: ManifestNode | None = None
+    diagnostics: list[Diagnostic] = []
+
+    @property
+    def id(self) -> str:
+        return f"model.{self.file.name}"
+
+
+def folders(file: SqlFile, project: Project) -> tuple[str, ...]:
+    """Return the folders of a model below its model path."""
+    parts = PurePosixPath(file.path).parts[:-1]
+    for root in project.settings.model_paths:
+        prefix = PurePosixPath(root).parts
+        if parts[: len(prefix)] == prefix:
+            return parts[len(prefix) :]
+    return parts
+
+
+def model_node(
+    project: Project, model: Model, relation: InputRelation, analysis: Analysis, macros: Container[str]
+) -> ManifestNode:
+    """Return what a manifest says of a model."""
+    file = model.file
+    properties = project.properties.get(file.name)
+    described = {column.name.lower(): column for column in properties.columns} if properties else {}
+    return ManifestNode(
+        id=model.id,
+        kind="model",
+        name=file.name,
+        path=file.path,
+        fqn=(project.settings.name, *folders(file, project), file.name),
+        tags=tuple(model.config.get("tags") or ()),
+        config={key: value for key, value in model.config.items() if value not in (None, [], {}, ())},
+        depends_on=tuple(sorted({reference.id for reference in model.references})),
+        description=properties.description if properties else "",
+        owner=model.config.get("owner") or (properties.owner if properties else None),
+        meta=model.config.get("meta") or {},
+        columns=_model_columns(analysis, relation, described),
+        influences=_influences(analysis.rows),
+        opaque=analysis.opaque,
+        functions=analysis.functions,
+        macros=tuple(sorted(name for name in model.uses.names if name in macros)),
+        compiled_path=f"compiled/{file.path}",
+        checksum=file.digest,
+    )
+
+
+def _model_columns(
+    analysis: Analysis, relation: InputRelation, described: Mapping[str, Column]
+) -> tuple[ManifestColumn, ...]:
+    sources = {column.name.lower(): column.sources for column in analysis.columns}
+    return tuple(
+        column_of(column, described.get(column.name.lower()), sources.get(column.name.lower(), frozenset()))
+        for column in relation.columns
+    )
+
+
+def column_of(column: RelationColumn, described: Column | None, sources: frozenset[Source]) -> ManifestColumn:
+    return ManifestColumn(
+        column.name,
+        str(column.type),
+        column.nullable,
+        described.description if described else "",
+        _influences(sources),
+        tuple(test.name for test in described.tests) if described else (),
+    )
+
+
+def _influences(sources: frozenset[Source]) -> tuple[Influence, ...]:
+    return tuple(Influence(*source) for source in sorted(sources)) if sources else ()

@@ -1,0 +1,27 @@
+"""Names of things as users write them, and what they refer to."""
+
+from __future__ import annotations
+
+import re
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+RESERVED = frozenset(("models", "seeds", "sources", "this", "millstream"))
+"""Names that the rendered SQL has a meaning for: `models.orders`, `sources.shop.events`."""
+_NAME = r"""['"]\s*([A-Za-z_]\w*)\s*['"]"""
+_REF = re.compile(rf"ref\(\s*{_NAME}\s*\)\Z")
+_SOURCE = re.compile(rf"source\(\s*{_NAME}\s*,\s*{_NAME}\s*\)\Z")
+_ID = re.compile(r"(?:(?:model|seed)\.[A-Za-z_]\w*|source\.[A-Za-z_]\w*\.[A-Za-z_]\w*)\Z")
+
+
+def reference(text: str) -> str | None:
+    """Return the node id of `ref('x')`, `source('s', 't')`, of an id itself or of a bare model name."""
+    text = text.strip()
+    if text.startswith("{{") and text.endswith("}}"):
+        text = text[2:-2].strip()
+    if found := _SOURCE.match(text):
+        return f"source.{found[1]}.{found[2]}"
+    if found := _REF.match(text):
+        return f"model.{found[1]}"
+    if _ID.match(text):
+        return text
+    return f"model.{text}" if IDENTIFIER.match(text) else None

@@ -1,0 +1,135 @@
+"""Sources of a properties file: topics, with what their source says for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.errors import did_you_mean
+from millstream.project.columns import ColumnReader, names
+from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
+from millstream.project.values import Column, Key, Topic, Watermark
+from millstream.types import STRING
+
+_OPTIONS = (
+    "partitions",
+    "replication",
+    "topic_config",
+    "options",
+    "starting",
+    "max_rows_per_trigger",
+    "min_rows_per_trigger",
+    "max_trigger_delay",
+    "rows_per_second",
+)
+_WHOLE = frozenset(("string", "long", "binary"))
+"""Formats whose value is one column."""
+
+
+def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic, ...]:
+    """Return the topics of all sources; a source may be written in several parts."""
+    for source in shapes:
+        reader.named(source, source.name, "source")
+    owners = {id(topic): source for source in shapes for topic in source.topics}
+    reader.once(
+        [topic for source in shapes for topic in source.topics],
+        lambda topic: f"{owners[id(topic)].name}.{topic.name}",
+        "topic",
+    )
+    return tuple(_topic(reader, source, topic) for source in shapes for topic in source.topics)
+
+
+def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
+    reader.named(shape, shape.name, "source's topic")
+    format_ = shape.format or source.format or "json"
+    columns = reader.columns(shape.columns, metadata=True)
+    key = _key(reader, shape.key or source.key)
+    if shape.table and key is None:
+        message = f"reference table '{shape.name}' has no key"
+        remedy = "add `key: {name: …}`: a table keeps the latest value per key"
+        reader.at(reader.location(shape), "MS108", message, remedy)
+    schema = shape.schema or source.schema
+    if schema is None and "schema" not in shape.places:
+        _check_columns(reader, shape, columns, format_)
+    return Topic(
+        source=source.name,
+        name=shape.name,
+        topic=_kafka_name(reader, shape),
+        location=reader.location(shape),
+        columns=columns,
+        key=key,
+        format=format_,
+        schema=schema,
+        table=shape.table,
+        watermark=_watermark(
+            reader, shape.watermark or source.watermark, columns, key, open_=schema is not None
+        ),
+        on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
+        description=shape.description,
+        tags=tuple(dict.fromkeys((*names(source.tags), *names(shape.tags)))),
+        owner=shape.owner or source.owner,
+        meta=source.meta | shape.meta,
+        tests=reader.tests(shape.tests, shape.data_tests),
+        options=_options(source, shape),
+    )
+
+
+def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
+    if shape.topic is None and "topic" not in shape.places and len(shape.name) > 249:
+        reader.at(
+            reader.location(shape), "MS110", "a Kafka topic's name has at most 249 characters", "shorten it"
+        )
+    return shape.topic or shape.name
+
+
+def _key(reader: ColumnReader, shape: KeyShape | str | None) -> Key | None:
+    if isinstance(shape, KeyShape):
+        reader.named(shape, shape.name, "column")
+        return Key(shape.name, reader.type(shape.type) or STRING)
+    return Key(shape, STRING) if shape else None
+
+
+def _check_columns(
+    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: str
+) -> None:
+    if format_ in _WHOLE or format_.startswith("python:"):
+        return
+    if not columns and "columns" not in shape.places:
+        message = f"topic '{shape.name}' has neither columns nor a schema"
+        remedy = "add `columns: [{name: …, type: …}]`, or `schema: registry`"
+        reader.at(reader.location(shape), "MS108", message, remedy)
+    for written, column in zip(shape.columns, columns, strict=True):
+        if not (column.expression or {"type", "data_type", "from"} & written.places.keys()):
+            message = f"column '{column.name}' has no type"
+            reader.at(column.location, "MS108", message, f"add `type: …`: {format_} doesn't tell it")
+
+
+def _watermark(
+    reader: ColumnReader,
+    shape: WatermarkShape | None,
+    columns: tuple[Column, ...],
+    key: Key | None,
+    *,
+    open_: bool,
+) -> Watermark | None:
+    if shape is None:
+        return None
+    known = [column.name for column in columns] + ([key.name] if key else []) + ["_timestamp"]
+    if columns and not open_ and shape.column.lower() not in {name.lower() for name in known}:
+        hint = did_you_mean(shape.column, known, "name a column of this topic, or _timestamp")
+        reader.at(reader.location(shape, "column"), "MS117", f"there is no column '{shape.column}'", hint)
+    return Watermark(shape.column, shape.delay, shape.place)
+
+
+def _options(source: SourceShape, shape: TopicShape) -> dict[str, Any]:
+    """Merge mappings, and let the topic override the rest."""
+    found: dict[str, Any] = {}
+    for part in (source, shape):
+        for name in _OPTIONS:
+            value = getattr(part, name)
+            if isinstance(value, dict):
+                value = found.get(name, {}) | value
+            if value not in (None, {}):
+                found[name] = value
+        if part.hints:
+            found |= {k: v for k in ("rows_per_second", "distinct", "keeps") if (v := getattr(part.hints, k))}
+    return found

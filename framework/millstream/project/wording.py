@@ -1,0 +1,84 @@
+"""How types and values are named in messages."""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from msgspec import Meta, Struct
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from millstream.errors import nearest
+
+_TYPES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def bare(wanted: Any) -> Any:
+    """Return a type without what its annotation says."""
+    while get_origin(wanted) is Annotated:
+        wanted = get_args(wanted)[0]
+    return wanted
+
+
+def metas(wanted: Any) -> list[Meta]:
+    return (
+        [meta for meta in get_args(wanted)[1:] if isinstance(meta, Meta)]
+        if get_origin(wanted) is Annotated
+        else []
+    )
+
+
+def type_name(wanted: Any) -> str:
+    """Name a type as users do: `a text`, `a list`, `a duration`."""
+    for meta in metas(wanted):
+        if meta.title:
+            return meta.title
+    wanted = bare(wanted)
+    origin = get_origin(wanted)
+    if origin in {list, tuple}:
+        return "a list"
+    if origin is dict or (isinstance(wanted, type) and issubclass(wanted, dict | Struct)):
+        return "a mapping"
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, get_args(wanted)))
+    if origin is not None:
+        return " or ".join(dict.fromkeys(type_name(a) for a in get_args(wanted) if a is not NoneType))
+    return _TYPES.get(wanted, getattr(wanted, "__name__", str(wanted)))
+
+
+def remedy(wanted: Any, name: str, node: Node) -> str:
+    """Say what to write instead."""
+    for meta in metas(wanted):
+        if (known := (meta.extra or {}).get("known")) and (close := nearest(str(getattr(node, "value", "")), known)):
+            return f"did you mean '{close}'?"
+        if meta.examples:
+            return f"write it as in {name}: {meta.examples[0]}"
+    wanted = bare(wanted)
+    if wanted is str and isinstance(node, ScalarNode) and not node.tag.endswith(":null"):
+        return f"put it in quotes: '{node.value}'"
+    if get_origin(wanted) is list:
+        return f"write {name}: [ … ]"
+    if get_origin(wanted) is dict or wanted is dict:
+        return f"write {name}: {{ key: value }}"
+    if wanted is bool:
+        return "write true or false"
+    return f"write {type_name(wanted)}"
+
+
+def kind(node: Node) -> str:
+    match node:
+        case MappingNode():
+            return "a mapping"
+        case SequenceNode():
+            return "a list"
+        case _:
+            return shown(node)
+
+
+def shown(node: Node) -> str:
+    if not isinstance(node, ScalarNode):
+        return kind(node)
+    text = str(node.value)
+    if node.tag.endswith(":null"):
+        return "nothing"
+    return f"'{text if len(text) <= 40 else text[:39] + '…'}'"

@@ -1,0 +1,125 @@
+"""What is wrong with YAML that can't be read, in the words of those who write it."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from millstream.errors import Diagnostic, at
+from millstream.text import Text
+
+_INDENTATION = "check the indentation, colons and quotes here and in the line above"
+_SAID: tuple[tuple[str, str, str], ...] = (
+    # what libyaml says, what we say, the remedy
+    (
+        "but found another document",
+        "a second document begins here",
+        "keep one document to a file: remove the '---'",
+    ),
+    (
+        "mapping values are not allowed",
+        "a ':' where no key can stand",
+        "quote texts that hold ': ', and line keys up",
+    ),
+    (
+        "found undefined alias",
+        "an alias without an anchor",
+        "quote texts that begin with '*', or add `&name` above",
+    ),
+    (
+        "unknown escape",
+        "an unknown escape in a quoted text",
+        "write '\\\\' for one backslash, or use single quotes",
+    ),
+    (
+        "did not find expected ',' or ']'",
+        "a list is not closed",
+        "add the ']' or the ',' that is missing before this",
+    ),
+    (
+        "did not find expected ',' or '}'",
+        "a mapping is not closed",
+        "add the '}' or the ',' that is missing before this",
+    ),
+    (
+        "did not find expected '-' indicator",
+        "a list ends here, but no key is open",
+        "line the keys up with those above",
+    ),
+    ("did not find expected key", "the indentation fits no key above", "line the keys up with those above"),
+    ("expected <document start>", "something follows the end of the document", "remove it"),
+    (
+        "expected alphabetic or numeric",
+        "a name is missing after '*' or '&'",
+        "quote texts that begin with '*' or '&'",
+    ),
+    (
+        "could not find expected ':'",
+        "a key without a ':'",
+        "write `key: value`, with a blank after the colon",
+    ),
+)
+
+
+def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
+    """Say why a text is no YAML, at the character where reading failed."""
+    if isinstance(error, yaml.reader.ReaderError):
+        # Its position counts bytes.
+        found = yaml.reader.Reader.NON_PRINTABLE.search(text.content)
+        start = found.start() if found else 0
+        message = f"a control character (U+{ord(found.group()):04X})" if found else str(error.reason)
+        return at(
+            text, start, start + 1, "MS105", message, "remove it, or write it as an escape in double quotes"
+        )
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return at(text, 0, 1, "MS105", str(error).splitlines()[0], "save the file as plain UTF-8 text")
+    mark = error.problem_mark or error.context_mark
+    start = mark.index if mark else 0
+    said = error.problem or error.context or "can't be read"
+    if "unexpected end of stream" in said and error.context_mark and "quoted" in (error.context or ""):
+        start = error.context_mark.index
+        return at(
+            text, start, start + 1, "MS105", "this quote is never closed", "close it at the end of the text"
+        )
+    return at(text, start, start + 1, "MS105", *_explained(text.content[start : start + 1], said))
+
+
+def _explained(character: str, said: str) -> tuple[str, str]:
+    if character == "\t" or "'\\t'" in said:
+        return "a tab stands where YAML wants blanks", "indent with blanks"
+    if "cannot start any token" in said and character:
+        return f"a value can't begin with {character}", "put the value in quotes"
+    for words, message, remedy in _SAID:
+        if words in said:
+            return message, remedy
+    return said, _INDENTATION
+
+
+_BRACKET = re.compile(r"[\[{\]}]")
+_COMPACT = re.compile(r"(?:[-?:][ \t]+){100}")
+DEEPEST = 100
+"""More levels than a person writes; libyaml recurses without a limit and would crash the process."""
+
+
+def too_deep(text: Text) -> Diagnostic | None:
+    """Refuse nesting that can't be composed safely; reads events only where brackets look suspicious."""
+    depth = deepest = 0
+    for found in _BRACKET.finditer(text.content):
+        depth = depth + 1 if found.group() in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    if deepest <= DEEPEST and not _COMPACT.search(text.content):
+        return None
+    depth = 0
+    try:
+        for event in yaml.parse(text.content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > DEEPEST:
+                start = event.start_mark.index if event.start_mark else 0
+                return at(text, start, start + 1, "MS105", f"more than {DEEPEST} levels", "nest less")
+    except (yaml.YAMLError, ValueError) as error:
+        return unreadable(text, error)
+    return None
