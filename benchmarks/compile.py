@@ -56,7 +56,9 @@ def measure(models: int, rounds: int) -> dict[str, list[tuple[float, float, floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", type=int, nargs="+", default=[100, 1000, 5000])
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
@@ -67,9 +69,12 @@ def main() -> None:
         for name, runs in found.items():
             cpu, wall, memory = (statistics.median(run[i] for run in runs) for i in range(3))
             ratios = [
-                statistics.median(run[i] / floor[i] for run, floor in zip(runs, floors, strict=True)) for i in (0, 1)
+                statistics.median(run[i] / floor[i] for run, floor in zip(runs, floors, strict=True))
+                for i in (0, 1)
             ]
-            print(f"{models:>7} {name:12} {cpu:8.2f} {ratios[0]:8.2f} {wall:8.2f} {ratios[1]:8.2f} {memory:8.0f}")
+            print(
+                f"{models:>7} {name:12} {cpu:8.2f} {ratios[0]:8.2f} {wall:8.2f} {ratios[1]:8.2f} {memory:8.0f}"
+            )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Written(Struct, frozen=True):
 def write_artifacts(
     root: Path, target_path: str, compiled: Compiled, only: Collection[str] | None = None
 ) -> Written:
-    """Write what changed and remove what is stale; `only` names the nodes whose SQL is written, and removes none.
+    """Write what changed and remove what is stale; with `only`, write the SQL of these nodes and remove none.
 
     Every file is replaced as a whole, so that who reads meanwhile reads the old one or the new one.
     """
@@ -87,8 +87,8 @@ def _remove_stale(target: Path, files: Collection[str]) -> list[str]:
         for name in stale:
             Path(folder, name).unlink(missing_ok=True)
             removed.append(f"{below}/{name}")
-        if stale and not os.listdir(folder):
-            os.rmdir(folder)
+        if stale and not any(Path(folder).iterdir()):
+            Path(folder).rmdir()
     return sorted(removed)
 
 
@@ -105,8 +105,8 @@ def replace(file: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, file)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(file)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

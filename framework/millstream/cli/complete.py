@@ -10,7 +10,16 @@ from click.shell_completion import CompletionItem
 from msgspec import DecodeError, Struct, json
 
 _BEFORE = re.compile(r"(?:.*[\s,])?(?:@|\d*\+)?", re.DOTALL)
-METHODS = ("tag:", "path:", "source:", "config.materialized:", "resource_type:", "file:", "exposure:", "test_type:")
+METHODS = (
+    "tag:",
+    "path:",
+    "source:",
+    "config.materialized:",
+    "resource_type:",
+    "file:",
+    "exposure:",
+    "test_type:",
+)
 
 
 class _Node(Struct):
@@ -23,14 +32,20 @@ class _Manifest(Struct):
     nodes: dict[str, _Node]
 
 
-def complete_selector(context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_selector(
+    context: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Complete the last word of a selector: a name, a method or a tag."""
     before = found.group() if (found := _BEFORE.match(incomplete)) else ""
     word = incomplete[len(before) :]
-    return [CompletionItem(before + value) for value in _values(_last_manifest(context)) if value.startswith(word)]
+    return [
+        CompletionItem(before + value) for value in _values(_last_manifest(context)) if value.startswith(word)
+    ]
 
 
-def complete_model(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_model(
+    context: click.Context, _argument: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     names = (node.name for node in _last_manifest(context).nodes.values() if node.kind in {"model", "seed"})
     return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 

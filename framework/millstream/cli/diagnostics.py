@@ -22,7 +22,9 @@ _CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127:
 def render(found: Diagnostic, width: int = 80) -> Text:
     """Show one diagnostic in the manner of rustc: place, line, caret, notes and remedy."""
     color = "red" if found.severity == "error" else "yellow"
-    text = Text.assemble((f"{found.severity}[{found.code}]", f"bold {color}"), (f": {clean(found.message)}", "bold"))
+    text = Text.assemble(
+        (f"{found.severity}[{found.code}]", f"bold {color}"), (f": {clean(found.message)}", "bold")
+    )
     place = found.location
     margin = " " * len(str(place.line)) if place else " "
     if place:
@@ -40,9 +42,10 @@ def render(found: Diagnostic, width: int = 80) -> Text:
 
 
 def excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]:
-    """Return as much of a line as fits in `room` cells, the cells before the caret, and the carets' number.
+    """Return as much of a line as fits in `room` cells, the cells before the carets, and the carets.
 
-    Columns count characters from 1; cells are what a terminal shows: two for a wide character, four for a tab.
+    Columns count characters from 1; cells are what a terminal shows: two for a wide character, four
+    for a tab.
     """
     room = max(room, 20)
     first = min(max(column - 1, 0), len(line))
@@ -57,7 +60,9 @@ def excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]
     return "".join(cells), before, max(1, min(carets, room - before))
 
 
-def _window(cells: list[str], at: int, room: int, more_left: bool, more_right: bool) -> tuple[list[str], int, int]:
+def _window(
+    cells: list[str], at: int, room: int, more_left: bool, more_right: bool
+) -> tuple[list[str], int, int]:
     """Cut the cells around the caret, with … where something is left out."""
     left = 0
     while _width(cells[left:at]) > room // 2:

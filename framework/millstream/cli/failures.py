@@ -3,6 +3,7 @@
 import os
 import traceback
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -53,10 +54,9 @@ def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> in
 
 def look_of(arguments: Sequence[str]) -> tuple[bool, bool, bool]:
     """Tell json, colour and quiet from arguments that could not be parsed."""
-    pairs = list(zip(arguments, [*arguments[1:], ""], strict=True))
     json = any(
-        name in {"--output", "--format"} and value == "json" or name in {"--output=json", "--format=json"}
-        for name, value in pairs
+        (name in {"--output", "--format"} and value == "json") or name in {"--output=json", "--format=json"}
+        for name, value in pairwise([*arguments, ""])
     )
     color = "--no-color" not in arguments and not os.environ.get("NO_COLOR")
     return json, color, "--quiet" in arguments or "-q" in arguments
@@ -89,8 +89,6 @@ def _option_remedy(error: click.NoSuchOption, context: click.Context | None, see
 
 
 def _is_common(option: str) -> bool:
-    from millstream.cli.options import COMMON
+    from millstream.cli.options import CHOOSING, COMMON
 
-    return option.partition("=")[0] in COMMON
-
-
+    return option.partition("=")[0] in COMMON + CHOOSING

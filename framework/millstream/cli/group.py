@@ -1,4 +1,4 @@
-"""The group of all commands; a command's module is imported when it runs. Imports click only, to start fast."""
+"""The group of all commands. It imports click only, to start fast: a command's module when it runs."""
 
 import os
 import sys

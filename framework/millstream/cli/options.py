@@ -15,10 +15,18 @@ from millstream.cli.complete import complete_selector
 from millstream.cli.output import Look
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-COMMON = frozenset(
-    ("--project-dir", "--profiles-dir", "--target", "-t", "--vars", "--output", "--no-color", "--quiet", "-q")
-    + ("--select", "-s", "--exclude", "--selector")
+COMMON = (
+    "--project-dir",
+    "--profiles-dir",
+    "--target",
+    "-t",
+    "--vars",
+    "--output",
+    "--no-color",
+    "--quiet",
+    "-q",
 )
+CHOOSING = ("--select", "-s", "--exclude", "--selector")
 
 
 class Common(Struct, frozen=True):
@@ -49,11 +57,17 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
     choices = ["text", "json", *outputs]
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     options = (
-        click.option("--project-dir", type=folder, help="The project's folder; default: the nearest one above."),
-        click.option("--profiles-dir", type=folder, help="The folder of profiles.yml; default: the project's."),
+        click.option(
+            "--project-dir", type=folder, help="The project's folder; default: the nearest one above."
+        ),
+        click.option(
+            "--profiles-dir", type=folder, help="The folder of profiles.yml; default: the project's."
+        ),
         click.option("--target", "-t", help="The target of profiles.yml."),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
-        click.option("--output", *alias, type=click.Choice(choices), default="text", help=_output_help(outputs)),
+        click.option(
+            "--output", *alias, type=click.Choice(choices), default="text", help=_output_help(outputs)
+        ),
         click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 says the same."),
         click.option("--quiet", "-q", is_flag=True, help="Results and errors only."),
     )

@@ -1,4 +1,4 @@
-"""Where results and diagnostics go: results to stdout, diagnostics to stderr, or all of it as one JSON document."""
+"""Results go to stdout and diagnostics to stderr, or all of it to stdout as one JSON document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from msgspec import Struct
 from millstream.errors import Diagnostic
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
+    from rich.text import Text
 
 
 class Look(Struct, frozen=True):
@@ -43,7 +44,7 @@ def finish(
     diagnostics: Sequence[Diagnostic] = (),
     *,
     result: Mapping[str, Any] | None = None,
-    text: str | RenderableType | None = None,
+    text: str | Text | None = None,
     models: int | None = None,
 ) -> int:
     """Show the diagnostics and, where there is no error, the result; return the exit code."""
@@ -56,12 +57,12 @@ def finish(
     else:
         show(look, diagnostics, models)
         if text is not None and not failed:
-            click.echo(text) if isinstance(text, str) else console(look, sys.stdout).print(text)
+            say(look, text, sys.stdout)
     return 2 if failed else 0
 
 
 def show(look: Look, diagnostics: Sequence[Diagnostic], models: int | None = None) -> None:
-    """Print diagnostics to stderr, and their summary where models were looked at; when quiet, only the errors."""
+    """Print diagnostics to stderr, and a summary where models were looked at; when quiet, errors only."""
     if look.quiet:
         diagnostics = [found for found in diagnostics if found.severity == "error"]
     if not diagnostics:
@@ -75,7 +76,16 @@ def show(look: Look, diagnostics: Sequence[Diagnostic], models: int | None = Non
     parts = [render(found, width) for found in sorted(diagnostics, key=lambda d: d.order)]
     if not look.quiet and models is not None:
         parts.append(Text(summary(diagnostics, models), "bold"))
-    screen.print(Text("\n\n").join(parts))
+    say(look, Text("\n\n").join(parts), sys.stderr)
+
+
+def say(look: Look, text: str | Text, file: TextIO) -> None:
+    """Print a text, in its colours where there is a terminal; without, rich would only take time."""
+    screen = None if isinstance(text, str) else console(look, file)
+    if screen is not None and screen.color_system:
+        screen.print(text)
+    else:
+        click.echo(str(text), file=file)
 
 
 def print_json(document: Any) -> None:

@@ -6,28 +6,41 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from millstream.cli.diagnostics import with_lines
 from millstream.cli.options import Choice, Common
 from millstream.cli.output import console
-from millstream.compile import compile_project
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.graph import Graph, build_graph
 from millstream.manifest import Compiled
-from millstream.project.settings import find_project
-from millstream.selectors import Selection, select
+from millstream.project.settings import FILE, find_project
+
+if TYPE_CHECKING:
+    from millstream.selectors import Selection
 
 _STAGES = {"render": "Rendering", "analyse": "Analysing"}
 
 
 def root_of(common: Common) -> Path:
     """Return the project's folder: the named one, or the nearest from here upwards."""
-    return common.project_dir.resolve() if common.project_dir else find_project(Path())
+    if common.project_dir is None:
+        return find_project(Path())
+    root = common.project_dir.resolve()
+    if not (root / FILE).is_file():
+        remedy = (
+            "name a folder that has one with [tool.millstream], or make a project with `millstream init NAME`"
+        )
+        raise MillstreamError(Diagnostic("MS101", f"there is no {FILE} in {root}", None, remedy))
+    return root
 
 
 def compiled(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
     """Compile the project, with a progress bar where a person looks on."""
+    from millstream.compile import compile_project
+
     with _progress(common) as progress:
         found = compile_project(
             root,
@@ -42,6 +55,8 @@ def compiled(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
 
 def chosen(found: Compiled, choice: Choice, *, with_tests: bool = False) -> tuple[Graph, Selection]:
     """Return the graph and the nodes of it that are asked for."""
+    from millstream.selectors import select
+
     graph = build_graph(found.manifest.nodes)
     selection = select(
         graph,

@@ -1,4 +1,4 @@
-"""The commands, so that `--help` and completion need not import them: to add one is a file and a line here."""
+"""The commands: to add one is a file and a line here, which `--help` shows without importing the file."""
 
 from typing import NamedTuple
 

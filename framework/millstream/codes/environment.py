@@ -5,30 +5,32 @@ from millstream.codes import Code
 CODES = {
     "MS701": Code(
         "The command line is not understood",
-        "There is no such command or option, or a value is missing or not allowed. `millstream COMMAND --help` shows "
-        "what there is, with examples.",
+        "There is no such command or option, or a value is missing or not allowed. "
+        "`millstream COMMAND --help` shows what there is, with examples.",
     ),
     "MS702": Code(
         "A file can't be written",
-        "The target folder, or the folder that was named, is not writable or the disk is full. Make it writable, or "
-        "set `target-path` in `[tool.millstream]`.",
+        "The target folder, or the folder that was named, is not writable or the disk is full. "
+        "Make it writable, or set `target-path` in `[tool.millstream]`.",
     ),
     "MS703": Code(
         "No new project can be made here",
-        "`millstream init` writes into a new or empty folder only, so that nothing of yours is overwritten. Choose "
-        "another folder.",
+        "`millstream init` writes into a new or empty folder only, so that nothing of yours is overwritten. "
+        "Choose another folder.",
     ),
     "MS704": Code(
         "The name can't be a project's",
-        "A project's name is also a name in SQL and YAML: letters, digits and `_`, not beginning with a digit.",
+        "A project's name is also a name in SQL and YAML: "
+        "letters, digits and `_`, not beginning with a digit.",
     ),
     "MS705": Code(
         "There is no such model or column",
-        "`millstream lineage` was asked for something that the project does not have. `millstream ls` lists what "
-        "there is.",
+        "`millstream lineage` was asked for something that the project does not have. "
+        "`millstream ls` lists what there is.",
     ),
     "MS900": Code(
         "Internal error",
-        "Millstream made a mistake of its own. Run again with MILLSTREAM_TRACEBACK=1 and report what it prints.",
+        "Millstream made a mistake of its own. "
+        "Run again with MILLSTREAM_TRACEBACK=1 and report what it prints.",
     ),
 }

@@ -86,6 +86,10 @@ CODES = {
         "A function `(key, rows, state)` takes `rows: Iterator[Row]` and a dataclass as `state`, and "
         "yields rows.",
     ),
+    "MS318": Code(
+        "name of a built-in function",
+        "Spark has a function of this name, and SQL that calls it must mean that one.",
+    ),
     "MS320": Code(
         "signature of a generator",
         "A generator is `def <topic>(random: Random, now: datetime) -> Iterator[tuple[str | None, "

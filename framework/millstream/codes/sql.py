@@ -17,10 +17,13 @@ CODES = {
     "MS406": Code("Wrong number of arguments", "The function takes another number of arguments."),
     "MS407": Code("Wrong type", "An operator or function can't take a value of this type."),
     "MS408": Code(
-        "Duplicate column", "Two columns of the result have one name (Spark does not tell upper from lower case)."
+        "Duplicate column",
+        "Two columns of the result have one name (Spark does not tell upper from lower case).",
     ),
     "MS409": Code("Column without a name", "Every computed column of a model needs `as name`."),
-    "MS410": Code("Not one SELECT", "A model is one query: a SELECT, UNION or WITH … SELECT, without `;` after it."),
+    "MS410": Code(
+        "Not one SELECT", "A model is one query: a SELECT, UNION or WITH … SELECT, without `;` after it."
+    ),
     "MS411": Code(
         "Neither grouped nor aggregated",
         "With GROUP BY, every column must be a group key or stand inside an aggregate.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +51,31 @@ def compile_project(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile the project at `root`; raise `MillstreamError` only where nothing can be understood."""
+    with _collector_paused():
+        return _compile_project(root, target, variables, profiles_dir, progress, use_cache=use_cache)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Spare the search for cycles: a compile makes a hundred thousand values and hardly a cycle."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _compile_project(
+    root: Path,
+    target: str | None,
+    variables: str | Mapping[str, Any] | None,
+    profiles_dir: Path | None,
+    progress: Progress | None,
+    *,
+    use_cache: bool,
+) -> Compiled:
     settings, diagnostics = read_settings(root)
     merged, problems = merge_variables(settings.vars, variables)
     chosen, more = read_target(root, settings, target, profiles_dir, merged)
@@ -58,7 +85,9 @@ def compile_project(
         return _compile(root, settings, chosen, merged, diagnostics, Cache(), progress)[0]
     key = made_from(root, settings, chosen, merged)
     if not diagnostics and (known := recall(folder, key)):
-        return msgspec.structs.replace(known, from_cache=sum(n.kind == "model" for n in known.manifest.nodes.values()))
+        return msgspec.structs.replace(
+            known, from_cache=sum(n.kind == "model" for n in known.manifest.nodes.values())
+        )
     compiled, cache, environment = _compile(
         root, settings, chosen, merged, diagnostics, read_cache(folder), progress
     )
@@ -76,7 +105,9 @@ def _compile(
     cache: Cache,
     progress: Progress | None,
 ) -> tuple[Compiled, Cache, dict[str, str | None]]:
-    from millstream.compile.models import Models  # noqa: PLC0415 - brings Jinja, which an unchanged project spares
+    # These bring Jinja, which an unchanged project spares.
+    from millstream.compile.models import Models
+    from millstream.compile.sql_tests import sql_tests
 
     memo = Memo(cache.files)
     environment: dict[str, str | None] = {}
@@ -85,10 +116,11 @@ def _compile(
     models.render_all()
     order, cycles = _order(models)
     models.analyse_all(order)
-    found = [*diagnostics, *problems, *models.renderer.diagnostics, *cycles]
+    tests, more = sql_tests(models)
+    found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [diagnostic for model in models.models.values() for diagnostic in model.diagnostics]
     compiled = Compiled(
-        _manifest(models),
+        _manifest(models, tests),
         tuple(sorted(dict.fromkeys(found), key=lambda each: (each.order, each.message))),
         {model.id: model.sql for model in models.models.values()},
         sum(1 for model in models.models.values() if model.entry),
@@ -139,7 +171,7 @@ def _with_line(models: Models, problem: Diagnostic) -> Diagnostic:
     )
 
 
-def _manifest(models: Models) -> Manifest:
+def _manifest(models: Models, tests: list[ManifestNode]) -> Manifest:
     project: Project = models.project
     found: list[ManifestNode] = [
         source_node(project, topic, models.relations[f"source.{topic.id}"])
@@ -149,7 +181,7 @@ def _manifest(models: Models) -> Manifest:
         seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()
     ]
     found += [model.node for model in models.models.values() if model.node]
-    found += [*test_nodes(project), *other_nodes(project)]
+    found += [*test_nodes(project), *other_nodes(project), *tests]
     return Manifest(
         schema_version=SCHEMA_VERSION,
         millstream_version=__version__,

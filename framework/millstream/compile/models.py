@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from millstream.compile.cache import Entry, digest_of
-from millstream.compile.node import Model, folders, model_node
+from millstream.compile.names import built_in_names
+from millstream.compile.node import Model, model_node
 from millstream.compile.relations import input_relations
+from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, did_you_mean
 from millstream.project.config import ConfigValue, ModelConfig, resolve_config
+from millstream.project.load import folders
 from millstream.project.templates import Rendered, Renderer
-from millstream.project.values import ModelProperties, Project, SqlFile, Uses
+from millstream.project.values import ModelProperties, Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
 from millstream.types import UNKNOWN
 
@@ -28,6 +31,8 @@ class Models:
         self.progress = progress
         self.renderer = Renderer(project)
         self.relations = input_relations(project)
+        self.diagnostics = [*derive_columns(project, self.relations), *self.renderer.diagnostics]
+        self.diagnostics += built_in_names(project)
         self.models: dict[str, Model] = {}
         self._schemas = {id_: digest_of(relation) for id_, relation in self.relations.items()}
         self._everywhere = digest_of(
@@ -49,10 +54,23 @@ class Models:
             self.progress("render", index, total)
             self.models[file.name] = self._model(file)
         self.progress("render", total, total)
+        self._leave_out_disabled()
+
+    def _leave_out_disabled(self) -> None:
+        """Take disabled models out of the graph; a ref to one is a mistake of the model that has it."""
+        disabled = {model.id for model in self.models.values() if not model.config.get("enabled", True)}
+        if not disabled:
+            return
+        self.models = {name: model for name, model in self.models.items() if model.id not in disabled}
+        for model in self.models.values():
+            for reference in model.references:
+                if reference.id in disabled:
+                    model.entry = None
+                    model.diagnostics = [*model.diagnostics, _disabled(reference)]
 
     def _model(self, file: SqlFile) -> Model:
         properties = self.project.properties.get(file.name)
-        path = folders(file, self.project)
+        path = folders(file, self.project.settings)
         base, _ = resolve_config(self.project.settings, path, properties, {})
         entry = self.known.get(file.name)
         if (
@@ -139,24 +157,27 @@ class Models:
         self._schemas[model.id] = digest_of(relation)
 
     def _analyse_anew(self, model: Model) -> Analysis:
-        from millstream.sql.analyze import analyze
-
         model.entry = None
         if model.rendered is None:
-            path = folders(model.file, self.project)
+            path = folders(model.file, self.project.settings)
             properties = self.project.properties.get(model.file.name)
             base, _ = resolve_config(self.project.settings, path, properties, {})
             model.rendered = self._render(model.file, path, properties, base).rendered
         rendered = model.rendered
         if rendered is None or rendered.failed:
             return Analysis(open=True)
-        analysis = analyze(rendered.sql, self._lookup, self._known_relations, self.project.functions)
+        analysis = self.analysed(rendered)
         model.diagnostics = model.diagnostics + [
-            self._diagnostic(rendered, problem) for problem in analysis.problems
+            self.diagnostic(rendered, problem) for problem in analysis.problems
         ]
         return analysis
 
-    def _diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
+    def analysed(self, rendered: Rendered) -> Analysis:
+        from millstream.sql.analyze import analyze  # sqlglot, which an unchanged project spares
+
+        return analyze(rendered.sql, self._lookup, self._known_relations, self.project.functions)
+
+    def diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
         location, line, notes = self.renderer.locate(
             rendered.spans, problem.start, problem.stop, problem.needle
         )
@@ -232,3 +253,9 @@ class Models:
             for name, model in self.models.items()
             if model.node and not model.diagnostics
         }
+
+
+def _disabled(reference: Reference) -> Diagnostic:
+    name = reference.id.removeprefix("model.")
+    remedy = "enable it, or read another model"
+    return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy)

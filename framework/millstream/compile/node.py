@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -11,6 +10,7 @@ from msgspec import Struct
 from millstream.compile.cache import Entry
 from millstream.errors import Diagnostic
 from millstream.manifest import Influence, ManifestColumn, ManifestNode
+from millstream.project.load import folders
 from millstream.project.values import Column, Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, RelationColumn, Source
 
@@ -39,16 +39,6 @@ class Model(Struct):
         return f"model.{self.file.name}"
 
 
-def folders(file: SqlFile, project: Project) -> tuple[str, ...]:
-    """Return the folders of a model below its model path."""
-    parts = PurePosixPath(file.path).parts[:-1]
-    for root in project.settings.model_paths:
-        prefix = PurePosixPath(root).parts
-        if parts[: len(prefix)] == prefix:
-            return parts[len(prefix) :]
-    return parts
-
-
 def model_node(
     project: Project, model: Model, relation: InputRelation, analysis: Analysis, macros: Container[str]
 ) -> ManifestNode:
@@ -61,7 +51,7 @@ def model_node(
         kind="model",
         name=file.name,
         path=file.path,
-        fqn=(project.settings.name, *folders(file, project), file.name),
+        fqn=(project.settings.name, *folders(file, project.settings), file.name),
         tags=tuple(model.config.get("tags") or ()),
         config={key: value for key, value in model.config.items() if value not in (None, [], {}, ())},
         depends_on=tuple(sorted({reference.id for reference in model.references})),

@@ -162,9 +162,13 @@ class _Merge:
                 self.diagnostics.append(_diagnostic(entry, f"unknown option '{name}'", _near(name)))
                 continue
             try:
-                value = msgspec.convert(entry.value, _FIELDS[name].type)
-            except msgspec.ValidationError as error:
-                self.diagnostics.append(_diagnostic(entry, *_wrong(name, entry.value, error)))
+                value = _converted(name, entry.value)
+            except _WrongError as error:
+                self.diagnostics.append(_diagnostic(entry, *error.args))
+                continue
+            if value is None:
+                # `config(owner=none)` takes a default back.
+                self.values.pop(name, None)
                 continue
             if name == "tags":
                 tags = [value] if isinstance(value, str) else value
@@ -176,15 +180,23 @@ class _Merge:
                 self.own[name] = entry
 
 
-def _wrong(name: str, value: Any, error: msgspec.ValidationError) -> tuple[str, str]:
-    """Say what is wrong with a value in the words that YAML's mistakes have."""
-    reader = Reader(Text("", ""))
-    reader.value(node_of(value), _FIELDS[name].type, name)
-    if name == "materialized" and isinstance(value, str) and value in _WORDS:
-        return f"there is no materialization '{value}'", _WORDS[value]
-    if reader.diagnostics:
-        return reader.diagnostics[0].message, reader.diagnostics[0].help
-    return f"'{name}' has a wrong value: {str(error).replace('`', chr(39))}", "mend the value"
+class _WrongError(Exception):
+    """What is wrong with a value, and the remedy."""
+
+
+def _converted(name: str, value: Any) -> Any:
+    """Return a value as its option's type, by the rules of YAML where it does not fit at once."""
+    wanted = _FIELDS[name].type
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError:
+        if name == "materialized" and isinstance(value, str) and value in _WORDS:
+            raise _WrongError(f"there is no materialization '{value}'", _WORDS[value]) from None
+        reader = Reader(Text("", ""))
+        found = reader.value(node_of(value), wanted, name)
+        if reader.diagnostics:
+            raise _WrongError(reader.diagnostics[0].message, reader.diagnostics[0].help) from None
+        return found
 
 
 def _near(name: str) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from types import FrameType
 from typing import Any, NoReturn
 
 from jinja2.runtime import Undefined
@@ -52,11 +53,11 @@ class Recorder:
 
 def calling_place() -> tuple[str, int] | None:
     """Return template and offset of the innermost template that is being rendered."""
-    frame = sys._getframe(2)  # noqa: SLF001
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
     while frame is not None:
         if place := frame_offset(frame, frame.f_lineno):
             return place
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None
 
 
@@ -83,7 +84,7 @@ class Functions:
             "return": _return,
             "lookup_map": self.lookup_map,
             "exceptions": _Exceptions(self),
-            "tojson": lambda value, **options: json.dumps(value, **options),
+            "tojson": json.dumps,
             "fromjson": _fromjson,
             "zip": lambda *lists: list(zip(*lists, strict=False)),
             "set": lambda values=(): set(values),
@@ -93,7 +94,9 @@ class Functions:
     def ref(self, *names: str, **unknown: Any) -> str:
         if unknown or not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
             raise ProblemError(
-                Problem("MS206", "ref() takes the name of one model or seed", "write ref('model_name')", "ref")
+                Problem(
+                    "MS206", "ref() takes the name of one model or seed", "write ref('model_name')", "ref"
+                )
             )
         package, name = names if len(names) == 2 else (self.project.settings.name, names[0])
         if package != self.project.settings.name:
@@ -172,7 +175,7 @@ class Functions:
             else:
                 name = self._relation(name)
         entries = f"map_from_entries(collect_list(struct(lookup.{key}, lookup.{value})))"
-        return f"(select {entries} from {name} as lookup)"
+        return f"(select {entries} from {name} as lookup)"  # noqa: S608 - it is SQL that is made here
 
     def _report(self, problem: Problem) -> None:
         self.recorder.problems.append((problem, calling_place()))
@@ -266,4 +269,3 @@ def _holds_secret(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_holds_secret, value))
     return isinstance(value, Secret)
-

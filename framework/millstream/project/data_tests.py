@@ -35,7 +35,7 @@ class CommonArguments(Shape):
     where: Annotated[Sql | None, about("test only rows for which this SQL holds")] = None
     name: Annotated[str | None, about("what the test is called")] = None
     description: Description = ""
-    tags: Names = []  # noqa: RUF012 - msgspec copies it
+    tags: Names = []
 
 
 class UniqueArguments(CommonArguments, kw_only=True):

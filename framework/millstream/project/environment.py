@@ -161,7 +161,7 @@ class TracingEnvironment(SandboxedEnvironment):
                 if not begun:
                     stops.append(significant)
                 begun = False
-            elif token != "whitespace":
+            elif token != "whitespace":  # noqa: S105
                 if begun:
                     starts.append(start)
                     begun = False
@@ -184,7 +184,7 @@ _UNEXPECTED_AT = re.compile(r" at (\d+)$")
 
 
 def _with_offset(error: TemplateSyntaxError, source: str, position: int) -> TemplateSyntaxError:
-    """The lexer's own errors count lines: give them the offset where reading stopped."""
+    """Give a lexer's error, which counts lines, the offset where reading stopped."""
     message = error.message or "syntax error"
     if found := _UNEXPECTED_AT.search(message):
         position, message = int(found.group(1)), message[: found.start()]

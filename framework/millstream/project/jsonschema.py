@@ -1,88 +1,182 @@
-"""JSON Schemas of the YAML files, made from the shapes that check them: what editors complete and underline."""
+"""JSON Schemas of a project's files, made from the shapes that check them: what editors complete."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from millstream.project.config import ModelConfig
+from millstream.project.data_tests import KINDS
 from millstream.project.profiles import TargetShape
-from millstream.project.schema import Raw
 from millstream.project.settings import ProjectShape
 from millstream.project.shapes import PropertiesShape
 
+Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_TEMPLATE = {"type": "string", "pattern": r"\{\{", "description": "a template: {{ var('x') }}"}
 
 
-def json_schemas() -> dict[str, dict[str, Any]]:
+def json_schemas() -> dict[str, Schema]:
     """Return a schema for each kind of file: properties, profiles, project, selectors."""
-    properties = _schema(PropertiesShape, "Millstream properties")
-    config = _schema(ModelConfig, "config")
-    properties["$defs"] |= config.pop("$defs", {})
-    properties["$defs"]["ModelShape"]["properties"]["config"] = {
-        key: value for key, value in config.items() if key not in {"$schema", "title"}
-    }
-    target = _schema(TargetShape, "Millstream profiles")
-    definitions = target.pop("$defs", {})
     return {
-        "properties": properties,
-        "profiles": {
-            "$schema": _DIALECT,
-            "title": "Millstream profiles",
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "properties": {
-                    "target": {"type": "string"},
-                    "outputs": {
-                        "type": "object",
-                        "additionalProperties": {k: v for k, v in target.items() if k not in {"$schema", "title"}},
-                    },
-                },
-                "required": ["outputs"],
-                "additionalProperties": False,
-            },
-            "$defs": definitions,
-        },
-        "project": _schema(ProjectShape, "[tool.millstream] of pyproject.toml"),
-        "selectors": {
-            "$schema": _DIALECT,
-            "title": "Millstream selectors",
+        "properties": _properties(),
+        "profiles": _profiles(),
+        "project": _project(),
+        "selectors": _SELECTORS,
+    }
+
+
+def _properties() -> Schema:
+    root, definitions = _components(PropertiesShape)
+    config, more = _components(ModelConfig)
+    for name, kind in KINDS.items():
+        definitions[name], _ = _components(kind.arguments)
+        if not definitions[name].get("required"):
+            # `- unique:` with nothing after it is the same as `- unique`.
+            definitions[name]["type"] = ["object", "null"]
+    definitions |= more
+    definitions["Model"]["properties"]["config"] = config
+    definitions["Tests"] = {"type": "array", "items": _TEST}
+    return _document("Millstream properties", _templated(root), _all_templated(definitions))
+
+
+def _all_templated(definitions: Schema) -> Schema:
+    return {name: _templated(schema) for name, schema in definitions.items()}
+
+
+_TEST: Schema = {
+    "anyOf": [
+        {"enum": sorted(name for name in KINDS if name in {"not_null", "unique"})},
+        {
             "type": "object",
             "properties": {
-                "selectors": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "name": {"type": "string"},
-                            "description": {"type": "string"},
-                            "definition": {"type": ["string", "object"]},
-                            "default": {"type": "boolean"},
-                        },
-                        "required": ["name", "definition"],
-                    },
-                }
+                name: {"anyOf": [{"$ref": f"#/$defs/{name}"}, {"type": ["array", "string", "integer"]}]}
+                for name in KINDS
             },
-            "additionalProperties": False,
+            "maxProperties": 1,
         },
+        {"type": "string", "description": "a test of the project: the name of its macro"},
+    ]
+}
+
+
+def _profiles() -> Schema:
+    target, definitions = _components(TargetShape)
+    profile = {
+        "type": "object",
+        "properties": {
+            "target": {
+                "type": "string",
+                "description": "the output that is used unless --target says another",
+            },
+            "outputs": {"type": "object", "additionalProperties": _templated(target)},
+        },
+        "required": ["outputs"],
+        "additionalProperties": False,
     }
+    root = {"type": "object", "additionalProperties": profile}
+    return _document("Millstream profiles", root, _all_templated(definitions))
 
 
-def _schema(shape: type[Any], title: str) -> dict[str, Any]:
-    (root,), definitions = msgspec.json.schema_components([shape], schema_hook=_hook, ref_template="#/$defs/{name}")
-    for definition in definitions.values():
-        for own in ("place", "places"):
-            definition.get("properties", {}).pop(own, None)
-        if definition.get("type") == "object":
-            definition["additionalProperties"] = False
-    found = definitions.pop(root["$ref"].rpartition("/")[2])
-    definitions.pop("Location", None)
-    return {"$schema": _DIALECT, "title": title, **found, "$defs": definitions} | {"title": title}
+def _project() -> Schema:
+    root, definitions = _components(ProjectShape)
+    options, more = _components(ModelConfig)
+    plain = options["properties"]
+    # In a folder's table an option may carry dbt's `+`; any other table is a folder below.
+    definitions["Folder"] = {
+        "type": "object",
+        "properties": plain | {f"+{name}": schema for name, schema in plain.items()},
+        "additionalProperties": {"$ref": "#/$defs/Folder"},
+    }
+    root["properties"]["models"] |= {"$ref": "#/$defs/Folder"}
+    root["properties"] |= {name.replace("_", "-"): schema for name, schema in root["properties"].items()}
+    return _document("[tool.millstream] of pyproject.toml", root, definitions | more)
 
 
-def _hook(wanted: type[Any]) -> dict[str, Any]:
-    if wanted is Raw:
-        return {}
-    raise NotImplementedError
+_SELECTORS: Schema = {
+    "$schema": _DIALECT,
+    "title": "Millstream selectors",
+    "type": "object",
+    "properties": {
+        "selectors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "description": "what --selector calls it"},
+                    "description": {"type": "string"},
+                    "definition": {
+                        "type": ["string", "object"],
+                        "description": "a selector such as tag:nightly, or a tree of union and intersection",
+                    },
+                    "default": {"type": "boolean", "description": "used where nothing is selected"},
+                },
+                "required": ["name", "definition"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "additionalProperties": False,
+}
+
+
+def _document(title: str, root: Schema, definitions: Schema) -> Schema:
+    return {"$schema": _DIALECT, **root, "title": title, "$defs": definitions}
+
+
+def _components(shape: type[Any]) -> tuple[Schema, Schema]:
+    """Return the schema of a shape, and those that it refers to."""
+    (root,), found = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
+    definitions = {_named(name): _clean(schema) for name, schema in found.items()}
+    for own in ("Raw", "Location"):
+        definitions.pop(own, None)
+    return definitions.pop(_named(root["$ref"].rpartition("/")[2])), definitions
+
+
+def _named(name: str) -> str:
+    return name.removesuffix("Shape").removesuffix("Arguments")
+
+
+def _inner(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
+    """Change the schemas inside a schema; names of properties are no keywords."""
+    found = dict(schema)
+    if "properties" in found:
+        found["properties"] = {name: change(each) for name, each in found["properties"].items()}
+    if "anyOf" in found:
+        found["anyOf"] = [change(each) for each in found["anyOf"]]
+    for key in ("items", "additionalProperties"):
+        if isinstance(found.get(key), dict):
+            found[key] = change(found[key])
+    return found
+
+
+def _clean(schema: Schema) -> Schema:
+    """Take out what only readers know: places, raw nodes, names of classes."""
+    found = _inner(schema, _clean)
+    if "$ref" in found:
+        found["$ref"] = "#/$defs/" + _named(found["$ref"].rpartition("/")[2])
+        if found["$ref"] == "#/$defs/Raw":
+            del found["$ref"]
+    if {} in found.get("anyOf", ()):
+        # A reader of its own: what it takes is said beside it.
+        del found["anyOf"]
+    if "properties" in found:
+        found["properties"] = {k: v for k, v in found["properties"].items() if k not in {"place", "places"}}
+        found["additionalProperties"] = False
+        found.pop("title", None)
+        if not found.get("required"):
+            found.pop("required", None)
+    if "default" in found and found["default"] in (None, [], {}, ""):
+        del found["default"]
+    return found
+
+
+def _templated(schema: Schema) -> Schema:
+    """Allow `{{ … }}` wherever a value is no free text."""
+    found = _inner(schema, _templated)
+    if found.get("type") in ("integer", "number", "boolean") or "pattern" in found or "enum" in found:
+        about: Schema = {key: found.pop(key) for key in ("description", "default") if key in found}
+        return {**about, "anyOf": [found, _TEMPLATE]}
+    return found

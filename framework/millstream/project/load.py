@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, Note, did_you_mean
-from millstream.project.config import check_folder_defaults
+from millstream.project.config import check_folder_defaults, unused_folders
 from millstream.project.files import File, find_files, read_file
 from millstream.project.functions import read_functions
 from millstream.project.generators import read_generators, topics_of
-from millstream.project.properties import IDENTIFIER, PropertiesFile, SeedProperties, read_properties
+from millstream.project.properties import PropertiesFile, SeedProperties, read_properties
+from millstream.project.references import IDENTIFIER, RESERVED
 from millstream.project.seeds import read_seed
+from millstream.project.settings import FILE
 from millstream.project.values import (
     Function,
     Generator,
@@ -31,8 +33,6 @@ from millstream.text import Location, Text
 
 Memo = MutableMapping[str, bytes]
 """What was read from files before, by kind, path and digest."""
-
-RESERVED_MODELS = frozenset(("this", "models", "seeds", "sources", "millstream"))
 
 
 class _Named(Protocol):
@@ -64,8 +64,28 @@ def load_files(
 ) -> tuple[Project, list[Diagnostic]]:
     """Load what the folders hold; `environment` learns which variables YAML files read, and their values."""
     loader = _Loader(root, settings, target, variables, memo, environment)
-    loader.diagnostics += check_folder_defaults(settings)
-    return loader.load(), loader.diagnostics
+    project = loader.load()
+    loader.diagnostics += _folder_defaults(root, settings, project)
+    return project, loader.diagnostics
+
+
+def _folder_defaults(root: Path, settings: Settings, project: Project) -> list[Diagnostic]:
+    if not settings.models:
+        return []
+    file = read_file(root, FILE)
+    text = None if isinstance(file, Diagnostic) else Text(file.path, file.content)
+    used = [folders(model, settings) for model in project.models.values()]
+    return [*check_folder_defaults(settings, text), *unused_folders(settings, used)]
+
+
+def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
+    """Return the folders of a model below its model path."""
+    parts = PurePosixPath(file.path).parts[:-1]
+    for root in settings.model_paths:
+        prefix = PurePosixPath(root).parts
+        if parts[: len(prefix)] == prefix:
+            return parts[len(prefix) :]
+    return parts
 
 
 class _Loader:
@@ -109,8 +129,12 @@ class _Loader:
             generators=generators,
             tests=tuple(self._files(settings.test_paths, ".sql")),
             unit_tests=tuple(test for p in properties for test in p.unit_tests),
-            exposures=tuple(self._once(((e.name, e) for p in properties for e in p.exposures), "exposure").values()),
-            metrics=tuple(self._once(((m.name, m) for p in properties for m in p.metrics), "metric").values()),
+            exposures=tuple(
+                self._once(((e.name, e) for p in properties for e in p.exposures), "exposure").values()
+            ),
+            metrics=tuple(
+                self._once(((m.name, m) for p in properties for m in p.metrics), "metric").values()
+            ),
             selectors=self._selectors(),
         )
         self._check(project, properties)
@@ -138,7 +162,9 @@ class _Loader:
                 continue
             if other := folded.get(file.name.lower()):
                 note = Note("the other one", Location(other.path, 1, 1, 2))
-                self._problem("MS109", f"two models are named '{file.name}'", file.path, "rename one of the files", note)
+                self._problem(
+                    "MS109", f"two models are named '{file.name}'", file.path, "rename one of the files", note
+                )
                 continue
             found[file.name] = folded[file.name.lower()] = file
         return found
@@ -147,9 +173,11 @@ class _Loader:
         if not file.content.strip():
             self._problem("MS116", "the file is empty", file.path, "write a SELECT, or remove the file")
             return False
-        if not IDENTIFIER.match(file.name) or file.name.lower() in RESERVED_MODELS:
+        if not IDENTIFIER.match(file.name) or file.name.lower() in RESERVED:
             self._problem(
-                "MS110", f"'{file.name}' can't be the name of a model", file.path,
+                "MS110",
+                f"'{file.name}' can't be the name of a model",
+                file.path,
                 "name the file with letters, digits and '_', and not models, seeds, sources or this",
             )
             return False
@@ -188,7 +216,12 @@ class _Loader:
         found: dict[str, Any] = {}
         for file in self._texts(self.settings.seed_paths, ".csv"):
             if not IDENTIFIER.match(file.stem):
-                self._problem("MS110", f"'{file.stem}' can't be the name of a seed", file.path, "use letters, digits and '_'")
+                self._problem(
+                    "MS110",
+                    f"'{file.stem}' can't be the name of a seed",
+                    file.path,
+                    "use letters, digits and '_'",
+                )
                 continue
             seed, problems = read_seed(file, described.pop(file.stem, None))
             self.diagnostics += problems
@@ -236,7 +269,9 @@ class _Loader:
         tree = plain(node) if node is not None else {}
         entries = tree.get("selectors") if isinstance(tree, dict) else None
         if entries is not None and not isinstance(entries, list):
-            self._problem("MS107", "'selectors' is a list", file.path, "write selectors: [{name: …, definition: …}]")
+            self._problem(
+                "MS107", "'selectors' is a list", file.path, "write selectors: [{name: …, definition: …}]"
+            )
             return {}
         return {str(entry.get("name")): entry for entry in entries or () if isinstance(entry, dict)}
 
@@ -261,7 +296,11 @@ class _Loader:
         for name in project.models.keys() & project.seeds.keys():
             note = Note("the seed", project.seeds[name].location)
             self._problem(
-                "MS109", f"a model and a seed are named '{name}'", project.models[name].path, "rename one", note
+                "MS109",
+                f"a model and a seed are named '{name}'",
+                project.models[name].path,
+                "rename one",
+                note,
             )
         for model in project.properties.values():
             self._known_model(project, model)
@@ -275,7 +314,12 @@ class _Loader:
             for id_ in exposure.depends_on:
                 self._known_relation(project, exposure.location, id_, ids)
         for metric in project.metrics:
-            self._known_relation(project, metric.location, metric.model if "." in metric.model else f"model.{metric.model}", ids)
+            self._known_relation(
+                project,
+                metric.location,
+                metric.model if "." in metric.model else f"model.{metric.model}",
+                ids,
+            )
         for function in (f for p in properties for f in p.functions):
             if function.name not in project.functions:
                 hint = did_you_mean(function.name, project.functions, "define it in a file of macros/")
@@ -293,7 +337,9 @@ class _Loader:
             return
         kind, _, name = id_.partition(".")
         known = [other.partition(".")[2] for other in ids if other.startswith(kind)]
-        self._at(location, "MS117", f"there is no {kind} '{name}'", did_you_mean(name, known, "mend the name"))
+        self._at(
+            location, "MS117", f"there is no {kind} '{name}'", did_you_mean(name, known, "mend the name")
+        )
 
     def _known_topic(self, project: Project, generator: Generator) -> None:
         found = topics_of(generator.topic, project.sources)
@@ -303,6 +349,8 @@ class _Loader:
             self._at(generator.location, "MS117", f"no source has a topic '{generator.topic}'", hint)
         elif len(found) > 1:
             self._at(
-                generator.location, "MS109", f"'{generator.topic}' is a topic of {' and '.join(found)}",
+                generator.location,
+                "MS109",
+                f"'{generator.topic}' is a topic of {' and '.join(found)}",
                 f"name the function {found[0].replace('.', '__')}",
             )

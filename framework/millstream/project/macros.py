@@ -114,9 +114,7 @@ def _taken(
 _INNERMOST = re.compile(r"innermost block that needs to be closed is '(\w+)'")
 
 
-def syntax_diagnostic(
-    environment: TracingEnvironment, error: TemplateSyntaxError, text: Text
-) -> Diagnostic:
+def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxError, text: Text) -> Diagnostic:
     """Say what Jinja could not read, at the offset that stands in the error's `lineno`."""
     offset = min(error.lineno - 1, max(0, len(text.content.rstrip()) - 1))
     message = error.message or "syntax error"

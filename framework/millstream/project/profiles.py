@@ -36,7 +36,9 @@ class KafkaShape(Shape):
     ssl_keystore_password: str | None = None
     ssl_key_password: str | None = None
     ssl_ca_location: str | None = None
-    schema_registry: Annotated[dict[str, Any] | str | None, about("the registry's address, or {url, ...}")] = None
+    schema_registry: Annotated[
+        dict[str, Any] | str | None, about("the registry's address, or {url, ...}")
+    ] = None
     producer: Annotated[dict[str, Any], about("options of Kafka producers")] = {}
     consumer: Annotated[dict[str, Any], about("options of Kafka consumers")] = {}
     admin: Annotated[dict[str, Any], about("options of Kafka's admin client")] = {}
@@ -55,7 +57,9 @@ class TargetShape(Shape):
     """One output of a profile."""
 
     master: Annotated[str, about("a Spark master: local[*], spark://..., yarn, k8s://...")] = "local[*]"
-    kafka: Annotated[KafkaShape | Literal["embedded"], about("embedded, or a cluster's settings")] = "embedded"
+    kafka: Annotated[KafkaShape | Literal["embedded"], about("embedded, or a cluster's settings")] = (
+        "embedded"
+    )
     tables: TablesShape | None = None
     checkpoints: Annotated[str | None, about("where checkpoints are kept")] = None
     trigger: Annotated[str | None, about("available_now, realtime or a duration such as 5 seconds")] = None
@@ -64,13 +68,15 @@ class TargetShape(Shape):
     guarantee: Literal["at_least_once"] | None = None
     timezone: Annotated[str | None, about("days and hours are of this zone, by default UTC")] = None
     spark: Annotated[dict[str, Any], about("further Spark settings")] = {}
-    jars: Annotated[Literal["fetched", "provided"] | None, about("provided: the cluster has its own jars")] = None
+    jars: Annotated[
+        Literal["fetched", "provided"] | None, about("provided: the cluster has its own jars")
+    ] = None
 
 
 def read_target(
     root: Path, settings: Settings, target: str | None, profiles_dir: Path | None, variables: dict[str, Any]
 ) -> tuple[Target, list[Diagnostic]]:
-    """Choose the target; only its own values are rendered, so that others may need variables that are not set."""
+    """Choose the target; only its own values are rendered, others may need variables that are not set."""
     found = _file(root, profiles_dir)
     if found is None:
         if target not in {None, "local"}:
@@ -101,7 +107,9 @@ def read_target(
 
 
 def _file(root: Path, profiles_dir: Path | None) -> tuple[Path, str] | None:
-    named = profiles_dir or (Path(os.environ["MILLSTREAM_PROFILES_DIR"]) if "MILLSTREAM_PROFILES_DIR" in os.environ else None)
+    named = profiles_dir or (
+        Path(os.environ["MILLSTREAM_PROFILES_DIR"]) if "MILLSTREAM_PROFILES_DIR" in os.environ else None
+    )
     for folder in [named] if named else [root, Path.home() / ".millstream"]:
         if (folder / FILE).exists():
             return folder, FILE
@@ -114,7 +122,9 @@ def _choose(
     profiles = _entries(node)
     if settings.profile not in profiles:
         message = f"profiles.yml has no profile '{settings.profile}'"
-        hint = did_you_mean(settings.profile, profiles, f"add `{settings.profile}:` with `target:` and `outputs:`")
+        hint = did_you_mean(
+            settings.profile, profiles, f"add `{settings.profile}:` with `target:` and `outputs:`"
+        )
         if not diagnostics:
             diagnostics.append(at(text, *(span(text, node) if node else (0, 1)), "MS112", message, hint))
         return None
@@ -129,9 +139,15 @@ def _choose(
     if "{{" in name:
         name = str(yaml_renderer({}, secrets=False)(name))
     if name not in outputs:
-        place = span(text, chosen) if chosen is not None and not target else span(text, profiles[settings.profile][0])
+        place = (
+            span(text, chosen)
+            if chosen is not None and not target
+            else span(text, profiles[settings.profile][0])
+        )
         hint = did_you_mean(name, outputs, f"targets: {', '.join(outputs) or 'none'}")
-        diagnostics.append(at(text, *place, "MS112", f"profile '{settings.profile}' has no target '{name}'", hint))
+        diagnostics.append(
+            at(text, *place, "MS112", f"profile '{settings.profile}' has no target '{name}'", hint)
+        )
         return None
     return name, outputs[name][1]
 
@@ -148,8 +164,11 @@ def _plain_secrets(reader: Reader, node: Node) -> None:
             # The caret would show the secret itself: tell the place, not the line.
             reader.diagnostics.append(
                 Diagnostic(
-                    "MS113", f"'{name}' is written out in profiles.yml", reader.place(value),
-                    f"use {name}: \"{{{{ env_var('{name.upper()}') }}}}\"", severity="warning",
+                    "MS113",
+                    f"'{name}' is written out in profiles.yml",
+                    reader.place(value),
+                    f"use {name}: \"{{{{ env_var('{name.upper()}') }}}}\"",
+                    severity="warning",
                 )
             )
 
@@ -163,7 +182,9 @@ def _check_timezone(reader: Reader, shape: TargetShape) -> None:
         location = shape.places["timezone"]
         line = reader.text.line(location.line)
         message = f"there is no time zone '{shape.timezone}'"
-        reader.diagnostics.append(Diagnostic("MS107", message, location, "use a name such as Europe/Berlin or UTC", line))
+        reader.diagnostics.append(
+            Diagnostic("MS107", message, location, "use a name such as Europe/Berlin or UTC", line)
+        )
 
 
 def _values(shape: Shape) -> dict[str, Any]:
@@ -174,5 +195,3 @@ def _values(shape: Shape) -> dict[str, Any]:
             continue
         found[field.name] = _values(value) if isinstance(value, Shape) else value
     return found
-
-

@@ -128,7 +128,9 @@ class _Properties(ColumnReader):
         config = shape.config
         if config:
             declared = {column.name.lower() for column in columns}
-            types = {name: raw for name, raw in config.column_types.items() if name.lower() not in declared}
+            types = {
+                name: raw for name, raw in config.column_types.items() if raw and name.lower() not in declared
+            }
             columns += tuple(
                 Column(name, self.place(raw.node), self.type(raw)) for name, raw in types.items()
             )

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import hmac
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
+from urllib.parse import quote, quote_plus
 
 MASK = "****"
-_SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL|PRIVATE_KEY|API_KEY", re.IGNORECASE)
+_SECRET = re.compile(
+    r"PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL|(PRIVATE|API|ACCOUNT|KEYSTORE)[._-]?KEY|JAAS", re.IGNORECASE
+)
+_NO_SECRET = re.compile(
+    r"(url|uri|mechanism|enabled|location|path|file|type|algorithm|protocol|provider|class|ms|seconds)\Z",
+    re.IGNORECASE,
+)
+_CREDENTIALS = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
 
 def is_secret_name(name: str) -> bool:
@@ -16,8 +25,19 @@ def is_secret_name(name: str) -> bool:
     return bool(_SECRET.search(name))
 
 
+def is_secret_setting(name: str, text: str) -> bool:
+    """Tell whether a setting holds a secret: by its name, or as an address with a password in it."""
+    if _CREDENTIALS.search(text):
+        return True
+    # `sasl.oauthbearer.token.endpoint.url` tells only where tokens are.
+    return is_secret_name(name) and not _NO_SECRET.search(name) and text.lower() not in {"", "true", "false"}
+
+
 class Secret:
-    """A text that shows as `****` wherever it is printed; `reveal` gives it to the client that needs it."""
+    """A text that shows as `****` wherever it is printed; `reveal` gives it to the client that needs it.
+
+    JSON and msgpack have no way to write it, and it can't be pickled: a slip is an error, not a leak.
+    """
 
     __slots__ = ("_text",)
 
@@ -26,6 +46,9 @@ class Secret:
 
     def reveal(self) -> str:
         return self._text
+
+    # Jinja's sandbox calls no function that is so marked.
+    reveal.unsafe_callable = True  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return MASK
@@ -36,20 +59,36 @@ class Secret:
         return MASK
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and hmac.compare_digest(self._text.encode(), other._text.encode())
+        # In constant time; surrogates stand for bytes of the environment that are not UTF-8.
+        return isinstance(other, Secret) and hmac.compare_digest(_bytes(self), _bytes(other))
 
     def __hash__(self) -> int:
         return hash((Secret, self._text))
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a secret can't be pickled")
 
 
+def _bytes(secret: Secret) -> bytes:
+    return secret.reveal().encode(errors="surrogatepass")
+
+
 def mask(text: str, secrets: Iterable[Secret]) -> str:
-    """Blot out every secret in a text, the longest first."""
-    for found in sorted((secret.reveal() for secret in secrets), key=len, reverse=True):
-        if found:
-            text = text.replace(found, MASK)
+    """Blot out every secret in a text, the longest first, also where JSON or an address has escaped it."""
+    forms: set[str] = set()
+    for secret in secrets:
+        if found := secret.reveal():
+            plain = found.encode(errors="surrogatepass").decode(errors="replace")
+            forms |= {found, quote(plain, safe=""), quote_plus(plain)}
+            forms |= {json.dumps(found, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, MASK)
     return text
 
 
@@ -59,6 +98,6 @@ def secrets_in(value: Any) -> list[Secret]:
         return [value]
     if isinstance(value, dict):
         return [found for each in value.values() for found in secrets_in(each)]
-    if isinstance(value, list | tuple):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [found for each in value for found in secrets_in(each)]
     return []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import re
-from decimal import InvalidOperation
 from decimal import Decimal as Number
+from decimal import InvalidOperation
 
 from millstream.errors import Diagnostic, at, did_you_mean
 from millstream.project.files import File
@@ -33,16 +33,29 @@ def read_seed(file: File, properties: SeedProperties | None) -> tuple[Seed, list
         if len(row) != len(header):
             place = text.offset(line, 1)
             message = f"the line has {len(row)} fields, the header {len(header)}"
-            diagnostics.append(at(text, place, place + len(text.line(line)), "MS118", message, "quote fields that hold commas"))
+            diagnostics.append(
+                at(
+                    text,
+                    place,
+                    place + len(text.line(line)),
+                    "MS118",
+                    message,
+                    "quote fields that hold commas",
+                )
+            )
         else:
             good.append((line, row))
     declared = {column.name.lower(): column for column in properties.columns} if properties else {}
-    columns = tuple(_column(text, index, name, good, declared, diagnostics) for index, name in enumerate(header))
+    columns = tuple(
+        _column(text, index, name, good, declared, diagnostics) for index, name in enumerate(header)
+    )
     for column in declared.values():
         if column.name.lower() not in {name.lower() for name in header}:
             hint = did_you_mean(column.name, header, f"it has {', '.join(header)}")
             diagnostics.append(
-                Diagnostic("MS117", f"seed '{file.stem}' has no column '{column.name}'", column.location, hint)
+                Diagnostic(
+                    "MS117", f"seed '{file.stem}' has no column '{column.name}'", column.location, hint
+                )
             )
     seed = Seed(
         name=file.stem,
@@ -72,7 +85,9 @@ def _rows(text: Text, diagnostics: list[Diagnostic]) -> tuple[list[int], list[li
             line = reader.line_num + 1
     except csv.Error as error:
         place = text.offset(line, 1)
-        diagnostics.append(at(text, place, place + 1, "MS118", str(error), "close every quote, and double quotes inside"))
+        diagnostics.append(
+            at(text, place, place + 1, "MS118", str(error), "close every quote, and double quotes inside")
+        )
     return lines, rows
 
 
@@ -84,11 +99,19 @@ def _check_header(text: Text, header: list[str], diagnostics: list[Diagnostic]) 
         position = start + max(1, len(name))
         if not name.isidentifier():
             diagnostics.append(
-                at(text, start, start + max(1, len(name)), "MS110", f"'{name}' can't be the name of a column",
-                   "use letters, digits and '_'")
+                at(
+                    text,
+                    start,
+                    start + max(1, len(name)),
+                    "MS110",
+                    f"'{name}' can't be the name of a column",
+                    "use letters, digits and '_'",
+                )
             )
         elif name.lower() in seen:
-            diagnostics.append(at(text, start, start + len(name), "MS118", f"column '{name}' is given twice", "rename one"))
+            diagnostics.append(
+                at(text, start, start + len(name), "MS118", f"column '{name}' is given twice", "rename one")
+            )
         seen.add(name.lower())
 
 
@@ -110,15 +133,27 @@ def _column(
                 found = text.line(line).find(value)
                 start += max(found, 0)
                 diagnostics.append(
-                    at(text, start, start + len(value), "MS118", f"'{value}' is no {wanted}",
-                       f"mend the value, or the type of column '{name}'")
+                    at(
+                        text,
+                        start,
+                        start + len(value),
+                        "MS118",
+                        f"'{value}' is no {wanted}",
+                        f"mend the value, or the type of column '{name}'",
+                    )
                 )
     nullable = any(not value for _, value in values) or not values
     place = Location(text.path, 1, 1, 2)
     if known:
         return Column(
-            name, known.location, wanted or _inferred([v for _, v in values]), nullable, known.description,
-            tests=known.tests, tags=known.tags, meta=known.meta,
+            name,
+            known.location,
+            wanted or _inferred([v for _, v in values]),
+            nullable,
+            known.description,
+            tests=known.tests,
+            tags=known.tags,
+            meta=known.meta,
         )
     return Column(name, place, _inferred([value for _, value in values]), nullable)
 

@@ -31,10 +31,18 @@ class ProjectShape(Struct, kw_only=True):
 
     name: Annotated[str, about("the project's name, by default that of [project]")] = ""
     profile: Annotated[str, about("the profile of profiles.yml, by default the project's name")] = ""
-    model_paths: Annotated[list[str], about("folders of models")] = msgspec.field(default_factory=lambda: ["models"])
-    macro_paths: Annotated[list[str], about("folders of macros and Python functions")] = msgspec.field(default_factory=lambda: ["macros"])
-    seed_paths: Annotated[list[str], about("folders of seeds and generators")] = msgspec.field(default_factory=lambda: ["seeds"])
-    test_paths: Annotated[list[str], about("folders of tests")] = msgspec.field(default_factory=lambda: ["tests"])
+    model_paths: Annotated[list[str], about("folders of models")] = msgspec.field(
+        default_factory=lambda: ["models"]
+    )
+    macro_paths: Annotated[list[str], about("folders of macros and Python functions")] = msgspec.field(
+        default_factory=lambda: ["macros"]
+    )
+    seed_paths: Annotated[list[str], about("folders of seeds and generators")] = msgspec.field(
+        default_factory=lambda: ["seeds"]
+    )
+    test_paths: Annotated[list[str], about("folders of tests")] = msgspec.field(
+        default_factory=lambda: ["tests"]
+    )
     target_path: Annotated[str, about("where results are written")] = "target"
     vars: Annotated[dict[str, Any], about("variables of templates")] = {}
     models: Annotated[dict[str, Any], about("options of models, by folder")] = {}
@@ -46,7 +54,9 @@ def find_project(start: Path) -> Path:
     start = start.resolve()
     for folder in (start, *start.parents):
         path = folder / FILE
-        if path.is_file() and re.search(r"^\s*\[tool\.millstream[\].]", path.read_text(errors="replace"), re.MULTILINE):
+        if path.is_file() and re.search(
+            r"^\s*\[tool\.millstream[\].]", path.read_text(errors="replace"), re.MULTILINE
+        ):
             return folder
     raise MillstreamError(
         Diagnostic(
@@ -77,20 +87,30 @@ def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
         place = places.get(f"tool.millstream.{key}", (0, 1))
         field = fields.get(key.replace("-", "_"))
         if field is None:
-            hint = did_you_mean(key, [name.replace("_", "-") for name in fields], f"known keys: {', '.join(fields)}")
+            hint = did_you_mean(
+                key, [name.replace("_", "-") for name in fields], f"known keys: {', '.join(fields)}"
+            )
             diagnostics.append(at(text, *place, "MS106", f"unknown key '{key}' in [tool.millstream]", hint))
             continue
         try:
             values[field.name] = msgspec.convert(value, field.type)
         except msgspec.ValidationError as error:
             said = str(error).replace("`", "'")
-            diagnostics.append(at(text, *place, "MS107", f"'{key}': {said[0].lower()}{said[1:]}", "mend the value"))
+            diagnostics.append(
+                at(text, *place, "MS107", f"'{key}': {said[0].lower()}{said[1:]}", "mend the value")
+            )
     shape = ProjectShape(**values)
     name = shape.name or str(package.get("name") or root.name).replace("-", "_")
     if not IDENTIFIER.match(name):
         place = places.get("tool.millstream.name", places.get("project.name", (0, 1)))
         diagnostics.append(
-            at(text, *place, "MS110", f"'{name}' can't be the name of a project", "use letters, digits and '_'")
+            at(
+                text,
+                *place,
+                "MS110",
+                f"'{name}' can't be the name of a project",
+                "use letters, digits and '_'",
+            )
         )
     settings = Settings(
         name=name,
@@ -110,7 +130,11 @@ def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
 
 
 def _below(text: Text, places: dict[str, tuple[int, int]], prefix: str) -> dict[str, Location]:
-    return {key.removeprefix(prefix): text.location(*place) for key, place in places.items() if key.startswith(prefix)}
+    return {
+        key.removeprefix(prefix): text.location(*place)
+        for key, place in places.items()
+        if key.startswith(prefix)
+    }
 
 
 def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
@@ -118,7 +142,9 @@ def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
     found = re.search(r"\(at line (\d+), column (\d+)\)", message)
     start = text.offset(int(found.group(1)), int(found.group(2))) if found else max(0, len(text.content) - 1)
     said = message.partition(" (at ")[0]
-    return at(text, start, start + 1, "MS104", said[0].lower() + said[1:], "check quotes, brackets and '=' here")
+    return at(
+        text, start, start + 1, "MS104", said[0].lower() + said[1:], "check quotes, brackets and '=' here"
+    )
 
 
 _HEADER = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?")

@@ -1,7 +1,5 @@
 """What the YAML files of a project may say: the shapes that are checked, and that editors complete."""
 
-# ruff: noqa: RUF012 - msgspec copies mutable defaults, as ruff knows of direct Structs only
-
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,8 +18,20 @@ Names = str | list[str]
 Description = Annotated[str, about("what it is, for people", verbatim=True)]
 Format = Literal["json", "avro", "protobuf", "csv", "xml", "string", "long", "binary"]
 OnBadRecord = Literal["fail", "skip", "dead_letter"]
-Tests = Annotated[Raw, about("data tests: not_null, unique, {accepted_values: {values: [...]}}, ...")]
-SqlType = Annotated[Raw, about("a Spark SQL type, such as string or struct<id: bigint, tags: array<string>>")]
+Tests = Annotated[
+    Raw | None,
+    Meta(
+        description="data tests: not_null, unique, {accepted_values: {values: [...]}}, ...",
+        extra_json_schema={"$ref": "#/$defs/Tests"},
+    ),
+]
+SqlType = Annotated[
+    Raw | None,
+    Meta(
+        description="a Spark SQL type, such as string or struct<id: bigint, tags: array<string>>",
+        extra_json_schema={"type": "string"},
+    ),
+]
 _UNIT = r"\d+(\.\d+)? (microsecond|millisecond|second|minute|hour|day|week|month|year)s?"
 Duration = Annotated[
     str,
@@ -72,15 +82,19 @@ class ColumnShape(Shape):
     }
 
     name: Annotated[str, about("the column's name")]
-    type: SqlType | None = None
-    data_type: Annotated[Raw | None, about("dbt's word for type")] = None
+    type: SqlType = None
+    data_type: SqlType = None
     description: Description = ""
     nullable: Annotated[bool, about("whether the column can be NULL")] = True
-    from_: Annotated[Raw | None, about("SQL that the column is derived by when a record is decoded")] = field(
-        default=None, name="from"
-    )
-    tests: Tests | None = None
-    data_tests: Tests | None = None
+    from_: Annotated[
+        Raw | None,
+        Meta(
+            description="SQL that the column is derived by when a record is decoded",
+            extra_json_schema={"type": "string"},
+        ),
+    ] = field(default=None, name="from")
+    tests: Tests = None
+    data_tests: Tests = None
     tags: Annotated[Names, about("words to select by")] = []
     meta: Annotated[dict[str, Any], about("anything for other tools")] = {}
     distinct: Annotated[Positive | None, about("about how many different values there are, a hint")] = None
@@ -88,7 +102,7 @@ class ColumnShape(Shape):
 
 class KeyShape(Shape):
     name: Annotated[str, about("the column that a record's key is read as")]
-    type: SqlType | None = None
+    type: SqlType = None
 
 
 class WatermarkShape(Shape):
@@ -149,8 +163,8 @@ class TopicShape(TopicDefaults, kw_only=True):
     description: Description = ""
     table: Annotated[bool, about("a reference table: the latest value per key, null deletes")] = False
     columns: Annotated[list[ColumnShape], about("what its values hold")] = []
-    tests: Tests | None = None
-    data_tests: Tests | None = None
+    tests: Tests = None
+    data_tests: Tests = None
 
 
 class SourceShape(TopicDefaults, kw_only=True):
@@ -170,8 +184,8 @@ class ModelShape(Shape):
     description: Description = ""
     config: Annotated[Raw | None, about("options as in {{ config(...) }}")] = None
     columns: list[ColumnShape] = []
-    tests: Tests | None = None
-    data_tests: Tests | None = None
+    tests: Tests = None
+    data_tests: Tests = None
     tags: Names = []
     owner: str | None = None
     meta: dict[str, Any] = {}
@@ -199,8 +213,8 @@ class SeedShape(Shape):
     description: Description = ""
     config: SeedConfigShape | None = None
     columns: list[ColumnShape] = []
-    tests: Tests | None = None
-    data_tests: Tests | None = None
+    tests: Tests = None
+    data_tests: Tests = None
     tags: Names = []
     meta: dict[str, Any] = {}
 
@@ -223,7 +237,13 @@ class ExposureShape(Shape):
     description: Description = ""
     url: str | None = None
     owner: Annotated[OwnerShape | str | None, about("who to ask")] = None
-    depends_on: Annotated[Raw | None, about("ref('model') or source('source', 'topic')")] = None
+    depends_on: Annotated[
+        Raw | None,
+        Meta(
+            description="ref('model') or source('source', 'topic')",
+            extra_json_schema={"type": ["array", "string"], "items": {"type": "string"}},
+        ),
+    ] = None
     maturity: Literal["high", "medium", "low"] | None = None
     tags: Names = []
     meta: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from msgspec import Struct
 from millstream.errors import Diagnostic, Note, at, did_you_mean
 from millstream.project.context import Functions, Problem, ProblemError, Recorder
 from millstream.project.environment import TracingEnvironment, frame_offset
-from millstream.project.macros import MacroLibrary, names_read, read_macros, syntax_diagnostic
+from millstream.project.macros import names_read, read_macros, syntax_diagnostic
 from millstream.project.spans import Call, Piece, SpanMap, concat
 from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.text import Location, Text
@@ -65,9 +65,7 @@ class Renderer:
         except Exception as error:  # noqa: BLE001 - whatever a template does is told to its author
             self.diagnostics.append(self._diagnose(error))
             return
-        self.globals |= {
-            name: value for name, value in vars(module).items() if name in self.library.macros
-        }
+        self.globals |= {name: value for name, value in vars(module).items() if name in self.library.macros}
 
     def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
         """Render one file; mistakes are in the result, none is raised."""
@@ -90,15 +88,22 @@ class Renderer:
         if not failed and not piece.strip():
             text = self.texts[file.path]
             diagnostics.append(
-                at(text, 0, 1, "MS212", f"nothing is left of model '{file.name}' after rendering",
-                   "write a SELECT, or disable it: config(enabled=false)")
+                at(
+                    text,
+                    0,
+                    1,
+                    "MS212",
+                    f"nothing is left of model '{file.name}' after rendering",
+                    "write a SELECT, or disable it: config(enabled=false)",
+                )
             )
             failed = True
         return Rendered(
             sql=str(piece),
             spans=SpanMap(piece),
             references=tuple(
-                Reference(id_, self._location(place, id_.rsplit(".", 1)[1])) for id_, place in recorder.references
+                Reference(id_, self._location(place, id_.rsplit(".", 1)[1]))
+                for id_, place in recorder.references
             ),
             options={name: self._option(name, *given) for name, given in recorder.config.items()},
             uses=Uses(tuple(sorted(names)), recorder.vars, recorder.env),
@@ -109,7 +114,9 @@ class Renderer:
 
     # -- places
 
-    def locate(self, spans: SpanMap, start: int, stop: int, needle: str = "") -> tuple[Location, str, list[Note]]:
+    def locate(
+        self, spans: SpanMap, start: int, stop: int, needle: str = ""
+    ) -> tuple[Location, str, list[Note]]:
         """Return where rendered text was written, that line, and the calls that brought it there.
 
         A name that a caller gave to a macro is found in the call: that is where the mistake was made.
@@ -161,9 +168,7 @@ class Renderer:
         if "was not provided" in problem.message and outer:
             inner, outer = outer[-1], outer[:-1]
         notes = [
-            Note("called from here", self._location(place, ""))
-            for place in reversed(outer)
-            if place != inner
+            Note("called from here", self._location(place, "")) for place in reversed(outer) if place != inner
         ]
         return self._problem(problem, inner, *notes)
 
@@ -175,7 +180,9 @@ class Renderer:
                 message = error.message or "something is undefined"
                 name = (re.findall(r"'([^']+)'", message) or [""])[-1 if "has no attribute" in message else 0]
                 if "was not provided" in message:
-                    return Problem("MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it", "")
+                    return Problem(
+                        "MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it", ""
+                    )
                 hint = did_you_mean(name, self._known(), "set it before it is used, or test `is defined`")
                 return Problem("MS202", message, hint, name)
             case SecurityError():
@@ -199,7 +206,12 @@ class Renderer:
 
     def _undefined_names(self, tree: nodes.Template, file: SqlFile) -> list[Diagnostic]:
         """Find names that can't be defined at run time, all at once, each at its place."""
-        known = self.globals.keys() | self.library.macros.keys() | _stored(tree) | {"caller", "varargs", "kwargs", "loop", "self"}
+        known = (
+            self.globals.keys()
+            | self.library.macros.keys()
+            | _stored(tree)
+            | {"caller", "varargs", "kwargs", "loop", "self"}
+        )
         text = self.texts[file.path]
         excused = _excused(tree)
         found: dict[str, nodes.Name] = {}
@@ -207,8 +219,14 @@ class Renderer:
             if node.ctx == "load" and node.name not in known and node.name not in excused:
                 found.setdefault(node.name, node)
         return [
-            at(text, node.lineno - 1, node.lineno - 1 + len(name), "MS202",
-               f"'{name}' is undefined", did_you_mean(name, self._known(), "set it before it is used"))
+            at(
+                text,
+                node.lineno - 1,
+                node.lineno - 1 + len(name),
+                "MS202",
+                f"'{name}' is undefined",
+                did_you_mean(name, self._known(), "set it before it is used"),
+            )
             for name, node in found.items()
         ]
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time
 from typing import Any
 
-from yaml.nodes import MappingNode
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.errors import Diagnostic, at
-from millstream.project.yaml import parse_yaml, plain
+from millstream.project.yaml import entries, parse_yaml, plain, span
 from millstream.text import Text
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 
 def merge_variables(
     settings: Mapping[str, Any], given: str | Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
+    """Merge the variables of all places; a name that is given twice has the value of the nearer place."""
     diagnostics: list[Diagnostic] = []
     found = dict(settings)
     for origin, value in (("MILLSTREAM_VARS", os.environ.get("MILLSTREAM_VARS")), ("--vars", given)):
@@ -28,14 +33,81 @@ def merge_variables(
     return found, diagnostics
 
 
+def plain_values(value: Any) -> Any:
+    """Return TOML's dates and times as the texts that were written, as YAML gives them."""
+    if isinstance(value, dict):
+        return {key: plain_values(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain_values(each) for each in value]
+    return value.isoformat() if isinstance(value, date | datetime | time) else value
+
+
+def too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield where whole numbers are that neither SQL nor the cache can hold."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from too_large(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from too_large(each, (*path, str(index)))
+    elif isinstance(value, int) and not _SMALLEST <= value <= _LARGEST:
+        yield path
+
+
 def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
-    node, diagnostics = parse_yaml(text)
     remedy = f"write {text.path} '{{name: value}}'"
-    if diagnostics:
-        first = diagnostics[0]
-        return {}, [Diagnostic("MS115", first.message, first.location, remedy, first.line)]
+    # YAML reads most JSON, but no tabs in it and no `\ud83d\ude00`.
+    if (found := _json(text.content)) is not None and next(too_large(found), None) is None:
+        return found, []
+    node, problems = parse_yaml(text)
+    if problems:
+        return {}, [Diagnostic("MS115", p.message, p.location, remedy, p.line, p.notes) for p in problems]
     if node is None:
         return {}, []
     if not isinstance(node, MappingNode):
-        return {}, [at(text, 0, len(text.content), "MS115", f"{text.path} is a mapping of names to values", remedy)]
-    return dict(plain(node)), []
+        if isinstance(node, ScalarNode) and ":" in node.value:
+            remedy = f"put a blank after the colon: {text.path} '{{name: value}}'"
+        message = f"{text.path} is a mapping of names to values"
+        return {}, [at(text, *span(text, node), "MS115", message, remedy)]
+    values = dict(plain(node))
+    large = list(too_large(values))
+    return {name: value for name, value in values.items() if name not in {path[0] for path in large}}, [
+        at(
+            text,
+            *span(text, _inside(node, path)),
+            "MS115",
+            "the number has more than 64 bits",
+            "put it in quotes",
+        )
+        for path in large
+    ]
+
+
+def _json(content: str) -> dict[str, Any] | None:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError  # YAML's reader tells which key is given twice
+        return found
+
+    try:
+        found = json.loads(content, object_pairs_hook=once)
+        content.encode()
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and _is_text(found) else None
+
+
+def _is_text(value: Any) -> bool:
+    """Say whether no half of a surrogate pair stands alone, which nothing could write."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _inside(node: Node, path: tuple[str, ...]) -> Node:
+    for name in path:
+        node = entries(node)[name][1] if isinstance(node, MappingNode) else node.value[int(name)]
+    return node

@@ -49,7 +49,9 @@ def type_name(wanted: Any) -> str:
 def remedy(wanted: Any, name: str, node: Node) -> str:
     """Say what to write instead."""
     for meta in metas(wanted):
-        if (known := (meta.extra or {}).get("known")) and (close := nearest(str(getattr(node, "value", "")), known)):
+        if (known := (meta.extra or {}).get("known")) and (
+            close := nearest(str(getattr(node, "value", "")), known)
+        ):
             return f"did you mean '{close}'?"
         if meta.examples:
             return f"write it as in {name}: {meta.examples[0]}"

@@ -16,9 +16,9 @@ _MISSING = object()
 @cache
 def _environment() -> Any:
     """Sandboxed; a value that is one expression keeps its type. Made when the first template is met."""
-    from jinja2 import StrictUndefined  # noqa: PLC0415 - most YAML files have no template
-    from jinja2.nativetypes import NativeEnvironment  # noqa: PLC0415
-    from jinja2.sandbox import SandboxedEnvironment  # noqa: PLC0415
+    from jinja2 import StrictUndefined
+    from jinja2.nativetypes import NativeEnvironment
+    from jinja2.sandbox import SandboxedEnvironment
 
     class Sandboxed(SandboxedEnvironment, NativeEnvironment):
         """Both at once."""
@@ -29,7 +29,7 @@ def _environment() -> Any:
 def yaml_renderer(
     variables: Mapping[str, Any], *, secrets: bool, environment: dict[str, str | None] | None = None
 ) -> Callable[[str], Any]:
-    """Return what renders a value of YAML; with `secrets` (profiles.yml) what came from env_var is a `Secret`.
+    """Return what renders a value of YAML; with `secrets`, as in profiles.yml, env_var gives a `Secret`.
 
     `environment` learns which environment variables were read, and their values.
     """
@@ -45,7 +45,9 @@ def yaml_renderer(
             environment[name] = value
         if value is None and default is _MISSING:
             remedy = "export it, or give a default: env_var('NAME', 'default')"
-            raise MillstreamError(Diagnostic("MS114", f"environment variable '{name}' is not set", None, remedy))
+            raise MillstreamError(
+                Diagnostic("MS114", f"environment variable '{name}' is not set", None, remedy)
+            )
         if value is not None:
             used.append(name)
         return default if value is None else value
@@ -59,7 +61,7 @@ def yaml_renderer(
         return default
 
     def render(text: str) -> Any:
-        from jinja2 import TemplateError  # noqa: PLC0415
+        from jinja2 import TemplateError
 
         used.clear()
         try:

@@ -28,14 +28,31 @@ sources:
     "seeds/kinds.csv": "kind,label\na,A\nb,B\n",
     "models/first.sql": "select e.id, e.kind, {{ cents('e.amount') }} as cents from {{ source('app', 'events') }} as e",
     "models/second.sql": "select f.*, k.label, score(f.cents) as s from {{ ref('first') }} as f join {{ ref('kinds') }} as k on f.kind = k.kind",
-    "models/third.sql": "select id, count(*) as n from {{ ref('second') }} where n_limit > {{ var('limit') }} group by id".replace("n_limit", "s"),
+    "models/third.sql": "select id, count(*) as n from {{ ref('second') }} where n_limit > {{ var('limit') }} group by id".replace(
+        "n_limit", "s"
+    ),
     "models/fourth.sql": "{{ config(tags=['x']) }}select *, '{{ env_var('MS_TEST_REGION', 'none') }}' as region from {{ ref('third') }}",
 }
 EDITS = {
-    "models/first.sql": ["e.kind,|", "as cents|as euros", "select e.id|select cast(e.id as string) as id", "'app', 'events'|'app', 'event'"],
-    "models/second.sql": ["join|left join", "k.label|k.lable", "score(f.cents)|f.cents", "ref('kinds')|ref('kindz')"],
+    "models/first.sql": [
+        "e.kind,|",
+        "as cents|as euros",
+        "select e.id|select cast(e.id as string) as id",
+        "'app', 'events'|'app', 'event'",
+    ],
+    "models/second.sql": [
+        "join|left join",
+        "k.label|k.lable",
+        "score(f.cents)|f.cents",
+        "ref('kinds')|ref('kindz')",
+    ],
     "models/third.sql": ["count(*)|sum(s)", "group by id|group by 1", "var('limit')|var('limits', 4)"],
-    "models/fourth.sql": ["tags=['x']|tags=['y']", "MS_TEST_REGION|MS_TEST_ZONE", "ref('third')|ref('first')", "config(tags|config(tagz"],
+    "models/fourth.sql": [
+        "tags=['x']|tags=['y']",
+        "MS_TEST_REGION|MS_TEST_ZONE",
+        "ref('third')|ref('first')",
+        "config(tags|config(tagz",
+    ],
     "macros/m.sql": ["* 100|* 1000", "half(c)|c", "cents(c)|cent(c)"],
     "macros/n.sql": ["/ 2|/ 3", "/ 2|as x, 1"],
     "macros/f.py": ["-> float|-> str", "x: float|x: str", "def score|def score2"],
@@ -82,7 +99,9 @@ class Edited(RuleBasedStateMachine):
     def remove(self, path: str) -> None:
         (self.root / path).unlink(missing_ok=True)
 
-    @rule(name=st.sampled_from(["extra", "kinds", "first"]), folder=st.sampled_from(["models", "models/more"]))
+    @rule(
+        name=st.sampled_from(["extra", "kinds", "first"]), folder=st.sampled_from(["models", "models/more"])
+    )
     def add(self, name: str, folder: str) -> None:
         (self.root / folder).mkdir(parents=True, exist_ok=True)
         (self.root / folder / f"{name}.sql").write_text("select 1 as one")

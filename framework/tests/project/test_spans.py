@@ -39,7 +39,15 @@ def templates(draw: st.DrawFn, depth: int = 2) -> str:
         if kind == "text":
             parts.append(draw(PLAIN))
         elif kind == "value":
-            parts.append("{{" + left.replace("+", "") + " " + draw(st.sampled_from(["x", "y | upper", "n + 1"])) + " " + right + "}}")
+            parts.append(
+                "{{"
+                + left.replace("+", "")
+                + " "
+                + draw(st.sampled_from(["x", "y | upper", "n + 1"]))
+                + " "
+                + right
+                + "}}"
+            )
         elif kind == "const":
             parts.append("{{ 'k' ~ 1 }}")
         elif kind == "comment":
@@ -49,7 +57,23 @@ def templates(draw: st.DrawFn, depth: int = 2) -> str:
         else:
             body = draw(templates(depth=depth - 1))
             opening = {"if": "if n", "for": "for i in items", "set": "set z"}[kind]
-            parts.append("{%" + left + " " + opening + " " + right + "%}" + body + "{%" + left + " end" + kind + " " + right + "%}")
+            parts.append(
+                "{%"
+                + left
+                + " "
+                + opening
+                + " "
+                + right
+                + "%}"
+                + body
+                + "{%"
+                + left
+                + " end"
+                + kind
+                + " "
+                + right
+                + "%}"
+            )
             if kind == "set":
                 parts.append("{{ z | trim }}")
     return "".join(parts)

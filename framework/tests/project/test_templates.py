@@ -22,11 +22,16 @@ def project(macros: dict[str, str], variables: dict[str, Any], settings: dict[st
         settings=Settings("shop"),
         target=Target("shop", "local", settings),
         vars=variables,
-        sources={"app.events": Topic("app", "events", "events", PLACE), "app.users": Topic("app", "users", "users", PLACE)},
+        sources={
+            "app.events": Topic("app", "events", "events", PLACE),
+            "app.users": Topic("app", "users", "users", PLACE),
+        },
         models={name: SqlFile(name, f"models/{name}.sql", "", "") for name in names},
         properties={},
         seeds={"countries": Seed("countries", "seeds/countries.csv", (), 0, PLACE)},
-        macros=tuple(SqlFile(path, f"macros/{path}.sql", content, content) for path, content in macros.items()),
+        macros=tuple(
+            SqlFile(path, f"macros/{path}.sql", content, content) for path, content in macros.items()
+        ),
         functions={},
         generators=(),
         tests=(),
@@ -37,7 +42,14 @@ def project(macros: dict[str, str], variables: dict[str, Any], settings: dict[st
     )
 
 
-def render(content: str, *, vars: dict[str, Any] | None = None, target: dict[str, Any] | None = None, config: dict[str, Any] | None = None, **macros: str) -> Rendered:
+def render(
+    content: str,
+    *,
+    vars: dict[str, Any] | None = None,
+    target: dict[str, Any] | None = None,
+    config: dict[str, Any] | None = None,
+    **macros: str,
+) -> Rendered:
     renderer = Renderer(project(macros, vars or {}, target or {}))
     rendered = renderer.render(SqlFile("m", "models/m.sql", content, ""), config or {})
     return Rendered(
@@ -85,20 +97,30 @@ def caret(problem: Diagnostic) -> str:
         ("{% set a = ['x', 'y'] %}{{ a | join(', ') }}", "x, y"),
         ("{% do [].append(1) %}x", "x"),
         ("{{ tojson([1]) }} {{ fromjson('{\"a\": 2}').a }} {{ zip([1], [2]) }}", "[1] 2 [(1, 2)]"),
-        ("{{ lookup_map('countries', 'code', 'name') }}['de']",
-         "(select map_from_entries(collect_list(struct(lookup.code, lookup.name))) from seeds.countries as lookup)['de']"),
-        ("{{ lookup_map('users', 'id', 'name') }}",
-         "(select map_from_entries(collect_list(struct(lookup.id, lookup.name))) from sources.app.users as lookup)"),
+        (
+            "{{ lookup_map('countries', 'code', 'name') }}['de']",
+            "(select map_from_entries(collect_list(struct(lookup.code, lookup.name))) from seeds.countries as lookup)['de']",
+        ),
+        (
+            "{{ lookup_map('users', 'id', 'name') }}",
+            "(select map_from_entries(collect_list(struct(lookup.id, lookup.name))) from sources.app.users as lookup)",
+        ),
     ],
 )
 def test_a_template_renders(template: str, sql: str) -> None:
-    rendered = render(template, vars={"days": 3}, target={"master": "local[2]"}, config={"materialized": "table"})
+    rendered = render(
+        template, vars={"days": 3}, target={"master": "local[2]"}, config={"materialized": "table"}
+    )
     assert rendered.diagnostics == ()
     assert rendered.sql == sql
 
 
 def test_macros_call_each_other_in_any_file_and_order() -> None:
-    rendered = render("{{ a(2) }}", z="{% macro b(x) %}<{{ x }}>{% endmacro %}", y="{% macro a(x, y=1) %}{{ b(x + y) }}{% endmacro %}")
+    rendered = render(
+        "{{ a(2) }}",
+        z="{% macro b(x) %}<{{ x }}>{% endmacro %}",
+        y="{% macro a(x, y=1) %}{{ b(x + y) }}{% endmacro %}",
+    )
     assert rendered.sql == "<3>"
 
 
@@ -114,7 +136,9 @@ def test_a_call_block_gives_its_body_to_the_macro() -> None:
 
 
 def test_return_ends_a_macro_with_a_value_of_any_type() -> None:
-    rendered = render("{{ names() | length }}", x="{% macro names() %}{{ return(['a', 'b']) }}never{% endmacro %}")
+    rendered = render(
+        "{{ names() | length }}", x="{% macro names() %}{{ return(['a', 'b']) }}never{% endmacro %}"
+    )
     assert rendered.sql == "2"
 
 
@@ -138,7 +162,9 @@ def test_options_are_plain_values_with_their_places() -> None:
 
 def test_what_was_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGION", "eu")
-    uses = render("{{ var('days') }}{{ env_var('REGION') }}{{ env_var('ZONE', 'a') }}x", vars={"days": 3}).uses
+    uses = render(
+        "{{ var('days') }}{{ env_var('REGION') }}{{ env_var('ZONE', 'a') }}x", vars={"days": 3}
+    ).uses
     assert uses.vars == {"days": 3}
     assert uses.env == {"REGION": "eu", "ZONE": None}
     assert "env_var" in uses.names
@@ -184,7 +210,9 @@ def test_secrets_of_the_target_are_not_there() -> None:
         ("  ", "MS212", " ", "SELECT"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_place_and_remedy(template: str, code: str, under: str, help_has: str) -> None:
+def test_a_mistake_is_told_with_its_place_and_remedy(
+    template: str, code: str, under: str, help_has: str
+) -> None:
     problem = the_problem(template, vars={"days": 3})
     assert (problem.code, caret(problem)) == (code, under)
     assert help_has in problem.help

@@ -39,11 +39,11 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     settings, _ = read_settings(root)
     written = write_artifacts(root, settings.target_path, found, None if choice.everything else ids)
     diagnostics = [*found.diagnostics, *selection.diagnostics]
+    text: str | None = None
     if len(ids) == 1 and not choice.everything:
         text = found.sql[ids[0]].strip("\n")
-    else:
+    elif not common.look.quiet:
         text = _summary(found, len(ids), settings.target_path, written, time.perf_counter() - start)
-        text = None if common.look.quiet else text
     result = {
         "manifest": f"{settings.target_path}/{MANIFEST}",
         "models": [_model(found, id_, settings.target_path) for id_ in ids],

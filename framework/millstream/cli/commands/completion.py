@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import ShellComplete, get_completion_class
+from click.shell_completion import get_completion_class
 
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
@@ -32,8 +32,36 @@ def command(common: Common, *, shell: str) -> int:
 
 
 def script_of(shell: str) -> str:
+    if shell == "bash":
+        return _BASH
     kind = get_completion_class(shell)
     assert kind is not None
-    completion = kind(click.Command("millstream"), {}, "millstream", "_MILLSTREAM_COMPLETE")
-    # Not the class's own source(): that of bash starts a shell to ask for its version.
-    return ShellComplete.source(completion)
+    return kind(click.Command("millstream"), {}, "millstream", "_MILLSTREAM_COMPLETE").source()
+
+
+# Unlike click's own script it asks for whole words: bash cuts `tag:nightly` and `@orders` into several, and
+# replaces the last of them only.
+_BASH = """\
+_millstream_completion() {
+    local line="${COMP_LINE:0:COMP_POINT}" IFS=$' \\t\\n' kind value answers before
+    local -a words
+    read -ra words <<< "$line"
+    local last="${line##*[[:space:]]}" number=${#words[@]}
+    [[ -n "$last" ]] && number=$((number - 1))
+    before="${last%"${last##*[:@=]}"}"
+    answers=$(COMP_WORDS="$line" COMP_CWORD=$number _MILLSTREAM_COMPLETE=bash_complete "$1")
+    COMPREPLY=()
+    while IFS=',' read -r kind value; do
+        case "$kind" in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain)
+                COMPREPLY+=("${value#"$before"}")
+                [[ "$value" == *: ]] && compopt -o nospace
+                ;;
+        esac
+    done <<< "$answers"
+    return 0
+}
+complete -o nosort -F _millstream_completion millstream
+"""

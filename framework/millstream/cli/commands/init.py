@@ -5,8 +5,6 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import click
@@ -18,6 +16,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.properties import IDENTIFIER
 
 SCHEMAS = ("properties", "profiles", "project", "selectors")
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "project"
 _PLACEHOLDER = "__name__"
 _DOT = "dot_"
 """How the templates' hidden files begin, so that no tool takes them for its own."""
@@ -57,7 +56,7 @@ def make_project(root: Path, name: str) -> list[str]:
         if root.is_symlink() or root.exists():
             _check_empty(root)
         paths = []
-        for path, template in _templates(files("millstream.cli") / "templates" / "project", ""):
+        for path, template in _templates(TEMPLATES):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             content = template.read_text(encoding="utf-8").replace(_PLACEHOLDER, name)
             (root / path).write_text(content, encoding="utf-8", newline="\n")
@@ -67,7 +66,9 @@ def make_project(root: Path, name: str) -> list[str]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         message = f"the project can't be written to {root}: {reason}"
-        raise MillstreamError(Diagnostic("MS702", message, None, "choose a folder that you may write to")) from None
+        raise MillstreamError(
+            Diagnostic("MS702", message, None, "choose a folder that you may write to")
+        ) from None
     return sorted([*paths, *(f".schemas/{schema}.json" for schema in SCHEMAS)])
 
 
@@ -78,17 +79,18 @@ def _check_empty(root: Path) -> None:
         problem = f"the folder '{root}' is not empty"
     else:
         return
-    raise MillstreamError(Diagnostic("MS703", problem, None, "choose another name, or empty the folder first"))
+    raise MillstreamError(
+        Diagnostic("MS703", problem, None, "choose another name, or empty the folder first")
+    )
 
 
-def _templates(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
+def _templates(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the template files by the path that they get in a project."""
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        name = f".{entry.name.removeprefix(_DOT)}" if entry.name.startswith(_DOT) else entry.name
-        if entry.is_file():
-            yield above + name, entry
-        elif name != "__pycache__":
-            yield from _templates(entry, f"{above}{name}/")
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.suffix != ".pyc":
+            path = file.relative_to(folder)
+            parts = [f".{part.removeprefix(_DOT)}" if part.startswith(_DOT) else part for part in path.parts]
+            yield "/".join(parts), file
 
 
 def _next_steps(name: str, shown: str, files: int) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.lineage.draw import as_data, dot, mermaid, tree
-from millstream.cli.lineage.find import find_end, lineage_of, whole_graph
 from millstream.cli.lineage.values import End
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
@@ -35,6 +33,9 @@ def command(
     Of a column each influence has its kind: its value is taken as it is (direct) or computed from another;
     filter, join, group and order decide which rows there are. Without a name, the whole graph is shown.
     """
+    from millstream.cli.lineage.draw import as_data, dot, mermaid, tree
+    from millstream.cli.lineage.find import find_end, lineage_of, whole_graph
+
     if name and not choice.everything:
         raise click.UsageError("a name and --select, --exclude or --selector can't be combined")
     found = compiled(common, root_of(common))
@@ -52,15 +53,23 @@ def command(
         lineage = whole_graph(found.manifest, selection.ids)
         diagnostics += selection.diagnostics
     drawers = {"mermaid": mermaid, "dot": dot, "json": lambda _: None}
-    draw = drawers.get(common.output, lambda value: tree(value, lambda end: _about(found.manifest, end)))
-    return finish(common.look, diagnostics, result=as_data(lineage), text=draw(lineage), models=models_in(found))
+    by_column = bool(lineage.root and lineage.root.column)
+    draw = drawers.get(
+        common.output,
+        lambda value: tree(value, lambda end: _about(found.manifest, end, by_column=by_column)),
+    )
+    return finish(
+        common.look, diagnostics, result=as_data(lineage), text=draw(lineage), models=models_in(found)
+    )
 
 
-def _about(manifest: Manifest, end: End) -> str:
+def _about(manifest: Manifest, end: End, *, by_column: bool) -> str:
     """Return what a tree says beside a name: a column's type, a model's materialization."""
     node = manifest.nodes.get(end.node)
     if node is None:
         return ""
+    if by_column and not end.column:
+        return "(which rows it has)"
     if end.column:
         return next((column.type for column in node.columns if column.name == end.column), "")
     materialized = node.config.get("materialized")

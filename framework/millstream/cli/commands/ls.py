@@ -17,11 +17,15 @@ KINDS = ("model", "source", "seed", "test", "unit_test", "exposure", "metric")
 
 @click.command(
     "ls",
-    epilog="\b\nExamples:\n  millstream ls --select +orders\n  millstream ls --resource-type model --output path",
+    epilog=(
+        "\b\nExamples:\n  millstream ls --select +orders\n  millstream ls --resource-type model --output path"
+    ),
 )
 @common("name", "path", "selector", alias=("--format",))
 @choosing
-@click.option("--resource-type", "kinds", multiple=True, type=click.Choice(("all", *KINDS)), help="Only of this type.")
+@click.option(
+    "--resource-type", "kinds", multiple=True, type=click.Choice(("all", *KINDS)), help="Only of this type."
+)
 def command(common: Common, *, choice: Choice, kinds: tuple[str, ...]) -> int:
     """List what the project holds.
 
@@ -57,7 +61,7 @@ def lines_of(nodes: Iterable[ManifestNode], output: str) -> list[str]:
 
 
 def dotted(node: ManifestNode) -> str:
-    """Return dbt's name of a node, which --select takes too: `shop.staging.orders`, `source:shop.web.clicks`."""
+    """Return dbt's name of a node, which --select takes too: `shop.orders`, `source:shop.web.clicks`."""
     match node.kind:
         case "model" | "seed" | "test":
             return ".".join(node.fqn)

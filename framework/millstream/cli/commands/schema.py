@@ -19,7 +19,10 @@ NAMES = ("properties", "profiles", "project", "selectors", "manifest")
 
 @click.command(
     "schema",
-    epilog="\b\nExamples:\n  millstream schema properties > properties.json\n  millstream schema --write .schemas",
+    epilog=(
+        "\b\nExamples:\n  millstream schema properties > properties.json"
+        "\n  millstream schema --write .schemas"
+    ),
 )
 @common()
 @click.argument("name", required=False, type=click.Choice(NAMES))
@@ -49,7 +52,9 @@ def schemas() -> dict[str, dict[str, Any]]:
     from millstream.manifest import Manifest
 
     manifest = msgspec.json.schema(Manifest)
-    return json_schemas() | {"manifest": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | manifest}
+    return json_schemas() | {
+        "manifest": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | manifest
+    }
 
 
 def as_text(schema: Any) -> str:
@@ -63,6 +68,8 @@ def write_schemas(folder: Path, wanted: dict[str, dict[str, Any]]) -> list[str]:
             replace(folder / f"{name}.json", as_text(schema).encode())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        problem = Diagnostic("MS702", f"schemas can't be written to {folder}: {reason}", None, "name another folder")
+        problem = Diagnostic(
+            "MS702", f"schemas can't be written to {folder}: {reason}", None, "name another folder"
+        )
         raise MillstreamError(problem) from None
     return [str(folder / f"{name}.json") for name in wanted]

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from millstream.cli.diagnostics import clean
-from millstream.cli.lineage.values import Edge, End, Lineage
+from millstream.cli.lineage.values import VALUE_KINDS, Edge, End, Lineage
 
 _COLORS = {"source": "green", "seed": "yellow", "model": "blue", "exposure": "magenta", "metric": "magenta"}
 Describe = Callable[[End], str]
@@ -19,7 +19,9 @@ def tree(found: Lineage, describe: Describe = lambda _end: "") -> Text:
     """Draw what is above and below; what was drawn once is not drawn again below its second place."""
     if found.root is None:
         children = {edge.child for edge in found.downstream}
-        tops = dict.fromkeys([*(e.parent for e in found.downstream if e.parent not in children), *found.single])
+        tops = dict.fromkeys(
+            [*(e.parent for e in found.downstream if e.parent not in children), *found.single]
+        )
         below = _neighbours(found.downstream, up=False)
         lines: list[Text] = []
         drawn: set[End] = set()
@@ -37,33 +39,37 @@ Neighbours = Mapping[End, Sequence[tuple[str, End]]]
 
 
 def _neighbours(edges: Iterable[Edge], *, up: bool) -> Neighbours:
-    found: dict[End, list[tuple[str, End]]] = defaultdict(list)
+    found: dict[End, dict[tuple[str, End], None]] = defaultdict(dict)
     for edge in edges:
         near, far = (edge.child, edge.parent) if up else (edge.parent, edge.child)
-        if (edge.kind, far) not in found[near]:
-            found[near].append((edge.kind, far))
-    return found
+        found[near][edge.kind, far] = None
+    return {near: tuple(fars) for near, fars in found.items()}
 
 
 def _branches(root: End, neighbours: Neighbours, describe: Describe, drawn: set[End]) -> list[Text]:
     """Return the lines below a root, with a stack of its own: a graph may be deeper than Python's."""
     lines: list[Text] = []
-    waiting = _children(root, neighbours, "")
+    rows: set[str] = set()
+    waiting = _children(root, neighbours, "", rows)
     while waiting:
         kind, end, indent, last = waiting.pop()
-        again = end in drawn and bool(neighbours.get(end))
+        leaf = bool(kind) and kind not in VALUE_KINDS
+        again = not leaf and end in drawn and bool(neighbours.get(end))
         line = Text(f"{indent}{'└── ' if last else '├── '}", "dim").append_text(_label(end, kind, describe))
         lines.append(line.append("  (see above)", "dim") if again else line)
-        if not again:
+        if not again and not leaf:
             drawn.add(end)
-            waiting += _children(end, neighbours, indent + ("    " if last else "│   "))
+            waiting += _children(end, neighbours, indent + ("    " if last else "│   "), rows)
     return lines
 
 
-def _children(end: End, neighbours: Neighbours, indent: str) -> list[tuple[str, End, str, bool]]:
+def _children(
+    end: End, neighbours: Neighbours, indent: str, rows: set[str]
+) -> list[tuple[str, End, str, bool]]:
     found = list(neighbours.get(end, ()))
-    # What decides over the rows of a node hangs under each of its columns that was asked for.
-    if end.column:
+    if end.column and end.node not in rows:
+        # What decides over the rows is the same for all columns of a node: it is drawn below the first.
+        rows.add(end.node)
         found += neighbours.get(End(end.node), ())
     return [(kind, far, indent, i == len(found) - 1) for i, (kind, far) in enumerate(found)][::-1]
 
@@ -91,7 +97,12 @@ def _mermaid_text(text: str) -> str:
 
 def dot(found: Lineage) -> str:
     """Draw for Graphviz: `millstream lineage --format dot | dot -Tsvg`."""
-    lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];", *(f"  {_dot(str(e))};" for e in found.ends)]
+    lines = [
+        "digraph lineage {",
+        "  rankdir=LR;",
+        "  node [shape=box];",
+        *(f"  {_dot(str(e))};" for e in found.ends),
+    ]
     for edge in found.edges:
         label = f" [label={_dot(edge.kind)}]" if edge.kind else ""
         lines.append(f"  {_dot(str(edge.parent))} -> {_dot(str(edge.child))}{label};")

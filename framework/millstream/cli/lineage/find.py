@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
-from millstream.cli.lineage.values import Edge, End, Lineage
+from millstream.cli.lineage.values import VALUE_KINDS, Edge, End, Lineage
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Manifest, ManifestNode
 
@@ -14,7 +14,7 @@ Step = Callable[[End], Iterable[Edge]]
 
 
 def find_end(manifest: Manifest, name: str) -> End:
-    """Return what the user means: `orders`, `model.orders`, `shop.clicks` (a source), each with `.column` or not."""
+    """Return what the user means: `orders`, `model.orders`, a source's `shop.clicks`, or a column of one."""
     names = _names(manifest)
     if node := names.get(name):
         return End(node)
@@ -24,7 +24,9 @@ def find_end(manifest: Manifest, name: str) -> End:
         if column.lower() in columns:
             return End(node, columns[column.lower()])
         message = f"{node} has no column '{column}'"
-        remedy = did_you_mean(column, columns.values(), f"it has {', '.join(columns.values()) or 'none that is known'}")
+        remedy = did_you_mean(
+            column, columns.values(), f"it has {', '.join(columns.values()) or 'none that is known'}"
+        )
         raise MillstreamError(Diagnostic("MS705", message, None, remedy))
     message = f"there is no model, source or seed '{name}'"
     known = [node.name for node in manifest.nodes.values() if node.kind not in _LEFT_OUT]
@@ -36,7 +38,9 @@ def _names(manifest: Manifest) -> dict[str, str]:
     """Return ids by every name that a node goes by; where two share one, a model comes first."""
     found: dict[str, str] = {}
     nodes = [node for node in manifest.nodes.values() if node.kind not in _LEFT_OUT]
-    for node in sorted(nodes, key=lambda node: ("model", "seed").index(node.kind) if node.kind in {"model", "seed"} else 2):
+    for node in sorted(
+        nodes, key=lambda node: ("model", "seed").index(node.kind) if node.kind in {"model", "seed"} else 2
+    ):
         for name in (node.id, node.name, node.id.partition(".")[2]):
             found.setdefault(name, node.id)
     return found
@@ -59,7 +63,10 @@ def whole_graph(manifest: Manifest, ids: Collection[str]) -> Lineage:
     chosen = [id_ for id_ in ids if manifest.nodes[id_].kind not in _LEFT_OUT]
     inside = set(chosen)
     edges = tuple(
-        Edge(End(parent), End(id_)) for id_ in chosen for parent in manifest.nodes[id_].depends_on if parent in inside
+        Edge(End(parent), End(id_))
+        for id_ in chosen
+        for parent in manifest.nodes[id_].depends_on
+        if parent in inside
     )
     joined = {end for edge in edges for end in (edge.parent.node, edge.child.node)}
     return Lineage(None, (), edges, tuple(End(id_) for id_ in chosen if id_ not in joined))
@@ -82,7 +89,7 @@ def _walk(root: End, step: Step, far: Callable[[Edge], End], depth: int | None) 
 
 def _leads_on(edge: Edge, root: End) -> bool:
     """Values flow on from column to column; what decides over rows is told once, and not followed."""
-    return not root.column or edge.kind in {"direct", "computed"}
+    return not root.column or edge.kind in VALUE_KINDS
 
 
 def _node_steps(manifest: Manifest) -> tuple[Step, Step]:
@@ -91,7 +98,9 @@ def _node_steps(manifest: Manifest) -> tuple[Step, Step]:
     for node in manifest.nodes.values():
         if node.kind in _LEFT_OUT:
             continue
-        above[node.id] = [Edge(End(parent), End(node.id)) for parent in node.depends_on if parent in manifest.nodes]
+        above[node.id] = [
+            Edge(End(parent), End(node.id)) for parent in node.depends_on if parent in manifest.nodes
+        ]
         for edge in above[node.id]:
             below[edge.parent.node].append(edge)
     return lambda end: above[end.node], lambda end: below[end.node]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+VALUE_KINDS = ("direct", "computed")
+"""How a value comes from another; the other kinds decide which rows there are, and in what order."""
+
 
 class End(Struct, frozen=True, order=True):
     """A node, or one column of it."""

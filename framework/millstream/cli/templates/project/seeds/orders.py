@@ -5,7 +5,14 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-MENU = {"espresso": 220, "cappuccino": 320, "flat white": 360, "green tea": 280, "earl grey": 260, "lemonade": 340}
+MENU = {
+    "espresso": 220,
+    "cappuccino": 320,
+    "flat white": 360,
+    "green tea": 280,
+    "earl grey": 260,
+    "lemonade": 340,
+}
 CUSTOMERS = 40
 
 

@@ -1,0 +1,179 @@
+"""`millstream debug`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from msgspec import Struct, to_builtins
+from rich.text import Text
+
+from millstream import __version__
+from millstream.cli.diagnostics import clean, count
+from millstream.cli.options import Common, common
+from millstream.cli.output import finish, print_json
+from millstream.cli.project import root_of
+from millstream.errors import MillstreamError
+from millstream.project.files import find_files
+from millstream.project.profiles import read_target
+from millstream.project.secrets import MASK, is_secret_name
+from millstream.project.settings import read_settings
+from millstream.project.values import Settings
+from millstream.project.variables import merge_variables
+
+OLDEST_JAVA = 17
+_INDENT = " " * 13
+_MARKS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
+
+
+class Check(Struct, frozen=True):
+    """One thing that was looked at."""
+
+    name: str
+    state: Literal["good", "warning", "bad"]
+    found: str
+    remedy: str = ""
+    details: tuple[str, ...] = ()
+
+
+@click.command(
+    "debug", epilog="\b\nExamples:\n  millstream debug\n  millstream debug --target production --output json"
+)
+@common()
+def command(common: Common) -> int:
+    """Check the installation, the project and its target.
+
+    Each check is a line, with what to do where it fails. Secrets are masked. The exit code is 2 if
+    something is wrong; a missing Java is a warning, because only running pipelines needs it.
+    """
+    checks = [*machine(), *project(common)]
+    if common.look.json:
+        print_json({"diagnostics": [], "checks": to_builtins(checks)})
+    else:
+        shown = [check for check in checks if not common.look.quiet or check.state == "bad"]
+        finish(common.look, text=Text("\n").join(map(line, shown)) if shown else None)
+    return 2 if any(check.state == "bad" for check in checks) else 0
+
+
+def line(check: Check) -> Text:
+    mark, color = _MARKS[check.state]
+    text = Text.assemble((mark, f"bold {color}"), " ", (f"{check.name:<10}", "bold"), " ", clean(check.found))
+    for detail in check.details:
+        text.append(f"\n{_INDENT}{clean(detail)}", "dim")
+    return text.append(f"\n{_INDENT}{clean(check.remedy)}", color) if check.remedy else text
+
+
+def machine() -> Iterator[Check]:
+    yield Check("millstream", "good", __version__)
+    yield Check("Python", "good", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield java()
+
+
+def java() -> Check:
+    """Find Java as Spark does: that of JAVA_HOME, else the one on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    program = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    remedy = f"running pipelines needs Java {OLDEST_JAVA} or newer: install one, such as https://adoptium.net"
+    if program is None:
+        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        return Check("Java", "warning", f"not found {where}", remedy)
+    try:
+        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check("Java", "warning", f"{program} can't be run: {error}", remedy)
+    version = java_version(said.stderr + said.stdout)
+    if version is None:
+        return Check("Java", "warning", f"{program} tells no version", remedy)
+    if version[0] < OLDEST_JAVA:
+        return Check("Java", "warning", f"{version[1]} at {program} is too old", remedy)
+    return Check("Java", "good", f"{version[1]} at {program}")
+
+
+def java_version(said: str) -> tuple[int, str] | None:
+    """Return the major version and the whole one; `1.8.0` is Java 8."""
+    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
+    return (int(found.group(2)), found.group(1)) if found else None
+
+
+def project(common: Common) -> Iterator[Check]:
+    try:
+        root = root_of(common)
+        settings, problems = read_settings(root)
+        variables, more = merge_variables(settings.vars, common.vars)
+        problems += more
+    except MillstreamError as error:
+        yield from (Check("project", "bad", found.message, found.help) for found in error.diagnostics)
+        return
+    yield Check("project", "bad" if problems else "good", f"{settings.name} in {root}")
+    yield from (
+        _problem("project", found.message, found.help, str(found.location or "")) for found in problems
+    )
+    yield from profile(common, root, settings, variables)
+    yield files(root, settings)
+    yield writes(root, settings)
+
+
+def profile(common: Common, root: Path, settings: Settings, variables: dict[str, Any]) -> Iterator[Check]:
+    try:
+        target, problems = read_target(root, settings, common.target, common.profiles_dir, variables)
+    except MillstreamError as error:
+        yield from (_problem("target", d.message, d.help, str(d.location or "")) for d in error.diagnostics)
+        return
+    bad = any(found.severity == "error" for found in problems)
+    if not bad:
+        details = tuple(f"{key}: {value}" for key, value in flat(target.settings))
+        yield Check("target", "good", f"{target.name} of profile {target.profile}", details=details)
+    for found in problems:
+        place = str(found.location or "")
+        yield _problem("target", found.message, found.help, place, warning=found.severity == "warning")
+
+
+def _problem(name: str, message: str, remedy: str, place: str, *, warning: bool = False) -> Check:
+    return Check(name, "warning" if warning else "bad", f"{message} ({place})" if place else message, remedy)
+
+
+def flat(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:
+    """Yield settings by dotted key; what a name tells to be a secret is masked, wherever it came from."""
+    for key, value in settings.items():
+        name = f"{above}{key}"
+        if isinstance(value, dict):
+            yield from flat(value, f"{name}.")
+        else:
+            yield name, MASK if is_secret_name(str(key)) else str(value)
+
+
+def files(root: Path, settings: Settings) -> Check:
+    kinds = (
+        ("model", settings.model_paths, (".sql",)),
+        ("YAML file", settings.model_paths, (".yml", ".yaml")),
+        ("macro file", settings.macro_paths, (".sql", ".py")),
+        ("seed", settings.seed_paths, (".csv",)),
+        ("generator file", settings.seed_paths, (".py",)),
+        ("test file", settings.test_paths, (".sql", ".yml", ".yaml", ".py")),
+    )
+    counts = {noun: sum(1 for _ in find_files(root, folders, suffixes)) for noun, folders, suffixes in kinds}
+    told = ", ".join(count(number, noun) for noun, number in counts.items())
+    if counts["model"] == 0:
+        where = ", ".join(f"{folder}/" for folder in settings.model_paths)
+        return Check("files", "bad", told, f"write a model: an .sql file with a SELECT in {where}")
+    return Check("files", "good", told)
+
+
+def writes(root: Path, settings: Settings) -> Check:
+    """Try to write, below the nearest folder that exists: permissions alone don't tell."""
+    target = root / settings.target_path
+    folder = next(path for path in (target, *target.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return Check("writes", "good", f"to {settings.target_path}/")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        return Check("writes", "bad", f"{folder}: {reason}", "make it writable, or set target-path")

@@ -1,0 +1,87 @@
+"""docs/configuration.md: every key of every file, from the schemas that check them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from millstream.project.jsonschema import json_schemas
+
+_TITLES = {
+    "project": ("pyproject.toml", "`[tool.millstream]`"),
+    "profiles": ("profiles.yml", "An output: `<profile>: {target: <name>, outputs: {<name>: …}}`."),
+    "properties": ("YAML of models/, macros/, seeds/ and tests/", "Any key may stand in any of these files."),
+}
+
+_INTRODUCTION = """\
+An unknown key is an error that names the nearest known one. `millstream schema --write DIR` writes the same
+as JSON Schemas, for editors. In YAML, `{{ var('x') }}` and `{{ env_var('X') }}` may be used in values."""
+
+
+def configuration_reference(generated: str) -> str:
+    """Return the page; `generated` says how it is made."""
+    parts = [
+        "# Configuration",
+        generated,
+        _INTRODUCTION,
+    ]
+    for kind, schema in json_schemas().items():
+        if kind in _TITLES:
+            title, said = _TITLES[kind]
+            parts += [f"## {title}", said, *_tables(schema)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tables(schema: dict[str, Any]) -> Iterator[str]:
+    root = schema
+    while "properties" not in root or set(root["properties"]) == {"target", "outputs"}:
+        inner = root.get("additionalProperties") or root["properties"]["outputs"]
+        root = schema["$defs"][inner["$ref"].rpartition("/")[2]] if "$ref" in inner else inner
+    yield _table(root["properties"], root.get("required", []))
+    for name, definition in schema.get("$defs", {}).items():
+        if "properties" in definition and definition is not root:
+            yield f"### {_called(name)}"
+            yield _table(definition["properties"], definition.get("required", []))
+
+
+def _table(properties: dict[str, Any], required: list[str]) -> str:
+    rows = [
+        f"| `{name}` | {_type(found)} | {_default(found, required=name in required)} | {_said(found)} |"
+        for name, found in properties.items()
+    ]
+    return "\n".join(["| key | is | by default | |", "|---|---|---|---|", *rows])
+
+
+def _type(found: dict[str, Any]) -> str:
+    if "$ref" in found:
+        return _called(found["$ref"].rpartition("/")[2])
+    if "enum" in found:
+        return ", ".join(f"`{choice}`" for choice in found["enum"] if choice is not None)
+    if "anyOf" in found:
+        parts = [_type(part) for part in found["anyOf"] if part.get("type") != "null"]
+        return " or ".join(dict.fromkeys(parts))
+    kind = found.get("type", "any")
+    if isinstance(kind, list):
+        return " or ".join(each for each in kind if each != "null")
+    if kind == "array":
+        return f"list of {_type(found.get('items', {}))}"
+    return {"object": "mapping", "string": "text"}.get(kind, str(kind))
+
+
+def _default(found: dict[str, Any], *, required: bool) -> str:
+    if required:
+        return "required"
+    default = found.get("default")
+    return f"`{_cell(str(default))}`" if default not in (None, "", [], {}) else ""
+
+
+def _said(found: dict[str, Any]) -> str:
+    return _cell(found.get("description", ""))
+
+
+def _called(name: str) -> str:
+    return name.removesuffix("Shape").removesuffix("Config").lower()
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

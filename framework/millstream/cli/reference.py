@@ -1,0 +1,89 @@
+"""Pages of docs/ that come from what the program says: `python -m millstream.cli.reference`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from millstream.cli.configuration import configuration_reference
+from millstream.cli.group import millstream
+from millstream.cli.registry import COMMANDS
+from millstream.codes import all_codes
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+_PARTS = {
+    "1": "Files, settings, YAML, seeds, profiles",
+    "2": "Templates and configuration",
+    "3": "Python functions",
+    "4": "SQL",
+    "5": "The graph",
+    "6": "Selectors",
+    "7": "The command line and the machine",
+    "9": "Millstream itself",
+}
+_GENERATED = "<!-- Written by `uv run python -m millstream.cli.reference`. -->"
+
+
+def cli_reference() -> str:
+    parts = ["# Commands", _GENERATED, _paragraphs(millstream.help or ""), _EXITS]
+    context = click.Context(millstream, info_name="millstream", **millstream.context_settings)
+    for entry in COMMANDS:
+        command = millstream.get_command(context, entry.name)
+        assert command is not None
+        parts += _command(command, click.Context(command, info_name=entry.name, parent=context))
+    return "\n\n".join(parts) + "\n"
+
+
+_EXITS = """\
+Results go to stdout, messages to stderr; with `--output json` all of it is one JSON document on stdout.
+Exit codes: 0 good, 1 a model or a test failed, 2 a mistake in the project or the environment,
+130 interrupted."""
+
+
+def _command(command: click.Command, context: click.Context) -> Iterable[str]:
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield f"## {command.name}"
+    yield f"`{context.command_path} {usage}`"
+    yield _paragraphs(command.help or "")
+    records = [option.get_help_record(context) for option in command.get_params(context)]
+    rows = [record for record in records if record and record[1]]
+    yield "\n".join(
+        ["| option | |", "|---|---|", *(f"| `{_cell(name)}` | {_cell(said)} |" for name, said in rows)]
+    )
+    if command.epilog:
+        lines = command.epilog.replace("\b", "").strip().splitlines()[1:]
+        yield "\n".join(["```", *(line.removeprefix("  ") for line in lines), "```"])
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def errors_reference() -> str:
+    parts = ["# Errors", _GENERATED, "What each code means, and what to do about it."]
+    titled: set[str] = set()
+    for name, code in all_codes().items():
+        title = _PARTS[name[2]]
+        if title not in titled:
+            titled.add(title)
+            parts.append(f"## {title}")
+        parts.append(f"### {name}: {code.title}\n\n{code.explanation}")
+    return "\n\n".join(parts) + "\n"
+
+
+PAGES = {
+    "cli.md": cli_reference,
+    "configuration.md": lambda: configuration_reference(_GENERATED),
+    "errors.md": errors_reference,
+}
+
+if __name__ == "__main__":
+    DOCS.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")

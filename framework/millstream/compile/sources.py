@@ -1,0 +1,73 @@
+"""Derived columns of sources: `from:` is SQL over the columns that a record holds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from millstream.errors import Diagnostic
+from millstream.project.values import Column, Project, Topic
+from millstream.sql.values import InputRelation, Problem, RelationColumn
+from millstream.text import Location
+from millstream.types import NULL, UNKNOWN
+
+_BEFORE = "select "
+
+
+def derive_columns(project: Project, relations: dict[str, InputRelation]) -> list[Diagnostic]:
+    """Check every `from:`, and give its column the type that it has where YAML names none."""
+    diagnostics: list[Diagnostic] = []
+    for topic in project.sources.values():
+        if any(column.expression for column in topic.columns):
+            id_ = f"source.{topic.id}"
+            relations[id_] = _derived(project, topic, relations[id_], diagnostics)
+    return diagnostics
+
+
+def _derived(
+    project: Project, topic: Topic, relation: InputRelation, diagnostics: list[Diagnostic]
+) -> InputRelation:
+    from millstream.sql.analyze import analyze  # sqlglot, which an unchanged project spares
+
+    expressions = {column.name: column for column in topic.columns if column.expression}
+    given = InputRelation(
+        relation.id, tuple(c for c in relation.columns if c.name not in expressions), relation.open
+    )
+    columns: list[RelationColumn] = []
+    for known in relation.columns:
+        column = expressions.get(known.name)
+        if column is None:
+            columns.append(known)
+            continue
+        sql = f"{_BEFORE}{column.expression} as derived from records"
+        found = analyze(sql, lambda _: given, list, project.functions)
+        diagnostics += [_located(column, problem) for problem in found.problems if problem.code != "MS409"]
+        derived = found.columns[0] if found.columns else None
+        if derived and column.type and derived.type not in {column.type, UNKNOWN, NULL}:
+            diagnostics.append(_wrong_type(column, str(derived.type)))
+        columns.append(
+            msgspec.structs.replace(
+                known, type=derived.type if derived and column.type is None else known.type
+            )
+        )
+    return InputRelation(relation.id, tuple(columns), relation.open)
+
+
+def _wrong_type(column: Column, found: str) -> Diagnostic:
+    message = f"'{column.name}' is declared as {column.type}, but its SQL gives {found}"
+    remedy = f'write from: "cast(… as {column.type})", or mend the type'
+    return Diagnostic("MS407", message, column.expression_location, remedy)
+
+
+def _located(column: Column, problem: Problem) -> Diagnostic:
+    """Move a problem from the query around the expression to the YAML value."""
+    place = column.expression_location
+    if place is not None:
+        start = max(0, problem.start - len(_BEFORE))
+        quoted = place.end - place.column > len(column.expression or "")
+        first = place.column + start + (1 if quoted else 0)
+        end = min(first + problem.stop - problem.start, max(place.end, first + 1))
+        place = Location(place.path, place.line, first, end)
+    remedy = problem.help
+    if problem.code == "MS402":
+        remedy = f"{remedy} ('from' reads the other columns of the topic: declare those that it needs)"
+    return Diagnostic(problem.code, problem.message, place, remedy)

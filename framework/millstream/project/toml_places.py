@@ -1,0 +1,122 @@
+"""Where the keys and values of a TOML file stand: Python's reader tells no places.
+
+The text has been read before, so it is known to be right; this finds only where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from msgspec import Struct
+
+Path = tuple[str, ...]
+Span = tuple[int, int]
+
+
+class Place(Struct, frozen=True):
+    """Offsets of a key and of its value; those of a table are of its header."""
+
+    key: Span
+    value: Span
+
+
+_BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_BARE = re.compile(r"[\w-]+")
+_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}|' r"'''.*?'{3,5}|" r'"(?:\\.|[^"\\\n])*"|' r"'[^'\n]*'", re.DOTALL
+)
+# A date and a time may be parted by a blank.
+_ATOM = re.compile(r"[^\s,\]}#]+(?: \d[^\s,\]}#]*)?")
+
+
+def places_of(content: str) -> dict[Path, Place]:
+    """Return where each key stands, by its path; items of lists have their number as the last part."""
+    reader = _Reader(content)
+    reader.document()
+    return reader.found
+
+
+class _Reader:
+    def __init__(self, content: str) -> None:
+        self.content = content
+        self.position = 0
+        self.found: dict[Path, Place] = {}
+
+    def skip(self, pattern: re.Pattern[str]) -> int:
+        """Go on behind a match, and return where it begins."""
+        start = self.position
+        if match := pattern.match(self.content, start):
+            self.position = match.end()
+        return start
+
+    def at(self, text: str) -> bool:
+        return self.content.startswith(text, self.position)
+
+    def document(self) -> None:
+        table: Path = ()
+        self.skip(_BLANK)
+        while self.position < len(self.content):
+            before = self.position
+            if self.at("["):
+                self.position += 2 if self.at("[[") else 1
+                table, span = self.key()
+                self.found.setdefault(table, Place(span, span))
+                self.position = self.content.find("]", self.position) + (
+                    2 if self.content[before + 1] == "[" else 1
+                )
+            else:
+                self.pair(table)
+            self.skip(_BLANK)
+            if self.position <= before:
+                return
+
+    def pair(self, table: Path) -> None:
+        name, span = self.key()
+        path = (*table, *name)
+        self.position += 1  # behind the `=`
+        self.skip(_SPACE)
+        self.found.setdefault(path, Place(span, self.value(path)))
+
+    def key(self) -> tuple[Path, Span]:
+        parts: list[str] = []
+        self.skip(_SPACE)
+        start = stop = self.position
+        while True:
+            quoted = self.at('"') or self.at("'")
+            begin = self.skip(_STRING if quoted else _BARE)
+            stop = self.position
+            parts.append(self.content[begin + 1 : stop - 1] if quoted else self.content[begin:stop])
+            self.skip(_SPACE)
+            if not self.at("."):
+                return tuple(parts), (start, stop)
+            self.position += 1
+            self.skip(_SPACE)
+
+    def value(self, path: Path) -> Span:
+        start = self.position
+        if self.at("{"):
+            self.items("}", lambda _: self.pair(path))
+        elif self.at("["):
+            self.items("]", lambda number: self.item((*path, str(number))))
+        else:
+            self.skip(_STRING if self.at('"') or self.at("'") else _ATOM)
+        return start, self.position
+
+    def item(self, path: Path) -> None:
+        span = self.value(path)
+        self.found.setdefault(path, Place(span, span))
+
+    def items(self, end: str, read: Callable[[int], None]) -> None:
+        self.position += 1
+        number = 0
+        self.skip(_BLANK)
+        while self.position < len(self.content) and not self.at(end):
+            read(number)
+            number += 1
+            self.skip(_BLANK)
+            if self.at(","):
+                self.position += 1
+                self.skip(_BLANK)
+        self.position += 1

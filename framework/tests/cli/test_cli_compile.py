@@ -1,0 +1,124 @@
+"""`millstream compile`."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+COMPILED = Path("target/compiled/models")
+
+
+def test_sql_and_manifest_are_written(run, shop):
+    found = run("compile")
+    assert found.code == 0
+    assert found.err == ""
+    assert found.out.startswith("Compiled 2 models to target/")
+    assert (shop / COMPILED / "staging/stg_clicks.sql").read_text().startswith("select c.user_id")
+    assert "model.totals" in json.loads((shop / "target/manifest.json").read_text())["nodes"]
+
+
+def test_the_sql_of_a_single_model_is_printed(run, shop):
+    found = run("compile", "--select", "totals")
+    assert found.out == "select user_id, sum(amount) as total from models.stg_clicks group by user_id\n"
+    assert not (shop / COMPILED / "staging").exists()
+    assert (shop / COMPILED / "totals.sql").exists()
+
+
+def test_what_did_not_change_is_not_written_again(run, shop):
+    run("compile")
+    file = shop / COMPILED / "totals.sql"
+    os.utime(file, (1, 1))
+    assert "0 files written" in run("compile").out
+    assert file.stat().st_mtime == 1
+
+
+def test_what_is_stale_is_removed(run, shop):
+    run("compile")
+    (shop / "models/staging/stg_clicks.sql").rename(shop / "models/stg_clicks.sql")
+    found = run("compile", "--output", "json")
+    assert found.json["removed"] == ["target/compiled/models/staging/stg_clicks.sql"]
+    assert not (shop / COMPILED / "staging").exists()
+
+
+def test_selecting_removes_nothing(run, shop):
+    run("compile")
+    run("compile", "--select", "totals")
+    assert (shop / COMPILED / "staging/stg_clicks.sql").exists()
+
+
+def test_all_errors_are_told_and_nothing_is_written(run, shop):
+    (shop / "models/a.sql").write_text("select x from {{ ref('totls') }}\n")
+    (shop / "models/b.sql").write_text("select totl from {{ ref('totals') }}\n")
+    found = run("compile")
+    assert found.code == 2
+    assert found.out == ""
+    assert " --> models/a.sql:1:" in found.err
+    assert " --> models/b.sql:1:8" in found.err
+    assert "did you mean 'totals'?" in found.err
+    assert found.err.endswith("2 errors in 4 models\n")
+    assert not (shop / "target/manifest.json").exists()
+
+
+def test_errors_as_json(run, shop):
+    (shop / "models/b.sql").write_text("select totl from {{ ref('totals') }}\n")
+    found = run("compile", "--output", "json")
+    assert found.code == 2
+    assert found.err == ""
+    (problem,) = found.json["diagnostics"]
+    assert (problem["path"], problem["line"], problem["column"], problem["end"]) == ("models/b.sql", 1, 8, 12)
+    assert problem["line_text"] == "select totl from {{ ref('totals') }}"
+
+
+def test_result_as_json(run, shop):
+    found = run("compile", "-s", "totals", "--output", "json").json
+    assert found["manifest"] == "target/manifest.json"
+    assert [(m["id"], m["path"], m["compiled_path"]) for m in found["models"]] == [
+        ("model.totals", "models/totals.sql", "target/compiled/models/totals.sql")
+    ]
+
+
+def test_quiet_says_nothing_when_all_is_good(run, shop):
+    assert run("compile", "--quiet") == (0, "", "")
+
+
+def test_a_selector_that_means_nothing_is_a_warning(run, shop):
+    found = run("compile", "--select", "tag:nothing")
+    assert found.code == 0
+    assert found.err.startswith("warning[MS6")
+
+
+def test_project_and_vars_from_options(run, shop, monkeypatch):
+    (shop / "models/totals.sql").write_text("select '{{ var('shop') }}' as name")
+    (shop / "models/totals.yml").unlink()
+    monkeypatch.chdir("/")
+    found = run("compile", "--project-dir", str(shop), "--vars", "shop: Bonn", "-s", "totals")
+    assert found.out == "select 'Bonn' as name\n"
+
+
+def test_no_cache_gives_the_same(run, shop):
+    run("compile")
+    cached, anew = (
+        run("compile", "--output", "json").json,
+        run("compile", "--no-cache", "--output", "json").json,
+    )
+    assert (cached["from_cache"], anew["from_cache"]) == (2, 0)
+    assert cached["models"] == anew["models"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folder can't be made read-only")
+def test_a_target_that_cannot_be_written_is_told(run, shop):
+    (shop / "target").write_text("a file")
+    found = run("compile")
+    assert found.code == 2
+    assert "error[MS702]" in found.err
+
+
+def test_two_at_a_time_leave_whole_files(run, shop):
+    import subprocess
+    import sys
+
+    both = [subprocess.Popen([sys.executable, "-m", "millstream", "compile", "-q"]) for _ in range(4)]
+    assert [process.wait(60) for process in both] == [0] * 4
+    json.loads((shop / "target/manifest.json").read_text())
+    assert not [path for path in (shop / "target").rglob(".*") if path.is_file()]

@@ -1,0 +1,125 @@
+"""`millstream debug`."""
+
+import os
+
+import pytest
+
+from millstream.cli.commands.debug import Check, flat, java, java_version, line
+from millstream.project.secrets import Secret
+
+
+def checks(found):
+    return {check["name"]: check for check in found.json["checks"]}
+
+
+def test_all_is_well(run, shop):
+    found = run("debug")
+    assert found.code == 0
+    assert f"✓ project    shop in {shop}" in found.out
+    assert "✓ files      2 models, 2 YAML files" in found.out
+
+
+def test_the_chosen_target_is_shown_without_its_secrets(run, shop, monkeypatch):
+    (shop / "profiles.yml").write_text(
+        "shop:\n  target: local\n  outputs:\n    local: {}\n    live:\n      kafka:\n"
+        "        bootstrap_servers: \"{{ env_var('BROKERS') }}\"\n"
+        "        sasl_username: ann\n"
+        "        sasl_password: \"{{ env_var('KAFKA_PASSWORD') }}\"\n"
+        "        producer: {ssl.key.password: hunter2}\n"
+    )
+    monkeypatch.setenv("BROKERS", "example:9092")
+    monkeypatch.setenv("KAFKA_PASSWORD", "swordfish")
+    found = run("debug", "--target", "live")
+    assert "✓ target     live of profile shop" in found.out
+    assert "kafka.sasl_username: ann" in found.out
+    assert "kafka.sasl_password: ****" in found.out
+    assert "swordfish" not in found.out + found.err
+    assert "hunter2" not in found.out + found.err
+
+
+def test_a_missing_variable_is_named_with_its_place(run, shop, monkeypatch):
+    monkeypatch.delenv("BROKERS", raising=False)
+    (shop / "profiles.yml").write_text(
+        "shop:\n  outputs:\n    local: {master: \"{{ env_var('BROKERS') }}\"}\n"
+    )
+    found = run("debug", "--output", "json")
+    assert found.code == 2
+    assert checks(found)["target"]["state"] == "bad"
+    assert "'BROKERS' is not set (profiles.yml:3:" in checks(found)["target"]["found"]
+
+
+def test_an_unknown_target(run, shop):
+    (shop / "profiles.yml").write_text("shop:\n  outputs:\n    local: {}\n")
+    found = run("debug", "--target", "locl")
+    assert found.code == 2
+    assert "did you mean 'local'?" in found.out
+
+
+def test_no_project(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run("debug")
+    assert found.code == 2
+    assert "✗ project" in found.out
+    assert "millstream init" in found.out
+
+
+def test_no_models(run, shop):
+    for path in (shop / "models").rglob("*.sql"):
+        path.unlink()
+    found = run("debug")
+    assert found.code == 2
+    assert "✗ files      0 models" in found.out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs sh")
+@pytest.mark.parametrize(
+    ("says", "state", "found"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', "good", "17.0.15 at "),
+        ('java version "1.8.0_432"', "warning", "1.8.0_432 at "),
+        ("Usage: whatever", "warning", "tells no version"),
+    ],
+)
+def test_java_by_its_own_word(tmp_path, monkeypatch, says, state, found):
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/java"
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    check = java()
+    assert check.state == state
+    assert found in check.found
+
+
+def test_without_java_there_is_a_warning_with_a_remedy(run, shop, monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = run("debug", "--output", "json")
+    assert found.code == 0
+    assert checks(found)["Java"]["state"] == "warning"
+    assert "Java 17 or newer" in checks(found)["Java"]["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [('openjdk version "21" 2023', (21, "21")), ('version "1.8.0"', (8, "1.8.0")), ("x", None)],
+)
+def test_java_versions(said, version):
+    assert java_version(said) == version
+
+
+def test_what_is_named_like_a_secret_is_masked_wherever_it_came_from():
+    assert dict(flat({"a": {"sasl_password": "x", "user": "ann"}, "b": Secret("y")})) == {
+        "a.sasl_password": "****",
+        "a.user": "ann",
+        "b": "****",
+    }
+
+
+def test_a_remedy_stands_below_its_check():
+    assert line(Check("Java", "bad", "not found", "install it")).plain == (
+        "✗ Java       not found\n             install it"
+    )
+
+
+def test_quiet_shows_what_is_wrong_only(run, shop):
+    assert run("debug", "--quiet").out == ""

@@ -1,0 +1,174 @@
+"""What all commands share: help, usage errors, exit codes, failures."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+
+import click
+import pytest
+
+from millstream.cli.failures import guarded
+from millstream.cli.group import millstream
+from millstream.cli.registry import COMMANDS
+
+PROGRAM = [sys.executable, "-m", "millstream"]
+
+
+def test_help_lists_every_command(run):
+    found = run("--help")
+    assert found.code == 0
+    for entry in COMMANDS:
+        assert f"  {entry.name} " in found.out
+
+
+def test_help_imports_click_only():
+    code = (
+        "import sys; from millstream.cli.group import millstream\n"
+        "try: millstream.main(['--help'], prog_name='millstream')\nexcept SystemExit: pass\n"
+        "print([m for m in ('rich', 'msgspec', 'sqlglot', 'jinja2', 'yaml') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
+def test_registry_says_what_the_command_says(entry):
+    command = import_module(entry.module).command
+    assert command.name == entry.name
+    assert command.help.partition("\n")[0] == entry.help
+    assert "Example" in command.epilog
+
+
+def test_without_arguments_the_help_is_shown(run):
+    found = run()
+    assert found.code == 2
+    assert "Commands:" in found.out + found.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "remedy"),
+    [
+        (["comple"], "there is no command 'comple'", "did you mean 'compile'?"),
+        (["compile", "--selct", "x"], "there is no option '--selct' of `millstream compile`", "'--select'?"),
+        (["--target", "x", "compile"], "'--target'", "millstream compile --target"),
+        (["ls", "--output", "xml"], "'xml' is not one of", "millstream ls --help"),
+        (["compile", "extra"], "unexpected extra argument (extra)", "millstream compile --help"),
+        (["init"], "missing argument 'NAME'", "millstream init --help"),
+    ],
+)
+def test_usage_errors_have_a_remedy(run, arguments, message, remedy):
+    found = run(*arguments)
+    assert found.code == 2
+    assert found.out == ""
+    assert message in found.err
+    assert remedy in found.err
+    assert found.err.startswith("error[MS701]: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["compile", "--output", "json", "--x"], ["ls", "--x", "--format=json"], ["x", "--output=json"]],
+)
+def test_usage_errors_are_json_where_json_was_asked_for(run, arguments):
+    found = run(*arguments)
+    assert found.code == 2
+    assert found.err == ""
+    assert [d["code"] for d in found.json["diagnostics"]] == ["MS701"]
+
+
+def test_outside_of_a_project_the_remedy_is_init(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run("compile")
+    assert found.code == 2
+    assert "error[MS101]" in found.err
+    assert "millstream init" in found.err
+
+
+def test_an_unexpected_exception_apologizes_without_a_traceback(capsys, monkeypatch):
+    monkeypatch.delenv("MILLSTREAM_TRACEBACK", raising=False)
+    assert guarded(lambda: 1 // 0, []) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error[MS900]: ")
+    assert "ZeroDivisionError" in said
+    assert "MILLSTREAM_TRACEBACK=1" in said
+    assert "Traceback" not in said
+
+
+def test_the_traceback_is_shown_when_asked_for(capsys, monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_TRACEBACK", "1")
+    guarded(lambda: 1 // 0, [])
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_unexpected_exception_is_json_too(capsys):
+    assert guarded(lambda: 1 // 0, ["compile", "--output", "json"]) == 2
+    assert json.loads(capsys.readouterr().out)["diagnostics"][0]["code"] == "MS900"
+
+
+def test_an_interrupt_is_one_line_and_130(capsys):
+    def stop():
+        raise click.Abort
+
+    assert guarded(stop, []) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
+def test_ctrl_c_in_a_terminal(shop):
+    (shop / "models/slow.sql").write_text(
+        "{% for a in range(3000) %}{% for b in range(30000) %}{% endfor %}{% endfor %}select 1 as x"
+    )
+    with subprocess.Popen([*PROGRAM, "compile"], stdout=-1, stderr=-1, text=True) as process:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.strip() == "Interrupted."
+
+
+def test_a_closed_pipe_is_no_error(shop):
+    script = f"{sys.executable} -m millstream ls 2>err | true; echo ${{PIPESTATUS[0]}}"
+    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() in {"0", "141"}
+    assert (shop / "err").read_text() == ""
+
+
+def test_no_colours_where_there_is_no_terminal(run, shop):
+    (shop / "models/bad.sql").write_text("select x from {{ ref('nothing') }}")
+    assert "\x1b" not in run("compile").err
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+@pytest.mark.parametrize(
+    ("arguments", "environment", "coloured"),
+    [([], {}, True), (["--no-color"], {}, False), ([], {"NO_COLOR": "1"}, False)],
+)
+def test_colours_in_a_terminal_can_be_turned_off(shop, arguments, environment, coloured):
+    (shop / "models/bad.sql").write_text("select x from {{ ref('nothing') }}")
+    ours, theirs = os.openpty()
+    env = {k: v for k, v in os.environ.items() if k not in {"NO_COLOR", "CI"}} | {"TERM": "xterm-256color"}
+    subprocess.run(
+        [*PROGRAM, "compile", "--quiet", *arguments], stderr=theirs, check=False, env=env | environment
+    )
+    os.close(theirs)
+    said = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert "nothing" in said
+    assert ("\x1b[" in said) is coloured
+
+
+def test_version(run):
+    assert run("--version").out.startswith("millstream ")
+
+
+def test_options_are_read_before_and_after_the_arguments(run, shop):
+    assert run("lineage", "--quiet", "totals", "--no-color").code == 0
+
+
+def test_completing_a_command_needs_no_import():
+    context = click.Context(millstream)
+    assert [item.value for item in millstream.shell_complete(context, "co")] == ["compile", "completion"]

@@ -1,0 +1,195 @@
+"""`millstream lineage`."""
+
+import pytest
+
+from millstream.cli.lineage.draw import dot, mermaid, tree
+from millstream.cli.lineage.find import find_end, lineage_of, whole_graph
+from millstream.cli.lineage.values import Edge, End, Lineage
+from millstream.errors import MillstreamError
+from millstream.manifest import Influence, Manifest, ManifestColumn, ManifestNode
+
+
+def node(id_: str, depends_on=(), columns=(), influences=()) -> ManifestNode:
+    kind, _, name = id_.partition(".")
+    return ManifestNode(
+        id=id_,
+        kind=kind,
+        name=name.rpartition(".")[2],
+        path=f"{name}.sql",
+        fqn=("shop", name),
+        depends_on=tuple(depends_on),
+        columns=tuple(columns),
+        influences=tuple(Influence(*each) for each in influences),
+    )
+
+
+def column(name: str, *influences: tuple[str, str, str]) -> ManifestColumn:
+    return ManifestColumn(name, "bigint", influences=tuple(Influence(*each) for each in influences))
+
+
+def manifest(*nodes: ManifestNode) -> Manifest:
+    return Manifest(1, "0", "shop", "local", {n.id: n for n in nodes}, {})
+
+
+SHOP = manifest(
+    node("source.web.clicks", columns=[column("amount"), column("kind")]),
+    node(
+        "model.a",
+        ["source.web.clicks"],
+        [column("amount", ("source.web.clicks", "amount", "direct"))],
+        [("source.web.clicks", "kind", "filter")],
+    ),
+    node("model.b", ["model.a"], [column("total", ("model.a", "amount", "computed"))]),
+    node("model.c", ["model.a", "model.b"], [column("total", ("model.b", "total", "direct"))]),
+    node("test.t", ["model.a"]),
+)
+
+
+def lines(found: Lineage) -> list[str]:
+    return tree(found).plain.splitlines()
+
+
+def test_nodes_above_and_below():
+    assert lines(lineage_of(SHOP, End("model.b"))) == [
+        "model.b",
+        "upstream",
+        "└── model.a",
+        "    └── source.web.clicks",
+        "downstream",
+        "└── model.c",
+    ]
+
+
+def test_what_was_drawn_is_not_drawn_again():
+    assert lines(lineage_of(SHOP, End("model.c"), downstream=False)) == [
+        "model.c",
+        "upstream",
+        "├── model.a",
+        "│   └── source.web.clicks",
+        "└── model.b",
+        "    └── model.a  (see above)",
+    ]
+
+
+def test_depth_limits_the_steps():
+    assert lines(lineage_of(SHOP, End("model.b"), downstream=False, depth=1))[1:] == [
+        "upstream",
+        "└── model.a",
+    ]
+
+
+def test_a_column_with_the_kinds_of_its_influences():
+    assert lines(lineage_of(SHOP, End("model.c", "total"))) == [
+        "model.c.total",
+        "upstream",
+        "└── direct model.b.total",
+        "    └── computed model.a.amount",
+        "        ├── direct source.web.clicks.amount",
+        "        └── filter source.web.clicks.kind",
+    ]
+
+
+def test_what_a_column_decides_downstream():
+    found = lineage_of(SHOP, End("source.web.clicks", "kind"))
+    assert found.downstream == (Edge(End("source.web.clicks", "kind"), End("model.a"), "filter"),)
+
+
+def test_a_values_way_downstream():
+    assert lines(lineage_of(SHOP, End("source.web.clicks", "amount"))) == [
+        "source.web.clicks.amount",
+        "downstream",
+        "└── direct model.a.amount",
+        "    └── computed model.b.total",
+        "        └── direct model.c.total",
+    ]
+
+
+def test_the_whole_graph_begins_at_its_tops_and_leaves_tests_out():
+    found = whole_graph(manifest(*SHOP.nodes.values(), node("seed.alone")), [*SHOP.nodes, "seed.alone"])
+    assert lines(found) == [
+        "source.web.clicks",
+        "└── model.a",
+        "    ├── model.b",
+        "    │   └── model.c",
+        "    └── model.c",
+        "seed.alone",
+    ]
+
+
+def test_a_deep_graph_needs_no_deep_stack():
+    deep = manifest(*(node(f"model.m{i}", [f"model.m{i - 1}"] if i else []) for i in range(3000)))
+    assert len(lines(lineage_of(deep, End("model.m2999")))) == 3001
+
+
+def test_mermaid_escapes_names():
+    found = Lineage(None, (), (Edge(End('model."a"'), End("model.b", "x#1"), "filter"),))
+    assert mermaid(found).splitlines() == [
+        "flowchart LR",
+        '  n0["model.#quot;a#quot;"]',
+        '  n1["model.b.x#35;1"]',
+        "  n0 -->|filter| n1",
+    ]
+
+
+def test_dot_escapes_names():
+    found = Lineage(None, (), (Edge(End('model."a"'), End("model.b\\")),))
+    assert '  "model.\\"a\\"" -> "model.b\\\\";' in dot(found).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("a", End("model.a")),
+        ("model.a", End("model.a")),
+        ("clicks", End("source.web.clicks")),
+        ("web.clicks", End("source.web.clicks")),
+        ("a.AMOUNT", End("model.a", "amount")),
+        ("source.web.clicks.kind", End("source.web.clicks", "kind")),
+    ],
+)
+def test_names_that_people_use(name, end):
+    assert find_end(SHOP, name) == end
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "remedy"),
+    [
+        ("clickz", "there is no model, source or seed 'clickz'", "did you mean 'clicks'?"),
+        ("a.amont", "model.a has no column 'amont'", "did you mean 'amount'?"),
+        ("zzz.qqq", "there is no model, source or seed 'zzz.qqq'", "`millstream ls` lists what there is"),
+    ],
+)
+def test_unknown_names_have_a_remedy(name, said, remedy):
+    with pytest.raises(MillstreamError) as caught:
+        find_end(SHOP, name)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message, found.help) == ("MS705", said, remedy)
+
+
+def test_the_command_for_a_column(run, shop):
+    assert run("lineage", "totals.total").out.splitlines() == [
+        "model.totals.total  bigint",
+        "upstream",
+        "├── computed model.stg_clicks.amount  bigint",
+        "│   ├── direct source.web.clicks.amount  bigint",
+        "│   └── filter source.web.clicks.kind  string",
+        "└── group model.stg_clicks.user_id  string",
+    ]
+
+
+def test_the_command_for_all_of_a_selection(run, shop):
+    assert run("lineage", "--exclude", "source:web").out.splitlines() == [
+        "model.stg_clicks",
+        "└── model.totals  table",
+    ]
+
+
+def test_json(run, shop):
+    found = run("lineage", "totals", "--format", "json", "--upstream", "--depth", "1").json
+    assert found["root"] == {"id": "model.totals", "node": "model.totals", "column": None}
+    assert found["upstream"] == [{"parent": "model.stg_clicks", "child": "model.totals", "kind": None}]
+    assert found["downstream"] == []
+
+
+def test_a_name_and_a_selection_are_too_much(run, shop):
+    assert "error[MS701]" in run("lineage", "totals", "--select", "totals").err

@@ -1,0 +1,90 @@
+"""`millstream ls`."""
+
+import pytest
+
+SOURCE, STAGED, TOTALS = "source:shop.web.clicks", "shop.staging.stg_clicks", "shop.totals"
+TEST = "shop.not_null_totals_user_id"
+
+
+def test_everything_in_the_order_of_the_graph(run, shop):
+    assert run("ls") == (0, f"{SOURCE}\n{STAGED}\n{TOTALS}\n{TEST}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["--select", "stg_clicks"], [STAGED]),
+        (["-s", "+totals"], [SOURCE, STAGED, TOTALS, TEST]),
+        (["-s", "stg_clicks totals", "--resource-type", "model"], [STAGED, TOTALS]),
+        (["-s", "stg_clicks", "-s", "tag:money", "--resource-type", "model"], [STAGED, TOTALS]),
+        (["--exclude", "totals", "--resource-type", "model", "--resource-type", "source"], [SOURCE, STAGED]),
+        (["--resource-type", "all"], [SOURCE, STAGED, TOTALS, TEST]),
+    ],
+)
+def test_choosing(run, shop, arguments, lines):
+    assert run("ls", *arguments).out.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("output", "lines"),
+    [
+        ("name", ["clicks", "stg_clicks", "totals", "not_null_totals_user_id"]),
+        (
+            "path",
+            ["models/sources.yml", "models/staging/stg_clicks.sql", "models/totals.sql", "models/totals.yml"],
+        ),
+        ("selector", [SOURCE, STAGED, TOTALS, TEST]),
+    ],
+)
+@pytest.mark.parametrize("option", ["--output", "--format"])
+def test_what_is_written_of_each(run, shop, output, lines, option):
+    assert run("ls", option, output).out.splitlines() == lines
+
+
+def test_every_line_selects_its_node_alone(run, shop):
+    for line in run("ls").out.splitlines():
+        assert run("ls", "--select", line).out.splitlines()[0] == line
+
+
+def test_json(run, shop):
+    (node,) = run("ls", "-s", "totals", "--resource-type", "model", "--output", "json").json["nodes"]
+    assert node == {
+        "id": "model.totals",
+        "resource_type": "model",
+        "name": "totals",
+        "fqn": ["shop", "totals"],
+        "path": "models/totals.sql",
+        "tags": ["money"],
+        "materialized": "table",
+        "depends_on": ["model.stg_clicks"],
+        "description": "",
+    }
+
+
+def test_nothing_selected_is_a_warning(run, shop):
+    found = run("ls", "--select", "totls")
+    assert (found.code, found.out) == (0, "")
+    assert "warning[MS6" in found.err
+    assert "totals" in found.err
+
+
+def test_a_wrong_selector_is_an_error_with_a_caret(run, shop):
+    found = run("ls", "--select", "tagg:money")
+    assert found.code == 2
+    assert " --> --select:1:1" in found.err
+    assert "1 | tagg:money" in found.err
+
+
+def test_nothing_is_listed_of_a_broken_project(run, shop):
+    (shop / "models/bad.sql").write_text("select x from {{ ref('nothing') }}")
+    found = run("ls")
+    assert (found.code, found.out) == (2, "")
+    assert "models/bad.sql:1:" in found.err
+
+
+def test_a_cycle_is_told_with_its_files(run, shop):
+    (shop / "models/a.sql").write_text("select * from {{ ref('b') }}")
+    (shop / "models/b.sql").write_text("select * from {{ ref('a') }}")
+    found = run("ls")
+    assert found.code == 2
+    assert "error[MS501]" in found.err

@@ -1,0 +1,35 @@
+"""`millstream schema`."""
+
+import json
+
+from millstream.cli.commands.schema import NAMES
+
+
+def test_one_schema_is_printed_alone(run):
+    found = json.loads(run("schema", "properties").out)
+    assert found["$schema"].startswith("https://json-schema.org/")
+    assert "models" in found["properties"]
+
+
+def test_all_schemas_by_name(run):
+    assert set(json.loads(run("schema").out)) == set(NAMES)
+
+
+def test_schemas_are_written_to_a_folder(run, tmp_path):
+    found = run("schema", "--write", str(tmp_path / "a/b"))
+    assert found.code == 0
+    assert sorted(path.name for path in (tmp_path / "a/b").iterdir()) == sorted(
+        f"{name}.json" for name in NAMES
+    )
+
+
+def test_a_folder_that_cannot_be_made_is_told(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    found = run("schema", "--write", str(tmp_path / "file/x"))
+    assert found.code == 2
+    assert "error[MS702]" in found.err
+
+
+def test_no_project_is_needed(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("schema", "manifest", "--output", "json").json["schemas"]["manifest"]["$defs"]["ManifestNode"]

@@ -1,0 +1,306 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from millstream.project.properties import PropertiesFile, read_properties
+from millstream.project.yaml_templates import yaml_renderer
+from millstream.text import Text
+from millstream.types import BIGINT, STRING, parse_type
+
+ROOT = Path(__file__).parents[3]
+
+
+def read(content, **variables):
+    return read_properties(Text("models/m.yml", content), yaml_renderer(variables, secrets=False))
+
+
+def good(content, **variables):
+    found, diagnostics = read(content, **variables)
+    assert [f"{d.location}: {d.message}" for d in diagnostics] == []
+    return found
+
+
+def wrong(content):
+    _, diagnostics = read(content)
+    assert len(diagnostics) == 1, diagnostics
+    return marked(content, diagnostics[0])
+
+
+def marked(content, found):
+    line = content.split("\n")[found.location.line - 1]
+    assert found.line == line
+    return found.code, line[found.location.column - 1 : found.location.end - 1], found.message, found.help
+
+
+def topic(rest, source=""):
+    return good(f"sources:\n- name: shop\n{source}  topics:\n  - {{name: t, {rest}}}\n").sources[0]
+
+
+COLUMNS = "columns: [{name: a, type: string}]"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("m*/**/*.yml")) + sorted(ROOT.glob("[st]*s/*.yml")), ids=str
+)
+def test_the_example_project_has_no_mistake(path):
+    text = Text(path.name, path.read_text())
+    found, diagnostics = read_properties(text, yaml_renderer({}, secrets=False))
+    assert diagnostics == []
+    assert found != PropertiesFile()
+
+
+def test_an_empty_file_says_nothing():
+    assert read("") == (PropertiesFile(), [])
+
+
+def test_what_was_read_survives_the_cache():
+    found = good(
+        "sources: [{name: s, topics: [{name: t, key: k, columns: [{name: a, type: 'map<string,int>', from: b}]}]}]\n"
+        "models: [{name: m, config: {dedupe: {keys: [a], within: 1 hour}}, columns: [{name: c, tests: [unique]}]}]\n"
+    )
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=PropertiesFile) == found
+
+
+# -- sources
+
+
+def test_a_topic_of_few_words_has_defaults():
+    found = topic(COLUMNS)
+    assert (found.id, found.topic, found.format, found.on_bad_record, found.key) == (
+        "shop.t",
+        "t",
+        "json",
+        "fail",
+        None,
+    )
+    assert (found.location.line, found.location.column, found.location.end) == (4, 12, 13)
+
+
+def test_a_topic_inherits_from_its_source():
+    source = "  owner: a@b\n  format: avro\n  on_bad_record: skip\n  tags: [x]\n  meta: {a: 1, b: 1}\n  partitions: 3\n"
+    found = topic(f"{COLUMNS}, tags: y, meta: {{b: 2}}, on_bad_record: fail", source)
+    assert (found.owner, found.format, found.on_bad_record) == ("a@b", "avro", "fail")
+    assert (found.tags, found.meta, found.options) == (("x", "y"), {"a": 1, "b": 2}, {"partitions": 3})
+
+
+def test_hints_and_reading_options_are_kept():
+    found = topic(
+        f"{COLUMNS}, starting: latest, options: {{mode: x}}, hints: {{rows_per_second: 5, distinct: {{a: 9}}}}"
+    )
+    assert found.options == {
+        "starting": "latest", "options": {"mode": "x"}, "rows_per_second": 5.0, "distinct": {"a": 9},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "type_"), [("k", STRING), ("{name: k, type: bigint}", BIGINT)])
+def test_a_key_is_a_name_or_a_mapping(key, type_):
+    found = topic(f"{COLUMNS}, key: {key}").key
+    assert (found.name, found.type) == ("k", type_)
+
+
+def test_columns_have_types_and_derived_ones_their_expression_inside_the_quotes():
+    (plain, derived) = topic(
+        "columns: [{name: a, type: 'struct<x: int>', nullable: false}, {name: b, from: \"f(a)\"}]"
+    ).columns
+    assert (plain.type, plain.nullable) == (parse_type("struct<x: int>"), False)
+    assert derived.expression == "f(a)"
+    line = "  - {name: t, columns: [{name: a, type: 'struct<x: int>', nullable: false}, {name: b, from: \"f(a)\"}]}"
+    place = derived.expression_location
+    assert line[place.column - 1 : place.end - 1] == "f(a)"
+
+
+def test_dbt_s_data_type_is_a_type():
+    assert topic("columns: [{name: a, data_type: bigint}]").columns[0].type == BIGINT
+
+
+@pytest.mark.parametrize(
+    ("rest", "code", "mark", "message", "remedy"),
+    [
+        (
+            "columns: [{name: a, type: strng}]",
+            "MS107",
+            "strng",
+            "unknown type 'strng'",
+            "did you mean 'string'?",
+        ),
+        (
+            "columns: [{name: a, type: 'struct<x: in>'}]",
+            "MS107",
+            "in",
+            "unknown type 'in'",
+            "did you mean 'int'?",
+        ),
+        ("columns: [{name: a, type: array<int}]", "MS107", None, None, None),
+        (
+            "columns: [{name: a}]",
+            "MS108",
+            "a",
+            "column 'a' has no type",
+            "add `type: …`: json doesn't tell it",
+        ),
+        ("columns: [{name: a-b, type: int}]", "MS110", "a-b", "'a-b' can't be the name of a column", None),
+        (
+            "columns: [{name: _offset, type: int}]",
+            "MS110",
+            "_offset",
+            "'_offset' is a metadata column of every topic",
+            None,
+        ),
+        (
+            "columns: [{name: a, type: int}, {name: A, type: int}]",
+            "MS109",
+            "A",
+            "column 'A' is given twice",
+            None,
+        ),
+        (
+            "columns: [{name: a, type: int, data_type: int}]",
+            "MS107",
+            "int",
+            "'data_type' and 'type' say the same",
+            None,
+        ),
+        ("format: string, table: true", "MS108", "t", "reference table 't' has no key", None),
+        ("format: json", "MS108", "t", "topic 't' has neither columns nor a schema", None),
+        (f"{COLUMNS}, format: jsno", "MS107", "jsno", None, "did you mean 'json'?"),
+        (f"{COLUMNS}, schema: x.xsd", "MS107", "x.xsd", None, "write it as in schema: registry"),
+        (f"{COLUMNS}, topic: a b", "MS107", "a b", None, "write it as in topic: shop.events"),
+        (f"{COLUMNS}, starting: newest", "MS107", "newest", None, "write it as in starting: earliest"),
+        (f"{COLUMNS}, watermark: {{column: b, delay: 1 hour}}", "MS117", "b", "there is no column 'b'", None),
+        (
+            f"{COLUMNS}, watermark: {{column: a, delay: 1h}}",
+            "MS107",
+            "1h",
+            "'delay' is a duration, not '1h'",
+            None,
+        ),
+        (f"{COLUMNS}, watermark: {{column: a}}", "MS108", "{column: a}", "'delay' is missing", None),
+        (f"{COLUMNS}, identifier: x", "MS106", "identifier", None, "write topic: …"),
+        (f"{COLUMNS}, on_bad_record: drop", "MS107", "drop", None, None),
+    ],
+)
+def test_mistakes_of_a_topic(rest, code, mark, message, remedy):
+    found = wrong(f"sources:\n- name: shop\n  topics:\n  - {{name: t, {rest}}}\n")
+    assert found[0] == code
+    assert mark is None or found[1] == mark
+    assert message is None or found[2] == message
+    assert remedy is None or found[3] == remedy
+    assert found[3]
+
+
+@pytest.mark.parametrize("name", ["models", "this", "Sources", "a b", "1a", ""])
+def test_names_that_sql_can_t_use(name):
+    assert wrong(f"sources:\n- name: '{name}'\n")[0] == "MS110"
+
+
+def test_a_topic_given_twice_in_one_file():
+    content = f"sources:\n- name: s\n  topics: [{{name: t, {COLUMNS}}}]\n- name: s\n  topics: [{{name: t, {COLUMNS}}}]\n"
+    assert wrong(content)[:3] == ("MS109", "t", "topic 's.t' is given twice")
+
+
+def test_topics_of_two_sources_may_have_one_name():
+    content = f"sources:\n- name: s\n  topics: [{{name: t, {COLUMNS}}}]\n- name: r\n  topics: [{{name: t, {COLUMNS}}}]\n"
+    assert [t.id for t in good(content).sources] == ["s.t", "r.t"]
+
+
+def test_one_mistake_does_not_hide_the_rest():
+    found, diagnostics = read(
+        f"sources:\n- name: s\n  topics: [{{name: t, {COLUMNS}}}, {{nam: u}}]\nmodls: []\n"
+    )
+    assert [t.name for t in found.sources] == ["t"]
+    assert [d.code for d in diagnostics] == ["MS106", "MS108", "MS106"]
+
+
+# -- models and the rest
+
+
+def test_options_of_a_model_keep_their_places_and_lines():
+    content = "models:\n- name: m\n  config:\n    materialized: sink\n    partitions: \"{{ var('n') }}\"\n"
+    found = good(content, n=6).models[0]
+    assert found.config == {"materialized": "sink", "partitions": 6}
+    assert found.config_locations["materialized"].line == 4
+    assert found.config_lines["materialized"] == "    materialized: sink"
+
+
+@pytest.mark.parametrize(
+    ("config", "mark", "remedy"),
+    [
+        ("{partitons: 3}", "partitons", "did you mean 'partitions'?"),
+        ("{partitions: 0}", "0", None),
+        (
+            "{materialized: incremental}",
+            "incremental",
+            "use 'table' with unique_key: every model is incremental here",
+        ),
+        ("{dedupe: {keys: [a], witin: x}}", "witin", "did you mean 'within'?"),
+        ("{dedupe: {within: 1 hour}}", "{within: 1 hour}", "add `keys: …`"),
+        ("{state: {memory: lots}}", "lots", "write it as in memory: 512 MB"),
+    ],
+)
+def test_bad_options_are_told_where_they_stand(config, mark, remedy):
+    found = wrong(f"models:\n- name: m\n  config: {config}\n")
+    assert found[:2] == ("MS120", mark)
+    assert remedy is None or found[3] == remedy
+
+
+@pytest.mark.parametrize("what", ["models", "seeds", "functions"])
+def test_a_name_given_twice(what):
+    content = f"{what}:\n- name: a\n- name: A\n"
+    assert wrong(content)[:2] == ("MS109", "A")
+
+
+def test_a_seed_s_column_types_are_columns():
+    content = "seeds:\n- name: s\n  columns: [{name: a, type: int}]\n  config: {delimiter: ;, column_types: {a: string, b: date}}\n"
+    found = good(content).seeds[0]
+    assert [(column.name, str(column.type)) for column in found.columns] == [("a", "int"), ("b", "date")]
+    assert found.config == {"delimiter": ";"}
+
+
+def test_an_exposure_names_relations_with_their_places():
+    content = (
+        "exposures:\n- name: e\n  depends_on:\n  - ref('a')\n  - \"{{ source('s', 't') }}\"\n  - seed.x\n"
+    )
+    found = good(content).exposures[0]
+    assert found.depends_on == ("model.a", "source.s.t", "seed.x")
+    assert [place.line for place in found.depends_on_locations] == [4, 5, 6]
+
+
+@pytest.mark.parametrize("entry", ["source('s')", "ref('a', 'b', 'c')", "3", "{a: b}", "a b"])
+def test_an_exposure_of_something_else_is_refused(entry):
+    assert wrong(f"exposures:\n- name: e\n  depends_on:\n  - {entry}\n")[:2] == ("MS107", entry)
+
+
+def test_expressions_and_descriptions_are_no_templates():
+    found = good(
+        "metrics: [{name: m, model: ref('a'), expression: 'sum({{ x }})', description: 'a {{ doc }}'}]"
+    )
+    assert (found.metrics[0].expression, found.metrics[0].model) == ("sum({{ x }})", "model.a")
+    assert found.metrics[0].model_location.column == 28
+
+
+def test_a_unit_test_keeps_its_rows_as_written():
+    content = (
+        "unit_tests:\n- name: u\n  model: ref('m')\n  given: [{input: ref('a'), rows: [{x: null, y: '{{ z }}'}]}]\n"
+        "  steps: [{at: '2026-01-01', expect: []}]\n"
+    )
+    found = good(content).unit_tests[0]
+    assert found.model == "m"
+    assert found.body == {
+        "given": [{"input": "ref('a')", "rows": [{"x": None, "y": "{{ z }}"}]}],
+        "steps": [{"at": "2026-01-01", "expect": []}],
+    }
+
+
+def test_a_typing_error_in_a_unit_test_is_found():
+    found = wrong("unit_tests:\n- {name: u, model: m, given: [{inptu: a, input: a}]}\n")
+    assert found[:2] == ("MS106", "inptu")
+
+
+def test_an_environment_variable_that_is_not_set_is_told_at_its_place():
+    found = wrong("models:\n- name: m\n  owner: \"{{ env_var('NOT_SET_ANYWHERE') }}\"\n")
+    assert found[:2] == ("MS114", "\"{{ env_var('NOT_SET_ANYWHERE') }}\"")
+
+
+def test_dbt_s_other_keys_are_explained():
+    assert wrong("snapshots: []\n")[3] == "a table of materialized: table keeps the newest row per key"

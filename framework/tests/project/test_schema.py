@@ -1,0 +1,202 @@
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+from msgspec import Meta
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.schema import Raw, Reader, Shape
+from millstream.project.secrets import Secret
+from millstream.project.yaml import parse_yaml
+from millstream.text import Text
+
+
+class Inner(Shape):
+    column: str
+    delay: str = "1 hour"
+
+
+class Outer(Shape):
+    words: ClassVar[dict[str, str]] = {"tables": "write topics"}
+
+    name: str
+    kind: Literal["view", "sink"] = "view"
+    count: Annotated[int, Meta(ge=1, title="a whole number from 1")] = 1
+    share: float = 1.0
+    on: bool = False
+    tags: str | list[str] = []
+    inner: Inner | str | None = None
+    several: list[Inner] = []
+    options: dict[str, Any] = {}
+    limits: dict[str, int] = {}
+    note: Annotated[str, Meta(extra={"verbatim": True})] = ""
+    raw: Raw | None = None
+    maybe: int | None = None
+
+
+def read(content, render=None):
+    text = Text("f.yml", content)
+    node, diagnostics = parse_yaml(text)
+    assert diagnostics == []
+    reader = Reader(text, render)
+    return reader.read(node, Outer), reader.diagnostics
+
+
+def wrong(content, render=None):
+    _, (found,) = read(content, render)
+    line = content.split("\n")[found.location.line - 1]
+    return found.code, line[found.location.column - 1 : found.location.end - 1], found.message, found.help
+
+
+def test_what_fits_is_read_with_its_places():
+    shape, diagnostics = read("name: a\ncount: 3\ninner:\n  column: c\nseveral:\n- {column: d}\n")
+    assert diagnostics == []
+    assert (shape.name, shape.count, shape.inner.column, shape.several[0].delay) == ("a", 3, "c", "1 hour")
+    assert (shape.places["count"].line, shape.places["count"].column) == (2, 8)
+    assert (shape.inner.place.line, shape.inner.places["column"].column) == (4, 11)
+    assert "delay" not in shape.inner.places
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "marked", "message", "remedy"),
+    [
+        ("name: a\nkidn: x", "MS106", "kidn", "unknown key 'kidn'", "did you mean 'kind'?"),
+        ("name: a\ntables: []", "MS106", "tables", "unknown key 'tables'", "write topics"),
+        ("kind: view", "MS108", "kind: view", "'name' is missing", "add `name: …`"),
+        (
+            "name: a\nkind: snik",
+            "MS107",
+            "snik",
+            "'kind' is one of view, sink, not 'snik'",
+            "did you mean 'sink'?",
+        ),
+        (
+            "name: a\ncount: x1",
+            "MS107",
+            "x1",
+            "'count' is a whole number from 1, not 'x1'",
+            "write a whole number",
+        ),
+        (
+            "name: a\ncount: 0",
+            "MS107",
+            "0",
+            "'count' is a whole number from 1, not '0'",
+            "write a whole number",
+        ),
+        (
+            "name: a\ncount: yes",
+            "MS107",
+            "yes",
+            "'count' is a whole number from 1, not 'yes'",
+            "write a whole number",
+        ),
+        ("name: a\nshare: [1]", "MS107", "[1]", "'share' is a number, not a list", "write a number"),
+        ("name: a\non: 1", "MS107", "1", "'on' is true or false, not '1'", "write true or false"),
+        ("name: no", "MS107", "no", "'name' is a text, not 'no'", "put it in quotes: 'no'"),
+        ("name:\nkind: view", "MS107", "", "'name' is a text, not nothing", "write a text"),
+        (
+            "name: a\ntags: {a: 1}",
+            "MS107",
+            "{a: 1}",
+            "'tags' is a text or a list, not a mapping",
+            "write a text or a list",
+        ),
+        ("name: a\ninner: {delay: x}", "MS108", "{delay: x}", "'column' is missing", "add `column: …`"),
+        ("name: a\nseveral: x", "MS107", "x", "'several' is a list, not 'x'", "write several: [ … ]"),
+        (
+            "name: a\nseveral: [x]",
+            "MS107",
+            "x",
+            "a mapping is needed here, not 'x'",
+            "write column: …, delay: …",
+        ),
+        ("name: a\nlimits: {a: x}", "MS107", "x", "'a' is a whole number, not 'x'", "write a whole number"),
+    ],
+)
+def test_mistakes_are_told_at_the_value_or_the_key(content, code, marked, message, remedy):
+    found = wrong(content)
+    assert (found[0], found[2], found[3]) == (code, message, remedy)
+    assert found[1] == marked
+
+
+def test_all_mistakes_are_told_at_once():
+    _, diagnostics = read("nmae: a\nkind: x\ninner: {colum: c}\nseveral: [{}, {column: 1, delay: []}]\n")
+    assert [found.code for found in diagnostics] == [
+        "MS106",
+        "MS107",
+        "MS106",
+        "MS108",
+        "MS108",
+        "MS107",
+        "MS108",
+    ]
+
+
+def test_numbers_may_be_texts_and_whole_numbers_shares():
+    shape, diagnostics = read("name: 007\nshare: 1\ntags: 2026\n")
+    assert diagnostics == []
+    assert (shape.name, shape.share, shape.tags) == ("007", 1.0, "2026")
+
+
+def test_keys_with_nothing_behind_them_are_empty_lists_and_mappings():
+    shape, diagnostics = read("name: a\nseveral:\noptions:\nmaybe:\n")
+    assert diagnostics == []
+    assert (shape.several, shape.options, shape.maybe) == ([], {}, None)
+
+
+def test_a_union_takes_the_short_and_the_long_form():
+    assert read("name: a\ninner: c")[0].inner == "c"
+    assert read("name: a\ninner: {column: c}")[0].inner.column == "c"
+
+
+def test_merged_keys_count_as_given():
+    text = Text("f.yml", "a: &a {column: c}\nb: {<<: *a, delay: x}\n")
+    node, _ = parse_yaml(text)
+    reader = Reader(text)
+    found = reader.read(node.value[1][1], Inner)
+    assert (found.column, found.delay, reader.diagnostics) == ("c", "x", [])
+
+
+def render(text):
+    match text:
+        case "{{ n }}":
+            return 3
+        case "{{ secret }}":
+            return Secret("hidden")
+        case "{{ list }}":
+            return ["a", "b"]
+        case _:
+            raise MillstreamError(
+                Diagnostic("MS114", "environment variable 'X' is not set", None, "export it")
+            )
+
+
+def test_templates_are_rendered_and_typed():
+    shape, diagnostics = read(
+        'name: "{{ n }}"\ncount: "{{ n }}"\nmaybe: "{{ n }}"\ntags: "{{ list }}"\n', render
+    )
+    assert diagnostics == []
+    assert (shape.name, shape.count, shape.maybe, shape.tags) == ("3", 3, 3, ["a", "b"])
+
+
+def test_a_template_of_the_wrong_type_is_told_at_its_place():
+    found = wrong('name: a\ncount: "{{ list }}"', render)
+    assert (found[0], found[1]) == ("MS107", '"{{ list }}"')
+
+
+def test_verbatim_texts_are_no_templates():
+    assert read('name: a\nnote: "{{ unknown }}"', render)[0].note == "{{ unknown }}"
+
+
+def test_what_rendering_says_is_told_at_the_value():
+    assert wrong('name: "{{ x }}"', render) == (
+        "MS114", '"{{ x }}"', "environment variable 'X' is not set", "export it",
+    )  # fmt: skip
+
+
+def test_a_secret_is_a_text_and_stays_one():
+    assert read('name: "{{ secret }}"\ninner: "{{ secret }}"', render)[0].name == Secret("hidden")
+
+
+def test_values_inside_free_mappings_are_rendered():
+    assert read('name: a\noptions: {a: ["{{ n }}"]}', render)[0].options == {"a": [3]}

@@ -1,0 +1,186 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millstream.project.yaml import entries, inside, node_of, parse_yaml, plain, span
+from millstream.text import Text
+
+
+def only(content):
+    node, diagnostics = parse_yaml(Text("f.yml", content))
+    (found,) = diagnostics
+    return node, found
+
+
+def where(found):
+    return found.location.line, found.location.column, found.location.end
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "message"),
+    [
+        ("a:\n\tb: 1\n", (2, 1, 2), "a tab stands where YAML wants blanks"),
+        ("a: b: c\n", (1, 5, 6), "a ':' where no key can stand"),
+        ("a: [1, 2\nb: 3\n", (2, 2, 3), "a list is not closed"),
+        ("a: {b: 1\n", (2, 1, 2), "a mapping is not closed"),
+        ("a:\n  b: 1\n c: 2\n", (3, 2, 3), "the indentation fits no key above"),
+        ("a: 'x\nb: 2\n", (1, 4, 5), "this quote is never closed"),
+        ("a: @x\n", (1, 4, 5), "a value can't begin with @"),
+        ("a: *x\n", (1, 4, 5), "an alias without an anchor"),
+        ("a: 1\n---\nb: 2\n", (2, 1, 2), "a second document begins here"),
+        ("é: 😀\nb: \x01\n", (2, 4, 5), "a control character (U+0001)"),
+    ],
+)
+def test_syntax_errors_say_where_and_what(content, place, message):
+    node, found = only(content)
+    assert (node, found.code, where(found), found.message) == (None, "MS105", place, message)
+    assert found.help
+
+
+def test_an_empty_file_is_no_mistake():
+    assert parse_yaml(Text("f.yml", "# nothing\n")) == (None, [])
+
+
+def test_a_key_given_twice_points_at_the_first():
+    _, found = only("a: 1\nb: 2\na: 3\n")
+    assert (found.code, where(found)) == ("MS111", (3, 1, 2))
+    assert (found.notes[0].location.line, found.notes[0].location.column) == (1, 1)
+
+
+@pytest.mark.parametrize("tag", ["!!python/name:os.system", "!mine", "!!binary", "!!set"])
+def test_tags_are_refused(tag):
+    _, found = only(f"a: {tag} x\n" if tag != "!!set" else "a: !!set {x}\n")
+    assert (found.code, found.message) == ("MS105", f"tag {tag} is not allowed")
+
+
+def test_an_alias_of_itself_is_refused():
+    node, found = only("a: &x [*x]\n")
+    assert (node, found.message) == (None, "an alias contains itself")
+
+
+def test_aliases_that_grow_without_end_are_refused():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 30)]
+    node, found = only("\n".join(lines))
+    assert node is None
+    assert found.message.startswith("aliases stand for")
+
+
+def test_aliases_may_be_shared_within_reason():
+    node, diagnostics = parse_yaml(Text("f.yml", "a: &x {k: [1, 2]}\nb: *x\nc: [*x, *x]\n"))
+    assert diagnostics == []
+    assert plain(node)["c"] == [{"k": [1, 2]}] * 2
+
+
+@pytest.mark.parametrize("content", ["[" * 50_000, "- " * 5_000 + "a", "{a: " * 20_000])
+def test_nesting_without_end_is_refused_and_does_not_crash(content):
+    node, found = only(content)
+    assert (node, found.code) == (None, "MS105")
+
+
+def test_half_open_intervals_in_texts_are_no_nesting():
+    node, diagnostics = parse_yaml(Text("f.yml", "\n".join(f"k{i}: 'in [0, {i})'" for i in range(300))))
+    assert diagnostics == []
+    assert len(plain(node)) == 300
+
+
+def test_merge_keys_are_merged_and_own_keys_win():
+    node, diagnostics = parse_yaml(
+        Text("f.yml", "x: &a {k: 1, l: 1}\ny: {<<: *a, k: 2}\nz: {<<: [*a, {k: 3, m: 3}]}\n")
+    )
+    assert diagnostics == []
+    assert plain(node)["y"] == {"k": 2, "l": 1}
+    assert plain(node)["z"] == {"k": 1, "l": 1, "m": 3}
+
+
+def test_a_template_without_quotes_is_explained_and_read_as_meant():
+    node, found = only("a: {{ var('x') }}\nb: 1\n")
+    assert (found.code, where(found)) == ("MS105", (1, 4, 18))
+    assert found.message == "a value that begins with {{ needs quotes"
+    assert plain(node) == {"a": "{{ var('x') }}", "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("10:30", "10:30"),
+        ("2026-01-31", "2026-01-31"),
+        ("0x1F", 31),
+        ("1e3", "1e3"),
+        ("1.5", 1.5),
+        ("~", None),
+        ("true", True),
+        ("=", "="),
+        ("._", "._"),
+    ],
+)
+def test_values_are_what_their_writers_meant(written, value):
+    node, _ = parse_yaml(Text("f.yml", f"a: {written}\n"))
+    assert plain(node) == {"a": value}
+
+
+def test_a_number_that_is_none_is_an_error():
+    _, found = only("a: !!int x\n")
+    assert found.message == "'x' is no number"
+
+
+@pytest.mark.parametrize("content", ["? [a]\n: 1\n", "{[a]: 1}\n"])
+def test_keys_are_texts(content):
+    _, found = only(content)
+    assert found.message == "a key is a text"
+
+
+def test_places_stand_after_characters_that_only_yaml_takes_for_line_ends():
+    text = Text("f.yml", 'a: "x\u2028y"\nb: 😀 z\nc: w\n')
+    node, _ = parse_yaml(text)
+    start, stop = span(text, entries(node)["c"][1])
+    assert text.content[start:stop] == "w"
+    assert text.location(start, stop).line == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a: struct<x:in>\n",
+        "a: 'it''s struct<x: in>'\n",
+        'a: "struct<x: in>"\n',
+        "a: |\n  struct<\n    x: in\n  >\n",
+        "a: |\n  struct<x: in>\n",
+    ],
+)
+def test_a_place_inside_a_text_is_exact(content):
+    text = Text("f.yml", content)
+    node, _ = parse_yaml(text)
+    value = entries(node)["a"][1]
+    offset = inside(text, value, value.value.index("in"))
+    assert content[offset : offset + 2] == "in"
+
+
+def test_a_place_inside_a_folded_text_is_its_beginning():
+    text = Text("f.yml", 'a: "x\n  y \\t in"\n')
+    node, _ = parse_yaml(text)
+    value = entries(node)["a"][1]
+    assert inside(text, value, value.value.index("in")) == 3
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(values)
+def test_node_of_is_the_inverse_of_plain(value):
+    assert plain(node_of(value)) == value
+
+
+@given(st.text(alphabet="ab:-[]{}'\"&*!|>#%@`\n\t ,?<=~0é\u2028", max_size=40))
+def test_no_text_makes_reading_fail(content):
+    text = Text("f.yml", content)
+    node, diagnostics = parse_yaml(text)
+    for found in diagnostics:
+        assert found.code in {"MS105", "MS111"}
+        assert found.location.end > found.location.column
+    if node is not None:
+        plain(node)
