@@ -19,6 +19,7 @@ from millstream.compile.assemble import (
     test_nodes,
 )
 from millstream.compile.cache import Cache, Memo, read_cache, write_cache
+from millstream.compile.followups import broken_files, without_followups
 from millstream.compile.snapshot import keep, made_from, recall
 from millstream.errors import Diagnostic
 from millstream.graph import Node, build_graph, find_cycles
@@ -112,7 +113,7 @@ def _compile(
     memo = Memo(cache.files)
     environment: dict[str, str | None] = {}
     project, problems = load_files(root, settings, target, variables, memo, environment)
-    models = Models(project, cache.models, progress or _silent)
+    models = Models(project, cache.models, progress or _silent, broken_files(problems))
     models.render_all()
     order, cycles = _order(models)
     models.analyse_all(order)
@@ -121,7 +122,7 @@ def _compile(
     found += [diagnostic for model in models.models.values() for diagnostic in model.diagnostics]
     compiled = Compiled(
         _manifest(models, tests),
-        tuple(sorted(dict.fromkeys(found), key=lambda each: (each.order, each.message))),
+        tuple(sorted(dict.fromkeys(without_followups(found)), key=lambda each: (each.order, each.message))),
         {model.id: model.sql for model in models.models.values()},
         sum(1 for model in models.models.values() if model.entry),
     )

@@ -25,12 +25,14 @@ Progress = Callable[[str, int, int], None]
 class Models:
     """Compiles a project's models; `known` are the entries of the last compile."""
 
-    def __init__(self, project: Project, known: Mapping[str, Entry], progress: Progress) -> None:
+    def __init__(
+        self, project: Project, known: Mapping[str, Entry], progress: Progress, broken: frozenset[str]
+    ) -> None:
         self.project = project
         self.known = known
         self.progress = progress
         self.renderer = Renderer(project)
-        self.relations = input_relations(project)
+        self.relations = input_relations(project, broken)
         self.diagnostics = [*derive_columns(project, self.relations), *self.renderer.diagnostics]
         self.diagnostics += built_in_names(project)
         self.models: dict[str, Model] = {}
@@ -198,6 +200,8 @@ class Models:
                         declared.name, declared.type, declared.nullable
                     )
         is_open = analysis.open and not (properties and properties.columns)
+        # What is wrong here shall not be told again of all that read it.
+        is_open = is_open or bool(model.diagnostics)
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
 
     def _lookup(self, parts: tuple[str, ...]) -> InputRelation | None:

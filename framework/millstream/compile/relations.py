@@ -7,7 +7,7 @@ from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, UNKNOWN, Ar
 HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
 
 
-def topic_relation(topic: Topic) -> InputRelation:
+def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     """Return a topic's columns: its key, its declared ones, and the metadata that `*` leaves out."""
     names = {column.name.lower() for column in topic.columns}
     columns: list[RelationColumn] = []
@@ -17,6 +17,8 @@ def topic_relation(topic: Topic) -> InputRelation:
     if not topic.columns and topic.format in {"string", "long", "binary"}:
         found = {"string": STRING, "long": BIGINT}.get(topic.format, BINARY)
         columns.append(RelationColumn("value", found))
+    # A file with mistakes may have declared columns that could not be read.
+    is_open = (bool(topic.schema) and not topic.columns) or topic.location.path in broken
     key = topic.key.type if topic.key else STRING
     columns += [
         RelationColumn("_key", key, hidden=True),
@@ -26,7 +28,7 @@ def topic_relation(topic: Topic) -> InputRelation:
         RelationColumn("_timestamp", TIMESTAMP, nullable=False, hidden=True),
         RelationColumn("_headers", HEADERS, hidden=True),
     ]
-    return InputRelation(f"source.{topic.id}", tuple(columns), open=bool(topic.schema) and not topic.columns)
+    return InputRelation(f"source.{topic.id}", tuple(columns), is_open)
 
 
 def seed_relation(seed: Seed) -> InputRelation:
@@ -37,7 +39,7 @@ def _declared(column: Column) -> RelationColumn:
     return RelationColumn(column.name, column.type or UNKNOWN, column.nullable)
 
 
-def input_relations(project: Project) -> dict[str, InputRelation]:
+def input_relations(project: Project, broken: frozenset[str]) -> dict[str, InputRelation]:
     """Return every source and seed by node id."""
-    found = {f"source.{topic.id}": topic_relation(topic) for topic in project.sources.values()}
+    found = {f"source.{topic.id}": topic_relation(topic, broken) for topic in project.sources.values()}
     return found | {f"seed.{seed.name}": seed_relation(seed) for seed in project.seeds.values()}

@@ -82,7 +82,8 @@ def resolve_config(
         merge.add(_yaml_layer(properties), own=True)
     merge.add(in_file, own=True)
     config = ModelConfig(**merge.values)
-    return config, merge.diagnostics + _contradictions(config, merge.own)
+    # With a wrong option it is not known what the others contradict.
+    return config, merge.diagnostics or _contradictions(config, merge.own)
 
 
 def check_folder_defaults(settings: Settings, text: Text | None = None) -> list[Diagnostic]:

@@ -280,7 +280,8 @@ class _Loader:
     def _once(self, named: Iterable[tuple[str, N]], what: str) -> dict[str, N]:
         found: dict[str, N] = {}
         for name, value in named:
-            if name in found:
+            # Twice in one file its reader has told already.
+            if name in found and found[name].location.path != value.location.path:
                 note = Note("first given here", found[name].location)
                 self._at(value.location, "MS109", f"{what} '{name}' is given twice", "keep one of them", note)
             found.setdefault(name, value)

@@ -118,14 +118,16 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
     """Say what Jinja could not read, at the offset that stands in the error's `lineno`."""
     offset = min(error.lineno - 1, max(0, len(text.content.rstrip()) - 1))
     message = error.message or "syntax error"
-    if block := _INNERMOST.search(message):
+    message = message.replace("Encountered unknown tag", "unknown tag").partition(". ")[0]
+    remedy = "close every '{{', '{%' and block, and check the spelling of tags"
+    if block := _INNERMOST.search(error.message or ""):
         opened = environment.unclosed(text.path, text.content, block.group(1))
         offset = opened if opened is not None else offset
+        message, remedy = f"'{block.group(1)}' is not closed", f"add {{% end{block.group(1)} %}}"
     elif text.content[offset:].lstrip("-+ \n").startswith(("%}", "}}")):
         # Something is missing before the end of a tag: show the tag.
         offset = max(0, len(text.content[:offset].rstrip("-+ \n")) - 1)
     start, stop = environment.extent(text.path, offset)
-    remedy = "close every '{{', '{%' and block, and check the spelling of tags"
     for kind, known in (("filter", environment.filters), ("test", environment.tests)):
         if message.startswith(f"No {kind} named "):
             name = message.split("'")[1]

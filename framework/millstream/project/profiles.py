@@ -4,73 +4,27 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any
 
+import msgspec
 from msgspec.structs import fields
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import Diagnostic, at, did_you_mean
 from millstream.project.files import read_file
 from millstream.project.schema import Reader, Shape
-from millstream.project.secrets import is_secret_name
-from millstream.project.shapes import about
+from millstream.project.secrets import Secret, is_secret_setting
+from millstream.project.target_shapes import KafkaShape, TablesShape, TargetShape
 from millstream.project.values import Settings, Target
-from millstream.project.yaml import parse_yaml, span
+from millstream.project.wording import kind
+from millstream.project.yaml import entries, parse_yaml, span
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Text
 
+__all__ = ["DEFAULT", "FILE", "KafkaShape", "TablesShape", "TargetShape", "read_target"]
+
 FILE = "profiles.yml"
-DEFAULT = {"master": "local[*]", "kafka": "embedded"}
-
-
-class KafkaShape(Shape):
-    bootstrap_servers: Annotated[str, about("host:port, several with commas")]
-    security_protocol: str | None = None
-    sasl_mechanism: str | None = None
-    sasl_username: str | None = None
-    sasl_password: str | None = None
-    ssl_truststore_location: str | None = None
-    ssl_truststore_password: str | None = None
-    ssl_keystore_location: str | None = None
-    ssl_keystore_password: str | None = None
-    ssl_key_password: str | None = None
-    ssl_ca_location: str | None = None
-    schema_registry: Annotated[
-        dict[str, Any] | str | None, about("the registry's address, or {url, ...}")
-    ] = None
-    producer: Annotated[dict[str, Any], about("options of Kafka producers")] = {}
-    consumer: Annotated[dict[str, Any], about("options of Kafka consumers")] = {}
-    admin: Annotated[dict[str, Any], about("options of Kafka's admin client")] = {}
-
-
-class TablesShape(Shape):
-    store: Literal["delta", "postgres"] = "delta"
-    path: Annotated[str | None, about("where Delta tables are")] = None
-    url: Annotated[str | None, about("a PostgreSQL database")] = None
-    username: str | None = None
-    password: str | None = None
-    database_schema: Annotated[str | None, about("the schema of PostgreSQL tables")] = None
-
-
-class TargetShape(Shape):
-    """One output of a profile."""
-
-    master: Annotated[str, about("a Spark master: local[*], spark://..., yarn, k8s://...")] = "local[*]"
-    kafka: Annotated[KafkaShape | Literal["embedded"], about("embedded, or a cluster's settings")] = (
-        "embedded"
-    )
-    tables: TablesShape | None = None
-    checkpoints: Annotated[str | None, about("where checkpoints are kept")] = None
-    trigger: Annotated[str | None, about("available_now, realtime or a duration such as 5 seconds")] = None
-    optimization: Annotated[str | list[str] | None, about("all, none or rule names")] = None
-    grouping: Annotated[Literal["all", "stateless", "off"] | None, about("which models share a query")] = None
-    guarantee: Literal["at_least_once"] | None = None
-    timezone: Annotated[str | None, about("days and hours are of this zone, by default UTC")] = None
-    spark: Annotated[dict[str, Any], about("further Spark settings")] = {}
-    jars: Annotated[
-        Literal["fetched", "provided"] | None, about("provided: the cluster has its own jars")
-    ] = None
+DEFAULT: dict[str, Any] = {"master": "local[*]", "kafka": "embedded"}
 
 
 def read_target(
@@ -78,120 +32,209 @@ def read_target(
 ) -> tuple[Target, list[Diagnostic]]:
     """Choose the target; only its own values are rendered, others may need variables that are not set."""
     found = _file(root, profiles_dir)
+    if isinstance(found, Diagnostic):
+        return Target(settings.profile, target or "local", DEFAULT), [found]
     if found is None:
-        if target not in {None, "local"}:
-            remedy = "write profiles.yml, or leave --target out"
-            problem = Diagnostic("MS112", f"there is no profiles.yml with a target '{target}'", None, remedy)
-            return Target(settings.profile, "local", DEFAULT), [problem]
-        return Target(settings.profile, "local", DEFAULT), []
-    folder, path = found
-    file = read_file(folder, path)
+        if target in {None, "local"}:
+            return Target(settings.profile, "local", DEFAULT), []
+        remedy = "write profiles.yml, or leave --target out"
+        problem = Diagnostic("MS112", f"there is no profiles.yml with a target '{target}'", None, remedy)
+        return Target(settings.profile, "local", DEFAULT), [problem]
+    file = read_file(root, found)
     if isinstance(file, Diagnostic):
-        return Target(settings.profile, "local", DEFAULT), [file]
-    text = Text(path, file.content)
+        return Target(settings.profile, target or "local", DEFAULT), [file]
+    text = Text(found, file.content)
     node, diagnostics = parse_yaml(text)
-    chosen = _choose(text, node, settings, target, diagnostics)
-    if chosen is None:
-        return Target(settings.profile, target or "local", DEFAULT), diagnostics
-    name, output = chosen
+    read, more = (
+        (None, []) if node is None and diagnostics else _read(text, node, settings, target, variables)
+    )
+    hidden = _written_secrets(node)
+    return read or Target(settings.profile, target or "local", DEFAULT), [
+        _without(problem, hidden) for problem in [*diagnostics, *more]
+    ]
+
+
+def _file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | None:
+    """Return the path of profiles.yml, relative to the project's folder where it is inside."""
+    named, how = profiles_dir, "--profiles-dir"
+    if named is None and (given := os.environ.get("MILLSTREAM_PROFILES_DIR")):
+        named, how = Path(given), "MILLSTREAM_PROFILES_DIR"
+    if named is not None:
+        path = named.absolute() / FILE
+        if not os.path.lexists(path):
+            return Diagnostic("MS112", f"there is no {FILE} in {named}", None, f"mend {how}, or leave it out")
+        return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    if os.path.lexists(root / FILE):
+        return FILE
+    home = Path("~/.millstream").expanduser() / FILE
+    return str(home) if os.path.lexists(home) else None
+
+
+def _read(
+    text: Text, node: Node | None, settings: Settings, target: str | None, variables: dict[str, Any]
+) -> tuple[Target | None, list[Diagnostic]]:
     reader = Reader(text, yaml_renderer(variables, secrets=True))
-    before = len(reader.diagnostics)
+    chosen = _choose(reader, node, settings.profile, target)
+    if chosen is None:
+        return None, reader.diagnostics
+    name, output = chosen
     _plain_secrets(reader, output)
     shape = reader.read(output, TargetShape)
-    location = text.location(*span(text, output))
     if shape is None:
-        return Target(settings.profile, name, DEFAULT, location), [*diagnostics, *reader.diagnostics]
-    _check_timezone(reader, shape)
-    values = _values(shape)
-    return Target(settings.profile, name, values, location), [*diagnostics, *reader.diagnostics[before:]]
+        return Target(settings.profile, name, DEFAULT, reader.place(output)), reader.diagnostics
+    _check(reader, shape)
+    return Target(settings.profile, name, _values(shape), reader.place(output)), reader.diagnostics
 
 
-def _file(root: Path, profiles_dir: Path | None) -> tuple[Path, str] | None:
-    named = profiles_dir or (
-        Path(os.environ["MILLSTREAM_PROFILES_DIR"]) if "MILLSTREAM_PROFILES_DIR" in os.environ else None
-    )
-    for folder in [named] if named else [root, Path.home() / ".millstream"]:
-        if (folder / FILE).exists():
-            return folder, FILE
-    return None
-
-
-def _choose(
-    text: Text, node: Node | None, settings: Settings, target: str | None, diagnostics: list[Diagnostic]
-) -> tuple[str, Node] | None:
-    profiles = _entries(node)
-    if settings.profile not in profiles:
-        message = f"profiles.yml has no profile '{settings.profile}'"
-        hint = did_you_mean(
-            settings.profile, profiles, f"add `{settings.profile}:` with `target:` and `outputs:`"
-        )
-        if not diagnostics:
-            diagnostics.append(at(text, *(span(text, node) if node else (0, 1)), "MS112", message, hint))
+def _choose(reader: Reader, node: Node | None, profile: str, target: str | None) -> tuple[str, Node] | None:
+    """Return the target's name and its settings."""
+    profiles = entries(node) if node is not None else {}
+    if profile not in profiles:
+        message = f"profiles.yml has no profile '{profile}'"
+        hint = did_you_mean(profile, profiles, f"add `{profile}:` with `target:` and `outputs:`")
+        place = span(reader.text, node) if node is not None else (0, 1)
+        reader.diagnostics.append(at(reader.text, *place, "MS112", message, hint))
         return None
-    profile = _entries(profiles[settings.profile][1])
-    for name, (key, _) in profile.items():
+    key, body = profiles[profile]
+    if not isinstance(body, MappingNode):
+        reader.problem(
+            body, "MS107", f"a profile is a mapping, not {kind(body)}", "write target: and outputs:"
+        )
+        return None
+    for name, (where, _) in entries(body).items():
         if name not in {"target", "outputs"}:
             hint = did_you_mean(name, ("target", "outputs"), "a profile has `target` and `outputs`")
-            diagnostics.append(at(text, *span(text, key), "MS106", f"unknown key '{name}'", hint))
-    outputs = _entries(profile["outputs"][1]) if "outputs" in profile else {}
-    chosen = profile["target"][1] if "target" in profile else None
-    name = target or (str(chosen.value) if isinstance(chosen, ScalarNode) else "local")
-    if "{{" in name:
-        name = str(yaml_renderer({}, secrets=False)(name))
-    if name not in outputs:
-        place = (
-            span(text, chosen)
-            if chosen is not None and not target
-            else span(text, profiles[settings.profile][0])
-        )
-        hint = did_you_mean(name, outputs, f"targets: {', '.join(outputs) or 'none'}")
-        diagnostics.append(
-            at(text, *place, "MS112", f"profile '{settings.profile}' has no target '{name}'", hint)
-        )
+            reader.problem(where, "MS106", f"unknown key '{name}'", hint)
+    written = entries(body).get("outputs")
+    if written is None:
+        reader.problem(key, "MS108", "'outputs' is missing", 'add outputs: {local: {master: "local[*]"}}')
         return None
-    return name, outputs[name][1]
+    if not isinstance(written[1], MappingNode):
+        message = f"'outputs' is a mapping, not {kind(written[1])}"
+        reader.problem(written[1], "MS107", message, 'write outputs: {local: {master: "local[*]"}}')
+        return None
+    outputs = entries(written[1])
+    default = entries(body).get("target")
+    chosen = target or _default(reader, default[1] if default else None)
+    if chosen is None:
+        return None
+    if chosen not in outputs:
+        where = default[1] if default and not target else written[0]
+        hint = did_you_mean(chosen, outputs, f"targets: {', '.join(outputs) or 'none'}")
+        reader.problem(where, "MS112", f"profile '{profile}' has no target '{chosen}'", hint)
+        return None
+    return chosen, outputs[chosen][1]
 
 
-def _entries(node: Node | None) -> dict[str, tuple[Node, Node]]:
-    return {str(k.value): (k, v) for k, v in node.value} if isinstance(node, MappingNode) else {}
+def _default(reader: Reader, node: Node | None) -> str | None:
+    """Return the target that the profile itself names."""
+    if node is None:
+        return "local"
+    found: str | Secret | None = reader.value(node, str, "target")
+    return found.reveal() if isinstance(found, Secret) else found
 
 
 def _plain_secrets(reader: Reader, node: Node) -> None:
-    for name, (_, value) in _entries(node).items():
-        if isinstance(value, MappingNode):
-            _plain_secrets(reader, value)
-        elif is_secret_name(name) and isinstance(value, ScalarNode) and "{{" not in str(value.value):
+    """Warn of secrets that are written out: profiles.yml is often committed."""
+    for name, value in _settings(node):
+        if is_secret_setting(name, value.value) and not _is_template(value):
             # The caret would show the secret itself: tell the place, not the line.
-            reader.diagnostics.append(
-                Diagnostic(
-                    "MS113",
-                    f"'{name}' is written out in profiles.yml",
-                    reader.place(value),
-                    f"use {name}: \"{{{{ env_var('{name.upper()}') }}}}\"",
-                    severity="warning",
-                )
+            variable = name.upper().replace(".", "_").replace("-", "_")
+            remedy = f"use {name}: \"{{{{ env_var('{variable}') }}}}\""
+            message = f"'{name}' is written out in profiles.yml"
+            place = reader.place(value)
+            reader.diagnostics.append(Diagnostic("MS113", message, place, remedy, severity="warning"))
+
+
+def _settings(node: Node | None) -> list[tuple[str, ScalarNode]]:
+    """Return every setting of a tree with its value."""
+    if isinstance(node, SequenceNode):
+        return [found for item in node.value for found in _settings(item)]
+    found: list[tuple[str, ScalarNode]] = []
+    for name, (_, value) in entries(node).items() if node is not None else ():
+        found += [(name, value)] if isinstance(value, ScalarNode) else _settings(value)
+    return found
+
+
+def _is_template(node: ScalarNode) -> bool:
+    return "{{" in node.value or "{%" in node.value
+
+
+def _written_secrets(node: Node | None) -> list[str]:
+    found = [
+        v.value for name, v in _settings(node) if is_secret_setting(name, v.value) and not _is_template(v)
+    ]
+    return sorted(found, key=len, reverse=True)
+
+
+def _without(problem: Diagnostic, hidden: list[str]) -> Diagnostic:
+    """Blot out secrets; those of the line keep their width, so that the caret still fits."""
+    message, remedy, line = problem.message, problem.help, problem.line
+    for text in hidden:
+        message, remedy = message.replace(text, "****"), remedy.replace(text, "****")
+        line = line.replace(text, "*" * len(text))
+    return msgspec.structs.replace(problem, message=message, help=remedy, line=line)
+
+
+def _check(reader: Reader, shape: TargetShape) -> None:
+    """Check what the types of single values can't say."""
+
+    def problem(owner: Shape, key: str, code: str, message: str, remedy: str) -> None:
+        place = owner.places.get(key, owner.place)
+        reader.diagnostics.append(Diagnostic(code, message, place, remedy, reader.text.line(place.line)))
+
+    kafka: Any = shape.kafka  # or a `Secret`, where it came from the environment
+    if isinstance(kafka, Secret):
+        if kafka.reveal() == "embedded":
+            shape.kafka = "embedded"
+        else:
+            problem(
+                shape,
+                "kafka",
+                "MS107",
+                "'kafka' is embedded or a mapping",
+                "write kafka: {bootstrap_servers: …}",
             )
-
-
-def _check_timezone(reader: Reader, shape: TargetShape) -> None:
-    if shape.timezone is None:
-        return
-    try:
-        ZoneInfo(str(shape.timezone))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        location = shape.places["timezone"]
-        line = reader.text.line(location.line)
-        message = f"there is no time zone '{shape.timezone}'"
-        reader.diagnostics.append(
-            Diagnostic("MS107", message, location, "use a name such as Europe/Berlin or UTC", line)
+    if shape.timezone is not None and (unknown := _unknown_zone(shape.timezone)):
+        problem(shape, "timezone", "MS107", *unknown)
+    tables = shape.tables
+    if isinstance(tables, TablesShape) and tables.store == "postgres" and not tables.url:
+        problem(
+            tables,
+            "store",
+            "MS108",
+            "tables in PostgreSQL need 'url'",
+            "add url: postgresql://host:5432/name",
         )
+
+
+def _unknown_zone(zone: str | Secret) -> tuple[str, str] | None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+    name = zone.reveal() if isinstance(zone, Secret) else zone
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        hint = did_you_mean(name, available_timezones(), "use a name such as Europe/Berlin or UTC")
+        return f"there is no time zone '{zone}'", hint
+    return None
 
 
 def _values(shape: Shape) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in fields(shape):
         value = getattr(shape, field.name)
-        if field.name in {"place", "places"} or value is None or value == {}:
-            continue
-        found[field.name] = _values(value) if isinstance(value, Shape) else value
+        if field.name not in {"place", "places"} and value is not None and value != {}:
+            found[field.name] = _hidden(field.name, value)
     return found
+
+
+def _hidden(name: str, value: Any) -> Any:
+    """Return a value as it is kept: also a secret that was written out is masked from here on."""
+    if isinstance(value, Shape):
+        return _values(value)
+    if isinstance(value, dict):
+        return {key: _hidden(key, each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_hidden(name, each) for each in value]
+    return Secret(value) if isinstance(value, str) and is_secret_setting(name, value) else value

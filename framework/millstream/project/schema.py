@@ -23,7 +23,7 @@ from msgspec import NODEFAULT, Meta, Struct, UnsetType
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean
+from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean, nearest
 from millstream.project.secrets import Secret
 from millstream.project.wording import bare, kind, metas, remedy, shown, type_name
 from millstream.project.yaml import entries, place, plain, scalar, span
@@ -127,6 +127,9 @@ class Reader:
             key = keys.get(name)
             if key is None:
                 self._unknown(key_node, name, keys, shape)
+                # What a misspelt key was meant to be is not missing beside it.
+                if meant := nearest(name, keys):
+                    places.setdefault(meant, self.place(value))
                 continue
             places[name] = self.place(value)
             before = len(self.diagnostics)
@@ -223,6 +226,8 @@ class Reader:
     def _literal(self, node: Node, allowed: tuple[Any, ...], name: str) -> Any:
         before = len(self.diagnostics)
         found = self._rendered(node, scalar(node)) if isinstance(node, ScalarNode) else None
+        if isinstance(found, Secret) and found.reveal() in allowed:
+            return found.reveal()  # one of a few words that everybody knows
         if found in allowed or len(self.diagnostics) > before:
             return found
         if isinstance(node, ScalarNode) and node.value in allowed:

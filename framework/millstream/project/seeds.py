@@ -2,185 +2,155 @@
 
 from __future__ import annotations
 
-import csv
-import datetime as dt
-import re
-from decimal import Decimal as Number
-from decimal import InvalidOperation
-
-from millstream.errors import Diagnostic, at, did_you_mean
+from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.project.csv_fields import Record, read_records, spans
 from millstream.project.files import File
 from millstream.project.properties import SeedProperties
+from millstream.project.references import IDENTIFIER
+from millstream.project.seed_types import inferred, reader_of
 from millstream.project.values import Column, Seed
 from millstream.text import Location, Text
-from millstream.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INTEGERS, STRING, TIMESTAMP, Decimal, Type
+from millstream.types import STRING
 
-_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})\Z")
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)?\.\d+([eE][-+]?\d+)?\Z|-?(0|[1-9]\d*)[eE][-+]?\d+\Z")
+_SHOWN = 20
+"""More bad values of one column are counted only."""
 
 
 def read_seed(file: File, properties: SeedProperties | None) -> tuple[Seed, list[Diagnostic]]:
     """Read a CSV file; an empty field is NULL."""
-    text = Text(file.path, file.content)
-    diagnostics: list[Diagnostic] = []
-    lines, rows = _rows(text, diagnostics)
-    header = rows[0] if rows else []
-    if not header:
-        diagnostics.append(at(text, 0, 1, "MS118", "the seed is empty", "write a line of column names first"))
-    _check_header(text, header, diagnostics)
-    good = []
-    for line, row in zip(lines[1:], rows[1:], strict=True):
-        if len(row) != len(header):
-            place = text.offset(line, 1)
-            message = f"the line has {len(row)} fields, the header {len(header)}"
-            diagnostics.append(
-                at(
-                    text,
-                    place,
-                    place + len(text.line(line)),
-                    "MS118",
-                    message,
-                    "quote fields that hold commas",
-                )
-            )
-        else:
-            good.append((line, row))
-    declared = {column.name.lower(): column for column in properties.columns} if properties else {}
-    columns = tuple(
-        _column(text, index, name, good, declared, diagnostics) for index, name in enumerate(header)
-    )
-    for column in declared.values():
-        if column.name.lower() not in {name.lower() for name in header}:
-            hint = did_you_mean(column.name, header, f"it has {', '.join(header)}")
-            diagnostics.append(
-                Diagnostic(
-                    "MS117", f"seed '{file.stem}' has no column '{column.name}'", column.location, hint
-                )
-            )
-    seed = Seed(
-        name=file.stem,
-        path=file.path,
-        columns=columns,
-        rows=len(good),
-        location=Location(file.path, 1, 1, 2),
-        description=properties.description if properties else "",
-        tags=properties.tags if properties else (),
-        tests=properties.tests if properties else (),
-        meta=properties.meta if properties else {},
-        digest=file.digest,
-    )
-    return seed, diagnostics
+    reader = _Reader(file, properties or SeedProperties("", Location(file.path, 1, 1, 2)))
+    return reader.seed(), reader.diagnostics
 
 
-def _rows(text: Text, diagnostics: list[Diagnostic]) -> tuple[list[int], list[list[str]]]:
-    reader = csv.reader(text.content.splitlines(keepends=True), strict=True)
-    lines: list[int] = []
-    rows: list[list[str]] = []
-    line = 1
-    try:
-        for row in reader:
-            if row:
-                lines.append(line)
-                rows.append(row)
-            line = reader.line_num + 1
-    except csv.Error as error:
-        place = text.offset(line, 1)
-        diagnostics.append(
-            at(text, place, place + 1, "MS118", str(error), "close every quote, and double quotes inside")
+class _Reader:
+    """Reads one file; what is wrong collects in `diagnostics`."""
+
+    def __init__(self, file: File, properties: SeedProperties) -> None:
+        self.file = file
+        self.text = Text(file.path, file.content)
+        self.properties = properties
+        self.diagnostics: list[Diagnostic] = []
+        self.delimiter = self._delimiter()
+        self.records: list[Record] = []
+
+    def problem(
+        self, start: int, stop: int, message: str, remedy: str, *notes: Note, code: str = "MS118"
+    ) -> None:
+        self.diagnostics.append(at(self.text, start, stop, code, message, remedy, *notes))
+
+    def declared(self, location: Location, code: str, message: str, remedy: str) -> None:
+        self.diagnostics.append(Diagnostic(code, message, location, remedy))
+
+    def seed(self) -> Seed:
+        found = read_records(self.text, self.delimiter, self.diagnostics)
+        broken = min((d.location.line for d in self.diagnostics if d.code == "MS118" and d.location), default=0)
+        if not found or 0 < broken < found[0].line:
+            found = [Record(1, [])]  # without its header no line means anything
+        header, *records = found
+        if not header.fields and not self.diagnostics:
+            self.problem(0, 1, "the seed is empty", "write a line of column names first")
+        self._check_header(header)
+        self.records = [record for record in records if self._is_whole(record, len(header.fields))]
+        columns = tuple(self._column(index, name, header) for index, name in enumerate(header.fields))
+        names = {name.lower() for name in header.fields}
+        for column in self.properties.columns:
+            if column.name.lower() not in names and header.fields:
+                message = f"seed '{self.file.stem}' has no column '{column.name}'"
+                hint = did_you_mean(column.name, header.fields, f"it has {', '.join(header.fields)}")
+                self.declared(column.location, "MS117", message, hint)
+        return Seed(
+            name=self.file.stem,
+            path=self.file.path,
+            columns=columns,
+            rows=len(self.records),
+            location=Location(self.file.path, 1, 1, 2),
+            description=self.properties.description,
+            tags=self.properties.tags,
+            tests=self.properties.tests,
+            meta=self.properties.meta,
+            digest=self.file.digest,
         )
-    return lines, rows
 
+    def _delimiter(self) -> str:
+        given = str(self.properties.config.get("delimiter", ","))
+        given = "\t" if given == r"\t" else given
+        if len(given) == 1 and given not in '"\n\r':
+            return given
+        message = f"'{given}' can't part the fields of a CSV file"
+        self.declared(
+            self.properties.location, "MS107", message, "write delimiter: ';', or another character"
+        )
+        return ","
 
-def _check_header(text: Text, header: list[str], diagnostics: list[Diagnostic]) -> None:
-    position = 0
-    seen: set[str] = set()
-    for name in header:
-        start = text.content.find(name, position) if name else position
-        position = start + max(1, len(name))
-        if not name.isidentifier():
-            diagnostics.append(
-                at(
-                    text,
-                    start,
-                    start + max(1, len(name)),
-                    "MS110",
-                    f"'{name}' can't be the name of a column",
-                    "use letters, digits and '_'",
-                )
-            )
-        elif name.lower() in seen:
-            diagnostics.append(
-                at(text, start, start + len(name), "MS118", f"column '{name}' is given twice", "rename one")
-            )
-        seen.add(name.lower())
+    def _check_header(self, header: Record) -> None:
+        places = spans(self.text, header.line, self.delimiter) if header.fields else []
+        seen: dict[str, int] = {}
+        for index, (name, (start, stop)) in enumerate(zip(header.fields, places, strict=False)):
+            first = seen.setdefault(name.lower(), index)
+            if not IDENTIFIER.match(name):
+                message = f"'{name}' can't be the name of a column" if name else "a column has no name"
+                remedy = "use letters, digits and '_', not beginning with a digit"
+                if not name.strip() or name.strip() == name or not IDENTIFIER.match(name.strip()):
+                    remedy += self._other_delimiter(name)
+                else:
+                    remedy = f"remove the blanks: '{name.strip()}'"
+                self.problem(start, stop, message, remedy, code="MS110")
+            elif first != index:
+                note = Note("first given here", self.text.location(*places[first]))
+                self.problem(start, stop, f"column '{name}' is given twice", "rename one", note)
 
+    def _other_delimiter(self, name: str) -> str:
+        found = next((each for each in ";\t|," if each in name and each != self.delimiter), "")
+        shown = {"\t": r'"\t"'}.get(found, f"'{found}'")
+        return f"; if {shown} parts the fields, write config: {{delimiter: {shown}}} in YAML" if found else ""
 
-def _column(
-    text: Text,
-    index: int,
-    name: str,
-    rows: list[tuple[int, list[str]]],
-    declared: dict[str, Column],
-    diagnostics: list[Diagnostic],
-) -> Column:
-    values = [(line, row[index]) for line, row in rows]
-    known = declared.get(name.lower())
-    wanted = known.type if known else None
-    if wanted is not None:
-        for line, value in values:
-            if value and not _is(value, wanted):
-                start = text.offset(line, 1)
-                found = text.line(line).find(value)
-                start += max(found, 0)
-                diagnostics.append(
-                    at(
-                        text,
-                        start,
-                        start + len(value),
-                        "MS118",
-                        f"'{value}' is no {wanted}",
-                        f"mend the value, or the type of column '{name}'",
-                    )
-                )
-    nullable = any(not value for _, value in values) or not values
-    place = Location(text.path, 1, 1, 2)
-    if known:
+    def _is_whole(self, record: Record, width: int) -> bool:
+        count = len(record.fields)
+        if count == width:
+            return True
+        places = spans(self.text, record.line, self.delimiter)
+        message = f"the line has {count} field{'s' if count > 1 else ''}, the header {width}"
+        if count > width:
+            self.problem(places[width][0], places[-1][1], message, "quote fields that hold commas")
+        else:
+            self.problem(places[0][0], places[-1][1], message, "add what is missing; an empty field is NULL")
+        return False
+
+    def _column(self, index: int, name: str, header: Record) -> Column:
+        known = next((c for c in self.properties.columns if c.name.lower() == name.lower()), None)
+        values = [record.fields[index] for record in self.records]
+        nullable = not all(values) or not values
+        if known is None:
+            places = spans(self.text, header.line, self.delimiter)
+            return Column(name, self.text.location(*places[index]), inferred(values), nullable)
+        self._check(index, known, values)
         return Column(
             name,
             known.location,
-            wanted or _inferred([v for _, v in values]),
-            nullable,
+            known.type or inferred(values),
+            nullable and known.nullable,
             known.description,
             tests=known.tests,
             tags=known.tags,
             meta=known.meta,
         )
-    return Column(name, place, _inferred([value for _, value in values]), nullable)
 
-
-def _inferred(values: list[str]) -> Type:
-    given = [value for value in values if value]
-    for candidate in (BOOLEAN, BIGINT, DOUBLE, DATE, TIMESTAMP):
-        if given and all(_is(value, candidate) for value in given):
-            return candidate
-    return STRING
-
-
-def _is(value: str, wanted: Type) -> bool:
-    if wanted == BOOLEAN:
-        return value.lower() in {"true", "false"}
-    if wanted in INTEGERS:
-        return bool(_INTEGER.match(value))
-    if wanted in {DOUBLE, FLOAT}:
-        return bool(_INTEGER.match(value) or _NUMBER.match(value))
-    if isinstance(wanted, Decimal):
-        try:
-            return Number(value).is_finite()
-        except InvalidOperation:
-            return False
-    if wanted in {DATE, TIMESTAMP}:
-        try:
-            return bool(dt.date.fromisoformat(value) if wanted == DATE else dt.datetime.fromisoformat(value))
-        except ValueError:
-            return False
-    return True
+    def _check(self, index: int, column: Column, values: list[str]) -> None:
+        fits = reader_of(column.type or STRING)
+        if fits is None:
+            message = f"a CSV file can't hold {column.type}"
+            self.declared(column.location, "MS107", message, "write type: string, and parse it in a model")
+            return
+        wrong = [
+            row for row, value in enumerate(values) if (not fits(value) if value else not column.nullable)
+        ]
+        for number, row in enumerate(wrong[:_SHOWN], start=1):
+            start, stop = spans(self.text, self.records[row].line, self.delimiter)[index]
+            value = values[row]
+            message = f"'{value}' is no {column.type}" if value else f"'{column.name}' is NULL"
+            remedy = f"mend the value, or the type of column '{column.name}'"
+            if not value:
+                remedy = f"give a value, or remove nullable: false from column '{column.name}'"
+            if number == _SHOWN < len(wrong):
+                remedy += f"; {len(wrong) - _SHOWN} more values of the column are wrong"
+            self.problem(start, max(stop, start + 1), message, remedy)

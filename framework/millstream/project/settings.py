@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean
-from millstream.project.files import read_file
-from millstream.project.properties import IDENTIFIER
+from millstream.errors import Diagnostic, MillstreamError, Note, at, did_you_mean
+from millstream.project.files import File, read_file
+from millstream.project.references import IDENTIFIER
 from millstream.project.shapes import about
+from millstream.project.toml_places import Place, places_of
 from millstream.project.values import Settings
+from millstream.project.variables import plain_values, too_large
+from millstream.project.wording import type_name
 from millstream.text import Location, Text
 
 if sys.version_info >= (3, 11):
@@ -24,6 +27,15 @@ else:
     import tomli as tomllib
 
 FILE = "pyproject.toml"
+_HEADER = re.compile(
+    r"""^\s*\[?\[?\s*(tool|"tool"|'tool')\s*\.\s*["']?millstream["']?\s*[\].=]""", re.MULTILINE
+)
+_INIT = "make one with `millstream init NAME`, or name its folder with --project-dir"
+_TABLE = ("tool", "millstream")
+
+
+def _folders(*names: str) -> Any:
+    return msgspec.field(default_factory=lambda: list(names))
 
 
 class ProjectShape(Struct, kw_only=True):
@@ -31,110 +43,246 @@ class ProjectShape(Struct, kw_only=True):
 
     name: Annotated[str, about("the project's name, by default that of [project]")] = ""
     profile: Annotated[str, about("the profile of profiles.yml, by default the project's name")] = ""
-    model_paths: Annotated[list[str], about("folders of models")] = msgspec.field(
-        default_factory=lambda: ["models"]
-    )
-    macro_paths: Annotated[list[str], about("folders of macros and Python functions")] = msgspec.field(
-        default_factory=lambda: ["macros"]
-    )
-    seed_paths: Annotated[list[str], about("folders of seeds and generators")] = msgspec.field(
-        default_factory=lambda: ["seeds"]
-    )
-    test_paths: Annotated[list[str], about("folders of tests")] = msgspec.field(
-        default_factory=lambda: ["tests"]
-    )
+    model_paths: Annotated[list[str], about("folders of models")] = _folders("models")
+    macro_paths: Annotated[list[str], about("folders of macros and Python functions")] = _folders("macros")
+    seed_paths: Annotated[list[str], about("folders of seeds and generators")] = _folders("seeds")
+    test_paths: Annotated[list[str], about("folders of tests")] = _folders("tests")
     target_path: Annotated[str, about("where results are written")] = "target"
     vars: Annotated[dict[str, Any], about("variables of templates")] = {}
     models: Annotated[dict[str, Any], about("options of models, by folder")] = {}
     seeds: Annotated[dict[str, Any], about("options of seeds, by folder")] = {}
 
 
+_FIELDS = {field.name: field for field in msgspec.structs.fields(ProjectShape)}
+_KEYS = [name.replace("_", "-") for name in _FIELDS]
+_PATHS = tuple(name for name in _FIELDS if name.endswith("_paths"))
+_EXAMPLES = {
+    "vars": "[tool.millstream.vars]",
+    "models": "[tool.millstream.models]",
+    "seeds": "[tool.millstream.seeds]",
+}
+
+
 def find_project(start: Path) -> Path:
     """Return the nearest folder, from `start` upwards, whose pyproject.toml has [tool.millstream]."""
     start = start.resolve()
+    unreadable: Diagnostic | None = None
     for folder in (start, *start.parents):
-        path = folder / FILE
-        if path.is_file() and re.search(
-            r"^\s*\[tool\.millstream[\].]", path.read_text(errors="replace"), re.MULTILINE
-        ):
+        if not (folder / FILE).exists():
+            continue
+        file = read_file(folder, FILE)
+        if isinstance(file, File) and _is_project(file.content):
             return folder
-    raise MillstreamError(
-        Diagnostic(
-            "MS101",
-            f"{start} is not in a Millstream project",
-            None,
-            "make one with `millstream init NAME`, or name its folder with --project-dir",
-        )
-    )
+        if isinstance(file, Diagnostic):
+            unreadable = unreadable or file
+    what = "is not in a Millstream project" if start.is_dir() else "is not there"
+    raise MillstreamError(unreadable or Diagnostic("MS101", f"{start} {what}", None, _INIT))
+
+
+def _is_project(content: str) -> bool:
+    if "millstream" not in content:
+        return False
+    try:
+        tool = tomllib.loads(content).get("tool")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return bool(_HEADER.search(content))
+    return isinstance(tool, dict) and "millstream" in tool
 
 
 def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
+    """Read a project's settings; raise `MillstreamError` where there is no project, or no TOML."""
     file = read_file(root, FILE)
     if isinstance(file, Diagnostic):
-        raise MillstreamError(file)
+        missing = not (root / FILE).exists()
+        raise MillstreamError(
+            Diagnostic("MS101", f"there is no {FILE} in {root}", None, _INIT) if missing else file
+        )
     text = Text(FILE, file.content)
     try:
         document = tomllib.loads(file.content)
+        places = places_of(file.content)
     except tomllib.TOMLDecodeError as error:
         raise MillstreamError(_syntax(text, error)) from None
-    table = document.get("tool", {}).get("millstream", {})
-    package = document.get("project", {})
-    places = dict(_places(text))
-    diagnostics: list[Diagnostic] = []
-    values: dict[str, Any] = {}
-    fields = {field.name: field for field in msgspec.structs.fields(ProjectShape)}
-    for key, value in table.items():
-        place = places.get(f"tool.millstream.{key}", (0, 1))
-        field = fields.get(key.replace("-", "_"))
-        if field is None:
-            hint = did_you_mean(
-                key, [name.replace("_", "-") for name in fields], f"known keys: {', '.join(fields)}"
+    except RecursionError:
+        problem = at(text, 0, 1, "MS104", "lists or tables are nested too deeply", "nest less")
+        raise MillstreamError(problem) from None
+    return _Settings(root, text, document, places).read()
+
+
+class _Settings:
+    """Reads the parts of one file; what is wrong collects in `diagnostics`."""
+
+    def __init__(
+        self, root: Path, text: Text, document: dict[str, Any], places: dict[tuple[str, ...], Place]
+    ) -> None:
+        self.root = root
+        self.text = text
+        self.places = places
+        self.diagnostics: list[Diagnostic] = []
+        package = document.get("project")
+        self.package: dict[str, Any] = package if isinstance(package, dict) else {}
+        tool = document.get("tool")
+        if not isinstance(tool, dict) or "millstream" not in tool:
+            message = f"{FILE} has no [tool.millstream]"
+            raise MillstreamError(
+                Diagnostic("MS101", message, Location(FILE, 1, 1, 2), f"add it, or {_INIT}")
             )
-            diagnostics.append(at(text, *place, "MS106", f"unknown key '{key}' in [tool.millstream]", hint))
-            continue
-        try:
-            values[field.name] = msgspec.convert(value, field.type)
-        except msgspec.ValidationError as error:
-            said = str(error).replace("`", "'")
-            diagnostics.append(
-                at(text, *place, "MS107", f"'{key}': {said[0].lower()}{said[1:]}", "mend the value")
-            )
-    shape = ProjectShape(**values)
-    name = shape.name or str(package.get("name") or root.name).replace("-", "_")
-    if not IDENTIFIER.match(name):
-        place = places.get("tool.millstream.name", places.get("project.name", (0, 1)))
-        diagnostics.append(
-            at(
-                text,
-                *place,
-                "MS110",
-                f"'{name}' can't be the name of a project",
-                "use letters, digits and '_'",
-            )
+        table = tool["millstream"]
+        if not isinstance(table, dict):
+            self.value(_TABLE, "MS107", "'tool.millstream' is a table", "write [tool.millstream]")
+            raise MillstreamError(*self.diagnostics)
+        self.table: dict[str, Any] = table
+        self.given: dict[str, str] = {}
+        """The keys that are there, by their names of Python, as they were written."""
+
+    def key(self, path: tuple[str, ...], code: str, message: str, remedy: str, *notes: Note) -> None:
+        span = self.places[path].key if path in self.places else (0, 1)
+        self.diagnostics.append(at(self.text, *span, code, message, remedy, *notes))
+
+    def value(self, path: tuple[str, ...], code: str, message: str, remedy: str) -> None:
+        while path and path not in self.places:
+            path = path[:-1]
+        span = self.places[path].value if path else (0, 1)
+        self.diagnostics.append(at(self.text, *span, code, message, remedy))
+
+    def read(self) -> tuple[Settings, list[Diagnostic]]:
+        shape = ProjectShape(**self.values())
+        for attribute in _PATHS:
+            setattr(shape, attribute, self.folders(attribute, getattr(shape, attribute)))
+        self.target_path(shape)
+        name = self.name(shape)
+        places = {
+            ".".join(path[3:]): self.text.location(*place.key)
+            for path, place in self.places.items()
+            if path[:3] == (*_TABLE, "models") and len(path) > 3
+        }
+        version = self.package.get("version")
+        settings = Settings(
+            name=name,
+            version=version if isinstance(version, str) else "",
+            profile=shape.profile or name,
+            model_paths=tuple(shape.model_paths),
+            macro_paths=tuple(shape.macro_paths),
+            seed_paths=tuple(shape.seed_paths),
+            test_paths=tuple(shape.test_paths),
+            target_path=shape.target_path,
+            vars=shape.vars,
+            models=shape.models,
+            seeds=shape.seeds,
+            model_locations=places,
         )
-    settings = Settings(
-        name=name,
-        version=str(package.get("version") or ""),
-        profile=shape.profile or name,
-        model_paths=tuple(shape.model_paths),
-        macro_paths=tuple(shape.macro_paths),
-        seed_paths=tuple(shape.seed_paths),
-        test_paths=tuple(shape.test_paths),
-        target_path=shape.target_path,
-        vars=shape.vars,
-        models=shape.models,
-        seeds=shape.seeds,
-        model_locations=_below(text, places, "tool.millstream.models."),
-    )
-    return settings, diagnostics
+        return settings, self.diagnostics
+
+    def values(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, written in self.table.items():
+            path, attribute = (*_TABLE, key), key.replace("-", "_")
+            field = _FIELDS.get(attribute)
+            if field is None:
+                hint = did_you_mean(key, _KEYS, f"known keys: {', '.join(_KEYS)}")
+                self.key(path, "MS106", f"unknown key '{key}' in [tool.millstream]", hint)
+                continue
+            if attribute in self.given:
+                first = self.places.get((*_TABLE, self.given[attribute]))
+                note = Note("the other one", self.text.location(*first.key) if first else None)
+                message = f"'{key}' and '{self.given[attribute]}' are the same key"
+                self.key(path, "MS111", message, "keep one of them", note)
+                continue
+            self.given[attribute] = key
+            value = plain_values(written)
+            wrong = [(*path, *below) for below in too_large(value)]
+            for place in wrong:
+                self.value(place, "MS107", "the number has more than 64 bits", "put it in quotes")
+            try:
+                converted = msgspec.convert(value, field.type)
+            except msgspec.ValidationError:
+                self.wrong_type(path, key, value, field.type)
+                continue
+            if not wrong:
+                found[attribute] = converted
+        return found
+
+    def wrong_type(self, path: tuple[str, ...], key: str, value: Any, wanted: Any) -> None:
+        if isinstance(value, list) and key.replace("-", "_") in _PATHS:
+            for index, each in enumerate(value):
+                if not isinstance(each, str):
+                    self.value(
+                        (*path, str(index)), "MS107", f"a folder is a text, not {each!r}", "put it in quotes"
+                    )
+            return
+        example = _EXAMPLES.get(key, f'{key} = ["…"]' if key.endswith("paths") else f'{key} = "…"')
+        shown = {dict: "a table", list: "a list", bool: str(value).lower()}.get(type(value), repr(value))
+        self.value(path, "MS107", f"'{key}' is {_named(wanted)}, not {shown}", f"write {example}")
+
+    def folders(self, attribute: str, written: list[str]) -> list[str]:
+        """Return the folders in one form, without those that are not below the project's."""
+        found: list[str] = []
+        if attribute not in self.given:
+            return written
+        for index, folder in enumerate(written):
+            path = (*_TABLE, self.given[attribute], str(index))
+            normal = posixpath.normpath(folder.replace("\\", "/"))
+            if (
+                normal in {".", ""}
+                or normal.startswith(("../", "/"))
+                or normal == ".."
+                or Path(folder).is_absolute()
+            ):
+                message = f"'{folder}' is no folder inside the project"
+                self.value(path, "MS107", message, f"name a folder below the one of {FILE}")
+                continue
+            if not (self.root / normal).is_dir():
+                self.missing(path, normal)
+            found.append(normal)
+        return found
+
+    def missing(self, path: tuple[str, ...], folder: str) -> None:
+        """Warn only: git keeps no empty folders."""
+        try:
+            near = [
+                entry.name
+                for entry in self.root.iterdir()
+                if entry.is_dir() and not entry.name.startswith(".")
+            ]
+        except OSError:
+            near = []
+        hint = did_you_mean(folder, near, "make it, or mend the name")
+        self.value(path, "MS102", f"there is no folder '{folder}'", hint)
+        self.diagnostics[-1] = msgspec.structs.replace(self.diagnostics[-1], severity="warning")
+
+    def target_path(self, shape: ProjectShape) -> None:
+        target = posixpath.normpath(shape.target_path.replace("\\", "/")) if shape.target_path else "."
+        for attribute in _PATHS:
+            for folder in getattr(shape, attribute):
+                # What is compiled would be read as models by the next compile.
+                if (
+                    f"{target}/".startswith(f"{folder}/")
+                    or f"{folder}/".startswith(f"{target}/")
+                    or target == "."
+                ):
+                    path = (*_TABLE, self.given.get("target_path", "target-path"))
+                    message = (
+                        f"results can't be written to '{shape.target_path}': '{folder}' is read from there"
+                    )
+                    self.value(path, "MS107", message, 'write target-path = "target"')
+                    shape.target_path = "target"
+                    return
+        shape.target_path = target
+
+    def name(self, shape: ProjectShape) -> str:
+        package = self.package.get("name")
+        named = package if isinstance(package, str) else ""
+        name = shape.name or (named or self.root.name).replace("-", "_").replace(".", "_")
+        if not IDENTIFIER.match(name):
+            path = (*_TABLE, "name") if shape.name else ("project", "name") if named else _TABLE
+            message = f"'{name}' can't be the name of a project"
+            remedy = "use letters, digits and '_'" if shape.name else 'set name = "…" in [tool.millstream]'
+            self.value(path, "MS110", message, remedy)
+        return name
 
 
-def _below(text: Text, places: dict[str, tuple[int, int]], prefix: str) -> dict[str, Location]:
-    return {
-        key.removeprefix(prefix): text.location(*place)
-        for key, place in places.items()
-        if key.startswith(prefix)
-    }
+def _named(wanted: Any) -> str:
+    return {"a mapping": "a table", "a list": "a list of texts"}.get(type_name(wanted), type_name(wanted))
 
 
 def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
@@ -145,24 +293,3 @@ def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
     return at(
         text, start, start + 1, "MS104", said[0].lower() + said[1:], "check quotes, brackets and '=' here"
     )
-
-
-_HEADER = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?")
-_KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
-
-
-def _places(text: Text) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield dotted keys with the offsets of where they stand: tomllib tells no places."""
-    table, offset = "", 0
-    for line in text.content.splitlines(keepends=True):
-        if found := _HEADER.match(line):
-            table = _dotted(found.group(1))
-            yield table, (offset + found.start(1), offset + found.end(1))
-            table += "."
-        elif found := _KEY.match(line):
-            yield table + _dotted(found.group(1)), (offset + found.start(1), offset + found.end(1))
-        offset += len(line)
-
-
-def _dotted(key: str) -> str:
-    return ".".join(part.strip().strip("\"'") for part in key.split("."))

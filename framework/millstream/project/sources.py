@@ -98,7 +98,7 @@ def _check_columns(
         remedy = "add `columns: [{name: …, type: …}]`, or `schema: registry`"
         reader.at(reader.location(shape), "MS108", message, remedy)
     for written, column in zip(shape.columns, columns, strict=True):
-        if not (written.type or written.data_type or written.from_):
+        if not (written.type or written.data_type or written.from_ or "type" in written.places):
             message = f"column '{column.name}' has no type"
             reader.at(column.location, "MS108", message, f"add `type: …`: {format_} doesn't tell it")
 

@@ -25,7 +25,13 @@ _BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
 _BARE = re.compile(r"[\w-]+")
 _STRING = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}|' r"'''.*?'{3,5}|" r'"(?:\\.|[^"\\\n])*"|' r"'[^'\n]*'", re.DOTALL
+    r'''
+    """(?:\\.|[^\\])*?"{3,5}
+    | \'{3}.*?\'{3,5}
+    | "(?:\\.|[^"\\\n])*"
+    | \'[^\'\n]*\'
+    ''',
+    re.DOTALL | re.VERBOSE,
 )
 # A date and a time may be parted by a blank.
 _ATOM = re.compile(r"[^\s,\]}#]+(?: \d[^\s,\]}#]*)?")

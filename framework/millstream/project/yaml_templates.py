@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -11,19 +12,20 @@ from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.secrets import Secret, is_secret_name
 
 _MISSING = object()
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?\Z")
+_FUNCTIONS = ("env_var", "var")
+_SET_IT = "export it, or give a default: env_var('NAME', 'default')"
 
 
 @cache
 def _environment() -> Any:
-    """Sandboxed; a value that is one expression keeps its type. Made when the first template is met."""
+    """Sandboxed, and with dbt's filters. Made when the first template is met."""
     from jinja2 import StrictUndefined
-    from jinja2.nativetypes import NativeEnvironment
     from jinja2.sandbox import SandboxedEnvironment
 
-    class Sandboxed(SandboxedEnvironment, NativeEnvironment):
-        """Both at once."""
-
-    return Sandboxed(undefined=StrictUndefined)
+    environment = SandboxedEnvironment(undefined=StrictUndefined)
+    environment.filters |= {"as_bool": _as_bool, "as_number": _number, "as_text": str, "as_native": _number}
+    return environment
 
 
 def yaml_renderer(
@@ -36,18 +38,15 @@ def yaml_renderer(
     used: list[str] = []
 
     def env_var(name: str, default: Any = _MISSING) -> Any:
+        if not isinstance(name, str):
+            raise _error("MS206", "env_var() takes the name of a variable, a text", "write env_var('NAME')")
         if is_secret_name(name) and not secrets:
-            raise MillstreamError(
-                Diagnostic("MS113", f"'{name}' is a secret", None, "use secrets in profiles.yml only")
-            )
+            raise _error("MS113", f"'{name}' is a secret", "use secrets in profiles.yml only")
         value = os.environ.get(name)
         if environment is not None:
             environment[name] = value
         if value is None and default is _MISSING:
-            remedy = "export it, or give a default: env_var('NAME', 'default')"
-            raise MillstreamError(
-                Diagnostic("MS114", f"environment variable '{name}' is not set", None, remedy)
-            )
+            raise _error("MS114", f"environment variable '{name}' is not set", _SET_IT)
         if value is not None:
             used.append(name)
         return default if value is None else value
@@ -57,20 +56,87 @@ def yaml_renderer(
             return variables[name]
         if default is _MISSING:
             remedy = did_you_mean(name, variables, f"set it: --vars '{name}: …', or give a default")
-            raise MillstreamError(Diagnostic("MS205", f"variable '{name}' is not set", None, remedy))
+            raise _error("MS205", f"variable '{name}' is not set", remedy)
         return default
 
     def render(text: str) -> Any:
-        from jinja2 import TemplateError
-
         used.clear()
-        try:
-            found = _environment().from_string(text).render(env_var=env_var, var=var)
-        except TemplateError as error:
-            message = str(error.message or error)
-            raise MillstreamError(Diagnostic("MS201", message, None, "mend the template")) from None
-        except (TypeError, ValueError, ArithmeticError) as error:
-            raise MillstreamError(Diagnostic("MS209", str(error), None, "mend the template")) from None
-        return Secret(str(found)) if used and secrets else found
+        found = _evaluate(text, {"env_var": env_var, "var": var})
+        if not used:
+            return found
+        return _hidden(found) if secrets else _number(found)
 
     return render
+
+
+def _evaluate(text: str, names: dict[str, Any]) -> Any:
+    """Render a text; one that is a single expression keeps the type that the expression has."""
+    from jinja2 import TemplateError, TemplateSyntaxError, UndefinedError
+    from jinja2.exceptions import SecurityError
+
+    try:
+        template, single = _compiled(text)
+        if not single:
+            return template.render(names)
+        context = template.new_context(names)
+        for _ in template.root_render_func(context):
+            pass
+        found = context.vars["result"]
+        str(found)  # an undefined name says so only when it is used
+    except UndefinedError as error:
+        name = (re.findall(r"'([^']+)' is undefined", error.message or "") or [""])[0]
+        remedy = did_you_mean(name, _FUNCTIONS, "YAML values know env_var() and var()")
+        raise _error("MS202", error.message or "something is undefined", remedy) from None
+    except SecurityError as error:
+        raise _error("MS207", str(error), "use env_var() and var() only") from None
+    except TemplateSyntaxError as error:
+        raise _error("MS201", error.message or "the template can't be read", "mend the template") from None
+    except TemplateError as error:
+        raise _error("MS209", str(error.message or error), "mend the template") from None
+    except MillstreamError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever an expression of the user's may raise
+        raise _error("MS209", str(error) or type(error).__name__, "mend the template") from None
+    return found
+
+
+@cache
+def _compiled(text: str) -> tuple[Any, bool]:
+    from jinja2 import nodes
+
+    environment = _environment()
+    tree = environment.parse(text)
+    match tree.body:
+        case [nodes.Output(nodes=[expression])] if not isinstance(expression, nodes.TemplateData):
+            # As Environment.compile_expression does; Jinja's native types would read "1_0" as a number.
+            assign = nodes.Assign(nodes.Name("result", "store"), expression, lineno=1)
+            return environment.from_string(nodes.Template([assign], lineno=1)), True
+    return environment.from_string(text), False
+
+
+def _hidden(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _hidden(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(each) for each in value]
+    return Secret(str(value).lower() if isinstance(value, bool) else str(value))
+
+
+def _number(value: Any) -> Any:
+    """Read what the environment, which knows texts only, plainly means as a number."""
+    if isinstance(value, str) and (found := _NUMBER.match(value)):
+        number = float(value) if found.group(2) else int(value)
+        return number if str(number) == value else value
+    return value
+
+
+def _as_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() in {"true", "false"}:
+        return str(value).lower() == "true"
+    raise ValueError(f"'{value}' is neither true nor false")
+
+
+def _error(code: str, message: str, remedy: str) -> MillstreamError:
+    return MillstreamError(Diagnostic(code, message, None, remedy))

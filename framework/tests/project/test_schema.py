@@ -126,10 +126,13 @@ def test_all_mistakes_are_told_at_once():
         "MS107",
         "MS106",
         "MS108",
-        "MS108",
         "MS107",
-        "MS108",
     ]
+
+
+def test_a_misspelt_key_is_not_missing_too():
+    _, diagnostics = read("nmae: a\n")
+    assert [found.code for found in diagnostics] == ["MS106"]
 
 
 def test_numbers_may_be_texts_and_whole_numbers_shares():

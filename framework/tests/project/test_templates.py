@@ -206,7 +206,7 @@ def test_secrets_of_the_target_are_not_there() -> None:
         ("x {{ exceptions.raise_compiler_error('not here') }}", "MS208", "exceptions.raise_compiler_error('not here')", "says no"),
         ("x {% if %}", "MS201", "if", "close"),
         ("x {% endfor %}", "MS201", "endfor", "close"),
-        ("x {% for a in [1] %}", "MS201", "for a in [1]", "close"),
+        ("x {% for a in [1] %}", "MS201", "for a in [1]", "endfor"),
         ("  ", "MS212", " ", "SELECT"),
     ],
 )  # fmt: skip

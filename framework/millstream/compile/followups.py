@@ -1,0 +1,50 @@
+"""Mistakes that only follow from others: told, they would hide the one that is to be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from millstream.errors import Diagnostic
+
+_FOLLOWING = {
+    # A file that could not be read in full may have declared what is missed elsewhere.
+    ".yml": frozenset(("MS204", "MS117")),
+    ".yaml": frozenset(("MS204", "MS117")),
+    ".py": frozenset(("MS405", "MS406", "MS407")),
+}
+_CAUSES = {
+    ".yml": frozenset(("MS102", "MS103", "MS105", "MS106", "MS107", "MS108")),
+    ".yaml": frozenset(("MS102", "MS103", "MS105", "MS106", "MS107", "MS108")),
+    ".py": frozenset(("MS102", "MS103")),
+}
+
+
+def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
+    """Return the YAML and Python files that may declare more than could be read of them."""
+    return frozenset(
+        found.location.path for found in diagnostics if found.location and _is_cause(found, found.location.path)
+    )
+
+
+def _is_cause(found: Diagnostic, path: str) -> bool:
+    if found.severity != "error" or path == "profiles.yml":
+        return False
+    suffix = path[path.rfind(".") :]
+    return found.code in _CAUSES.get(suffix, ()) or (suffix == ".py" and found.code.startswith("MS3"))
+
+
+def without_followups(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Leave out what a broken file elsewhere explains; what stands in the broken file itself stays."""
+    found = list(diagnostics)
+    broken = broken_files(found)
+    macros = any(
+        each.code == "MS201" and each.location and each.location.path.startswith("macros/") for each in found
+    )
+    hidden = frozenset().union(*(_FOLLOWING[path[path.rfind(".") :]] for path in broken))
+    if macros:
+        hidden |= {"MS202"}
+    return [
+        each
+        for each in found
+        if each.code not in hidden or (each.location is not None and each.location.path in broken)
+    ]

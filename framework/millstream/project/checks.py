@@ -1,0 +1,141 @@
+"""What only the whole of a project shows: names that are taken, and names of things that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import Diagnostic, Note, did_you_mean
+from millstream.project.files import File, read_file
+from millstream.project.generators import topics_of
+from millstream.project.properties import PropertiesFile
+from millstream.project.references import reference
+from millstream.project.values import DataTest, Generator, Project, UnitTest
+from millstream.text import Location, Text
+
+
+class Lines:
+    """The lines that places stand on; each file is read once, and only when something is wrong in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._texts: dict[str, Text] = {}
+
+    def text(self, path: str) -> Text:
+        if path not in self._texts:
+            file = read_file(self.root, path)
+            self._texts[path] = Text(path, file.content if isinstance(file, File) else "")
+        return self._texts[path]
+
+    def problem(
+        self, location: Location, code: str, message: str, remedy: str, *notes: Note
+    ) -> Diagnostic:
+        line = self.text(location.path).line(location.line)
+        return Diagnostic(code, message, location, remedy, line, notes)
+
+    def below(self, location: Location, wanted: str) -> Location:
+        """Return where a text stands behind a place, or the place."""
+        text = self.text(location.path)
+        found = text.content.find(wanted, text.offset(location.line, location.column))
+        return text.location(found, found + len(wanted)) if found >= 0 else location
+
+
+def check_project(
+    project: Project, properties: Iterable[PropertiesFile], lines: Lines
+) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the project as a whole."""
+    yield from _shared_names(project, lines)
+    for model in project.properties.values():
+        if model.name not in project.models:
+            hint = did_you_mean(model.name, project.models, f"add models/{model.name}.sql or remove this")
+            yield lines.problem(model.location, "MS117", f"there is no model '{model.name}'", hint)
+    for function in (f for p in properties for f in p.functions):
+        if function.name not in project.functions:
+            message = f"there is no Python function '{function.name}'"
+            hint = did_you_mean(function.name, project.functions, "define it in a file of macros/")
+            yield lines.problem(function.location, "MS117", message, hint)
+    for generator in project.generators:
+        yield from _topic(project, generator, lines)
+    known = _Relations(project, lines)
+    for exposure in project.exposures:
+        for id_, place in zip(exposure.depends_on, exposure.depends_on_locations, strict=True):
+            yield from known.check(id_, place)
+    for metric in project.metrics:
+        yield from known.check(_id(metric.model), metric.model_location or metric.location)
+    for unit in project.unit_tests:
+        yield from _unit_test(project, unit, known, lines)
+    for test in _tests(project):
+        to = test.arguments.get("to") if test.name == "relationships" else None
+        if isinstance(to, str) and (id_ := reference(to)) and known.lacks(id_):
+            yield from known.check(id_, lines.below(test.location, to))
+
+
+def _shared_names(project: Project, lines: Lines) -> Iterator[Diagnostic]:
+    seeds = {name.lower(): seed for name, seed in project.seeds.items()}
+    for name, model in project.models.items():
+        if seed := seeds.get(name.lower()):
+            note = Note("the seed", seed.location)
+            place = Location(model.path, 1, 1, 2)
+            yield lines.problem(place, "MS109", f"a model and a seed are named '{name}'", "rename one", note)
+
+
+class _Relations:
+    """The ids of what a project has, and what is said where one is not among them."""
+
+    def __init__(self, project: Project, lines: Lines) -> None:
+        self.lines = lines
+        self.names = {
+            "model": [*project.models, *project.seeds],
+            "seed": list(project.seeds),
+            "source": list(project.sources),
+        }
+        self.known = {f"{kind}.{name}" for kind, names in self.names.items() for name in names}
+
+    def lacks(self, id_: str) -> bool:
+        return id_ not in self.known
+
+    def check(self, id_: str, place: Location) -> Iterator[Diagnostic]:
+        if self.lacks(id_):
+            kind, _, name = id_.partition(".")
+            hint = did_you_mean(name, self.names.get(kind, ()), "mend the name")
+            yield self.lines.problem(place, "MS117", f"there is no {kind} '{name}'", hint)
+
+
+def _id(written: str) -> str:
+    return written if "." in written else f"model.{written}"
+
+
+def _unit_test(project: Project, unit: UnitTest, known: _Relations, lines: Lines) -> Iterator[Diagnostic]:
+    if unit.model not in project.models:
+        hint = did_you_mean(unit.model, project.models, "name a model of the project")
+        yield lines.problem(unit.location, "MS117", f"there is no model '{unit.model}'", hint)
+    for given in _inputs(unit.body):
+        if given != "this" and (id_ := reference(given)) and known.lacks(id_):
+            yield from known.check(id_, lines.below(unit.location, given))
+
+
+def _inputs(body: dict[str, Any]) -> Iterator[str]:
+    for given in body.get("given") or ():
+        yield given["input"]
+    for step in body.get("steps") or ():
+        yield from _inputs(step)
+
+
+def _tests(project: Project) -> Iterator[DataTest]:
+    for owner in (*project.sources.values(), *project.properties.values(), *project.seeds.values()):
+        yield from owner.tests
+        for column in owner.columns:
+            yield from column.tests
+
+
+def _topic(project: Project, generator: Generator, lines: Lines) -> Iterator[Diagnostic]:
+    found = topics_of(generator.topic, project.sources)
+    if not found:
+        names = [topic.name for topic in project.sources.values()]
+        hint = did_you_mean(generator.topic, names, "name it like the topic of a source")
+        yield lines.problem(generator.location, "MS117", f"no source has a topic '{generator.topic}'", hint)
+    elif len(found) > 1:
+        message = f"'{generator.topic}' is a topic of {' and '.join(found)}"
+        hint = f"name the function {found[0].replace('.', '__')}"
+        yield lines.problem(generator.location, "MS109", message, hint)

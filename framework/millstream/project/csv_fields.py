@@ -1,0 +1,91 @@
+"""CSV files as records, with the place of every field: Python's reader tells lines at most."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, at
+from millstream.project.files import LARGEST
+from millstream.text import Text
+
+Span = tuple[int, int]
+
+
+class Record(Struct, frozen=True):
+    """The fields of one record, and the line that it begins on."""
+
+    line: int
+    fields: list[str]
+
+
+def read_records(text: Text, delimiter: str, diagnostics: list[Diagnostic]) -> list[Record]:
+    """Read all records that can be; blank lines are none."""
+    # Of the whole process, and 128 KB by default: files have been measured before.
+    csv.field_size_limit(LARGEST)
+    # Not `splitlines`: it takes more characters for line ends than editors do.
+    lines = text.content.removesuffix("\n").split("\n") if text.content else []
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+    found: list[Record] = []
+    while True:
+        line = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return found
+        except csv.Error:
+            # The reader goes on with the next line.
+            diagnostics.append(_broken(text, line, delimiter))
+            continue
+        if fields:
+            found.append(Record(line, fields))
+
+
+def spans(text: Text, line: int, delimiter: str) -> list[Span]:
+    """Return the offsets of the fields of the record that begins on a line, with their quotes."""
+    return _scan(text.content, text.offset(line, 1), delimiter).fields
+
+
+class _Scan(Struct, frozen=True):
+    """Offsets of fields, of the quote that the record breaks at, and whether that one opens a field."""
+
+    fields: list[Span]
+    broken: int | None = None
+    unclosed: bool = False
+
+
+def _scan(content: str, start: int, delimiter: str) -> _Scan:
+    unquoted = re.compile(rf"[^{re.escape(delimiter)}\n]*")
+    found: list[Span] = []
+    while True:
+        if content.startswith('"', start):
+            stop = start + 1
+            while (stop := content.find('"', stop)) >= 0 and content.startswith('""', stop):
+                stop += 2
+            if stop < 0:
+                return _Scan(found, start, unclosed=True)
+            stop += 1
+            if stop < len(content) and content[stop] not in {delimiter, "\n"}:
+                return _Scan(found, stop - 1)
+        else:
+            match = unquoted.match(content, start)
+            stop = match.end() if match else start
+        found.append((start, stop))
+        if not content.startswith(delimiter, stop):
+            return _Scan(found)
+        start = stop + 1
+
+
+def _broken(text: Text, line: int, delimiter: str) -> Diagnostic:
+    scan = _scan(text.content, text.offset(line, 1), delimiter)
+    place = text.offset(line, 1) if scan.broken is None else scan.broken
+    if scan.unclosed:
+        return at(text, place, place + 1, "MS118", "this quote is never closed", 'close it with "')
+    message = f"after a closing quote comes a {_name(delimiter)} or the end of the line"
+    return at(text, place, place + 1, "MS118", message, 'write a quote inside quotes twice: ""')
+
+
+def _name(delimiter: str) -> str:
+    return {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(delimiter, f"'{delimiter}'")

@@ -1,0 +1,124 @@
+"""Which types the values of a CSV file can have."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Iterable
+
+from millstream.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    UNKNOWN,
+    Decimal,
+    Type,
+)
+
+_BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
+_WHOLE = re.compile(r"[+-]?\d{1,40}\Z", re.ASCII)
+_PLAIN_WHOLE = re.compile(r"-?(0|[1-9]\d{0,18})\Z", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)?(\.\d+)?([eE][+-]?\d{1,3})?\Z", re.ASCII)
+_SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
+_FIXED = re.compile(r"[+-]?0*(\d*)\.?(\d*?)0*\Z", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d(?::?\d\d)?))?)?\Z",
+    re.ASCII,
+)
+
+
+def inferred(values: Iterable[str]) -> Type:
+    """Return the narrowest type that all values have; leading zeros are no number's."""
+    given = [value for value in values if value]
+    for candidate, fits in _INFERRED:
+        if given and all(map(fits, given)):
+            return candidate
+    return STRING
+
+
+def reader_of(wanted: Type) -> Callable[[str], bool] | None:
+    """Return what tells whether a value can be read as a type; None where a CSV file can't hold it."""
+    if wanted in _BITS:
+        least = -(2 ** (_BITS[wanted] - 1))
+        return lambda value: bool(_WHOLE.match(value)) and least <= int(value) < -least
+    if isinstance(wanted, Decimal):
+        return lambda value: _is_decimal(value, wanted)
+    return _READERS.get(wanted)
+
+
+def _is_boolean(value: str) -> bool:
+    return value.lower() in {"true", "false"}
+
+
+def _is_plain_whole(value: str) -> bool:
+    return bool(_PLAIN_WHOLE.match(value)) and -(2**63) <= int(value) < 2**63
+
+
+def _is_plain_number(value: str) -> bool:
+    # `1e999` would be read as infinity.
+    return bool(_PLAIN_NUMBER.match(value)) and any(map(str.isdigit, value)) and math.isfinite(float(value))
+
+
+def _is_number(value: str) -> bool:
+    return bool(_NUMBER.match(value) or _SPECIAL.match(value))
+
+
+def _is_decimal(value: str, wanted: Decimal) -> bool:
+    found = _FIXED.match(value)
+    if not found or not any(map(str.isdigit, value)):
+        return False
+    return len(found.group(1)) <= wanted.precision - wanted.scale and len(found.group(2)) <= wanted.scale
+
+
+def _is_date(value: str) -> bool:
+    # Not `fromisoformat` alone: Python 3.11 reads 20240131 and 2024-W05, older ones don't.
+    if not _DATE.match(value):
+        return False
+    try:
+        dt.date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_timestamp(value: str) -> bool:
+    found = _TIMESTAMP.match(value)
+    if not found or not _is_date(found.group(1)):
+        return False
+    try:
+        dt.time.fromisoformat(found.group(2) or "00:00")
+    except ValueError:
+        return False
+    return True
+
+
+_INFERRED = (
+    (BOOLEAN, _is_boolean),
+    (BIGINT, _is_plain_whole),
+    (DOUBLE, _is_plain_number),
+    (DATE, _is_date),
+    (TIMESTAMP, _is_timestamp),
+)
+_READERS: dict[Type, Callable[[str], bool]] = {
+    BOOLEAN: _is_boolean,
+    DOUBLE: _is_number,
+    FLOAT: _is_number,
+    DATE: _is_date,
+    TIMESTAMP: _is_timestamp,
+    TIMESTAMP_NTZ: _is_timestamp,
+    STRING: lambda _: True,
+    BINARY: lambda _: True,
+    UNKNOWN: lambda _: True,
+}

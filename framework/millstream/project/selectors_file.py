@@ -1,0 +1,57 @@
+"""selectors.yml: the tree of every YAML selector, by its name; `millstream.selectors` reads the trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from millstream.errors import Diagnostic, Note, did_you_mean
+from millstream.project.schema import Reader
+from millstream.project.wording import kind
+from millstream.project.yaml import entries, parse_yaml, plain
+from millstream.text import Text
+
+FILE = "selectors.yml"
+_SHAPE = "write selectors: [{name: …, definition: …}]"
+
+
+def read_selectors(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
+    node, diagnostics = parse_yaml(text)
+    reader = Reader(text)
+    reader.diagnostics += diagnostics
+    found: dict[str, Any] = {}
+    if node is None:
+        return found, diagnostics
+    if not isinstance(node, MappingNode):
+        reader.problem(node, "MS107", f"a mapping is needed here, not {kind(node)}", _SHAPE)
+    for name, (key, value) in entries(node).items():
+        if name not in {"selectors", "version"}:
+            hint = did_you_mean(name, ("selectors",), _SHAPE)
+            reader.problem(key, "MS106", f"unknown key '{name}'", hint)
+        elif name == "selectors" and not isinstance(value, SequenceNode):
+            reader.problem(value, "MS107", f"'selectors' is a list, not {kind(value)}", _SHAPE)
+        elif name == "selectors":
+            found = _named(reader, value)
+    return found, reader.diagnostics
+
+
+def _named(reader: Reader, node: Node) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    places: dict[str, Node] = {}
+    for item in node.value:
+        keys = entries(item)
+        name = keys["name"][1] if "name" in keys else None
+        if not isinstance(item, MappingNode):
+            reader.problem(item, "MS107", f"a selector is a mapping, not {kind(item)}", _SHAPE)
+        elif not isinstance(name, ScalarNode) or not name.value:
+            reader.problem(item, "MS108", "'name' is missing", "add `name: …`")
+        elif name.value in found:
+            note = Note("first given here", reader.place(places[name.value]))
+            message = f"selector '{name.value}' is given twice"
+            problem = reader.place(name)
+            line = reader.text.line(problem.line)
+            reader.diagnostics.append(Diagnostic("MS109", message, problem, "keep one of them", line, (note,)))
+        else:
+            found[name.value], places[name.value] = plain(item), name
+    return found

@@ -1,0 +1,101 @@
+"""What a target of profiles.yml may say: the shapes that are checked, and that editors complete."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta
+
+from millstream.project.schema import Shape
+from millstream.project.shapes import about
+
+Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+_UNIT = r"\d+(\.\d+)? (millisecond|second|minute|hour|day)s?"
+Trigger = Annotated[
+    str,
+    Meta(
+        pattern=f"^(available_now|realtime|{_UNIT})$",
+        title="available_now, realtime or a duration",
+        examples=["5 seconds"],
+        extra={"known": ("available_now", "realtime")},
+    ),
+]
+Optimization = Annotated[
+    str, Meta(pattern="^(all|none)$", title="all, none or a list of rules", examples=["all"])
+]
+
+
+class KafkaShape(Shape):
+    words: ClassVar[dict[str, str]] = {
+        "brokers": "write bootstrap_servers: …",
+        "servers": "write bootstrap_servers: …",
+        "username": "write sasl_username: …",
+        "password": "write sasl_password: …",
+        "bootstrap.servers": "write bootstrap_servers: …",
+        "security.protocol": "write security_protocol: …",
+    }
+
+    bootstrap_servers: Annotated[str, about("host:port, several with commas")]
+    security_protocol: Annotated[Protocol | None, about("how clients connect, by default PLAINTEXT")] = None
+    sasl_mechanism: Annotated[
+        Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"] | None,
+        about("how clients say who they are"),
+    ] = None
+    sasl_username: str | None = None
+    sasl_password: Annotated[str | None, about("a secret: use env_var()")] = None
+    sasl_jaas_config: Annotated[str | None, about("a secret: use env_var()")] = None
+    ssl_truststore_location: str | None = None
+    ssl_truststore_password: Annotated[str | None, about("a secret: use env_var()")] = None
+    ssl_truststore_type: str | None = None
+    ssl_keystore_location: str | None = None
+    ssl_keystore_password: Annotated[str | None, about("a secret: use env_var()")] = None
+    ssl_keystore_type: str | None = None
+    ssl_key_password: Annotated[str | None, about("a secret: use env_var()")] = None
+    ssl_ca_location: Annotated[str | None, about("the certificates to trust, a PEM file")] = None
+    ssl_certificate_location: str | None = None
+    ssl_key_location: str | None = None
+    ssl_endpoint_identification_algorithm: str | None = None
+    schema_registry: Annotated[
+        dict[str, Any] | str | None, about("the registry's address, or {url, ...}")
+    ] = None
+    producer: Annotated[dict[str, Any], about("options of Kafka producers")] = {}
+    consumer: Annotated[dict[str, Any], about("options of Kafka consumers")] = {}
+    admin: Annotated[dict[str, Any], about("options of Kafka's admin client")] = {}
+
+
+class TablesShape(Shape):
+    words: ClassVar[dict[str, str]] = {"schema": "write database_schema: …", "user": "write username: …"}
+
+    store: Literal["delta", "postgres"] = "delta"
+    path: Annotated[str | None, about("where Delta tables are")] = None
+    url: Annotated[str | None, about("a PostgreSQL database")] = None
+    username: str | None = None
+    password: Annotated[str | None, about("a secret: use env_var()")] = None
+    database_schema: Annotated[str | None, about("the schema of PostgreSQL tables")] = None
+
+
+class TargetShape(Shape):
+    """One output of a profile."""
+
+    words: ClassVar[dict[str, str]] = {
+        "type": "remove it: a target is a Spark master and a Kafka cluster",
+        "threads": 'write master: "local[4]"',
+    }
+
+    master: Annotated[str, about("a Spark master: local[*], spark://..., yarn, k8s://...")] = "local[*]"
+    kafka: Annotated[KafkaShape | Literal["embedded"], about("embedded, or a cluster's settings")] = (
+        "embedded"
+    )
+    tables: TablesShape | None = None
+    checkpoints: Annotated[str | None, about("where checkpoints are kept")] = None
+    trigger: Annotated[Trigger | None, about("available_now, realtime or a duration such as 5 seconds")] = (
+        None
+    )
+    optimization: Annotated[Optimization | list[str] | None, about("all, none or rule names")] = None
+    grouping: Annotated[Literal["all", "stateless", "off"] | None, about("which models share a query")] = None
+    guarantee: Literal["at_least_once"] | None = None
+    timezone: Annotated[str | None, about("days and hours are of this zone, by default UTC")] = None
+    spark: Annotated[dict[str, Any], about("further Spark settings")] = {}
+    jars: Annotated[
+        Literal["fetched", "provided"] | None, about("provided: the cluster has its own jars")
+    ] = None

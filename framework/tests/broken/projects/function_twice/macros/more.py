@@ -1,0 +1,2 @@
+def region(country: str) -> str:
+    return country

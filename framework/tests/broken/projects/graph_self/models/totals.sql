@@ -1,0 +1,4 @@
+{{ config(materialized='table', unique_key='customer_id') }}
+select l.customer_id, count(*) as orders, sum(l.cents) as cents
+from {{ ref('totals') }} as l
+group by l.customer_id

@@ -1,0 +1,1 @@
+select t.customer_id, t.cents, '' as region from {{ ref('totals') }} as t

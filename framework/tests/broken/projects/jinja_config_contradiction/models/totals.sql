@@ -1,0 +1,4 @@
+{{ config(materialized='table', topic='totals') }}
+select l.customer_id, count(*) as orders, sum(l.cents) as cents
+from {{ ref('labelled') }} as l
+group by l.customer_id

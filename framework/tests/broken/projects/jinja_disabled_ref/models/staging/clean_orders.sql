@@ -1,0 +1,10 @@
+{{ config(enabled=false) }}
+select
+  o.customer_id,
+  o.order_id,
+  {{ cents('o.amount') }} as cents,
+  region(o.country) as region,
+  o.details.channel,
+  o.ordered_at
+from {{ source('app', 'orders') }} as o
+where o.amount > {{ var('smallest') }}

@@ -1,0 +1,1 @@
+{% macro cents(column) %}{{ colum }}{% endmacro %}

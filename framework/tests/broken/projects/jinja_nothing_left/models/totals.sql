@@ -1,0 +1,1 @@
+{% if false %}select 1 as a{% endif %}

@@ -1,0 +1,1 @@
+select {{ nothing }}, {{ var('unset') }} from {{ source('app', 'orderz') }}

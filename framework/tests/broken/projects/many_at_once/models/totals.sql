@@ -1,0 +1,4 @@
+{{ config(materialised='table', unique_key='customer_id') }}
+select l.customer_id, cuont(*) as orders, sum(l.cents) as cents
+from {{ ref('labelled') }} as l
+group by l.customer_id

@@ -1,0 +1,5 @@
+{{ config(materialized='table', unique_key='customer_id') }}
+select l.customer_id, count(*) as orders, sum(l.cents) as cents
+from {{ ref('labelled') }} as l
+where sum(l.cents) > 1
+group by l.customer_id

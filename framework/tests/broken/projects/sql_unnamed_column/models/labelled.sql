@@ -1,0 +1,3 @@
+select c.customer_id, c.cents, r.label
+from {{ ref('clean_orders') }} as c
+left join {{ ref('regions') }} as r on c.customer_id = r.region

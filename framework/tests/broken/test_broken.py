@@ -1,0 +1,128 @@
+"""A hundred broken projects, one mistake each: what is told, and where.
+
+Each folder of projects/ holds the files that differ from projects/_base, and `case.txt`: what is wrong, the code and
+the text that the caret must stand under. `expected.txt` is all that a user sees; `UPDATE_GOLDEN=1` writes it anew.
+"""
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from millstream.cli.group import millstream
+from millstream.compile import compile_project
+from millstream.errors import Diagnostic
+
+PROJECTS = Path(__file__).parent / "projects"
+CASES = sorted(path.name for path in PROJECTS.iterdir() if path.name != "_base")
+
+
+def facts(case: str) -> dict[str, str]:
+    lines = (PROJECTS / case / "case.txt").read_text().splitlines()[1:]
+    return dict(line.split(": ", 1) for line in lines)
+
+
+def project(case: str, folder: Path) -> Path:
+    shutil.copytree(PROJECTS / "_base", folder)
+    shutil.copytree(PROJECTS / case, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.txt"))
+    return folder
+
+
+def under(root: Path, problem: Diagnostic) -> str:
+    """What the caret of a diagnostic stands under, cut from the file itself."""
+    place = problem.location
+    assert place is not None
+    content = (root / place.path).read_bytes().decode("utf-8-sig")
+    line = content.replace("\r\n", "\n").split("\n")[place.line - 1]
+    return line[place.column - 1 : place.end - 1]
+
+
+def test_the_base_project_is_good(tmp_path: Path) -> None:
+    shutil.copytree(PROJECTS / "_base", tmp_path / "p")
+    assert compile_project(tmp_path / "p").diagnostics == ()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_told(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project(case, tmp_path / "p")
+    monkeypatch.chdir(root)
+    result = CliRunner().invoke(millstream, shlex.split(facts(case).get("command", "compile")))
+    golden = PROJECTS / case / "expected.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(result.output)
+    assert result.exit_code == 2
+    assert result.output == golden.read_text()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "command" not in facts(case) and "code" in facts(case)])
+def test_one_mistake_is_one_diagnostic_at_its_place(case: str, tmp_path: Path) -> None:
+    root = project(case, tmp_path / "p")
+    try:
+        problems = compile_project(root, use_cache=False).diagnostics
+    except Exception as error:
+        problems = error.diagnostics  # type: ignore[attr-defined]
+    wanted = facts(case)
+    assert [problem.code for problem in problems] == [wanted["code"]]
+    if "under" in wanted:
+        assert under(root, problems[0]) == wanted["under"]
+
+
+def with_bytes(folder: Path, path: str, data: bytes) -> tuple[Path, tuple[Diagnostic, ...]]:
+    root = project("file_only_comments", folder / "p")
+    (root / "models/comment.sql").unlink()
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_bytes(data)
+    return root, compile_project(root, use_cache=False).diagnostics
+
+
+MISTAKE = "select o.order_id, o.amont\nfrom {{ source('app', 'orders') }} as o\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        MISTAKE.replace("\n", "\r\n").encode(),
+        b"\xef\xbb\xbf" + MISTAKE.encode(),
+        MISTAKE.replace("select ", "select\t\t").encode(),
+        ("-- " + "漢字é🙂" * 10 + "\n" + MISTAKE).encode(),
+        MISTAKE.replace("o.order_id", "'" + "x" * 1_000_000 + "' as x").encode(),
+    ],
+    ids=["crlf", "bom", "tabs", "wide", "megabyte_line"],
+)
+def test_the_place_is_exact_whatever_the_file_is_like(data: bytes, tmp_path: Path) -> None:
+    root, problems = with_bytes(tmp_path, "models/m.sql", data)
+    assert [problem.code for problem in problems] == ["MS402"]
+    assert under(root, problems[0]) == "amont"
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "code"),
+    [
+        ("models/m.sql", "select 1 as é".encode("latin-1"), "MS103"),
+        ("models/m.sql", "select 1 as a".encode("utf-16"), "MS103"),
+        ("models/m.sql", b"select 1 as a \x00", "MS103"),
+        ("models/m.yml", b"models: \xff", "MS103"),
+        ("models/m.sql", b" " * (10 * 1024 * 1024 + 1), "MS119"),
+    ],
+)
+def test_a_file_that_is_no_text_is_told(path: str, data: bytes, code: str, tmp_path: Path) -> None:
+    _, problems = with_bytes(tmp_path, path, data)
+    assert [problem.code for problem in problems] == [code]
+
+
+def test_a_folder_where_a_file_is_expected(tmp_path: Path) -> None:
+    root = project("file_only_comments", tmp_path / "p")
+    (root / "models/comment.sql").unlink()
+    (root / "models/m.sql").symlink_to("nowhere.sql")
+    assert [problem.code for problem in compile_project(root).diagnostics] == ["MS102"]
+
+
+def test_a_megabyte_line_is_shown_around_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, _ = with_bytes(tmp_path, "models/m.sql", MISTAKE.replace("o.order_id", "'" + "x" * 1_000_000 + "' as x").encode())
+    monkeypatch.chdir(root)
+    result = CliRunner().invoke(millstream, ["compile"])
+    assert max(map(len, result.output.splitlines())) < 200
+    assert "amont" in result.output
