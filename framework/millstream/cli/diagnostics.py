@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.cells import cell_len
-from rich.text import Text
 
 from millstream.errors import Diagnostic
 from millstream.text import Location
 from millstream.text import Text as Source
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _TAB = "    "
 _CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127: "␡", 9: _TAB}
@@ -21,6 +22,8 @@ _CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127:
 
 def render(found: Diagnostic, width: int = 80) -> Text:
     """Show one diagnostic in the manner of rustc: place, line, caret, notes and remedy."""
+    from rich.text import Text
+
     color = "red" if found.severity == "error" else "yellow"
     text = Text.assemble(
         (f"{found.severity}[{found.code}]", f"bold {color}"), (f": {clean(found.message)}", "bold")
@@ -76,6 +79,8 @@ def _window(
 
 
 def _width(cells: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
     return sum(map(cell_len, cells))
 
 

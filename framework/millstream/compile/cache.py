@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream import __version__
-from millstream.manifest import Compiled, ManifestNode
+from millstream.manifest import ManifestNode
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation
 
@@ -67,7 +67,8 @@ class Snapshot(Struct, frozen=True):
     made_from: str
     environment: dict[str, str | None]
     """The environment variables that templates read, with their values."""
-    compiled: Compiled
+    compiled: msgspec.Raw
+    """A `Compiled`, read only when the rest fits."""
     format: str = FORMAT
 
 

@@ -22,7 +22,9 @@ _CAUSES = {
 def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
     """Return the YAML and Python files that may declare more than could be read of them."""
     return frozenset(
-        found.location.path for found in diagnostics if found.location and _is_cause(found, found.location.path)
+        found.location.path
+        for found in diagnostics
+        if found.location and _is_cause(found, found.location.path)
     )
 
 

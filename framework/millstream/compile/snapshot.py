@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from millstream.compile.cache import Snapshot, digest_of, read_snapshot, write_snapshot
 from millstream.manifest import Compiled
 from millstream.project.files import find_files
@@ -39,9 +41,17 @@ def recall(folder: Path, key: str) -> Compiled | None:
         return None
     if any(os.environ.get(name) != value for name, value in found.environment.items()):
         return None
-    return found.compiled
+    try:
+        return msgspec.msgpack.decode(found.compiled, type=Compiled)
+    except (msgspec.DecodeError, ValueError):
+        return None
 
 
 def keep(folder: Path, key: str, environment: Mapping[str, str | None], compiled: Compiled) -> None:
     """Keep a compile without mistakes; one with mistakes is done again, so that all are told."""
-    write_snapshot(folder, None if compiled.diagnostics else Snapshot(key, dict(environment), compiled))
+    write_snapshot(
+        folder,
+        None
+        if compiled.diagnostics
+        else Snapshot(key, dict(environment), msgspec.Raw(msgspec.msgpack.encode(compiled))),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from millstream.project.files import File, read_file
 from millstream.project.generators import topics_of
 from millstream.project.properties import PropertiesFile
 from millstream.project.references import reference
-from millstream.project.values import DataTest, Generator, Project, UnitTest
+from millstream.project.values import DataTest, Generator, ModelProperties, Project, Seed, Topic, UnitTest
 from millstream.text import Location, Text
 
 
@@ -28,17 +29,16 @@ class Lines:
             self._texts[path] = Text(path, file.content if isinstance(file, File) else "")
         return self._texts[path]
 
-    def problem(
-        self, location: Location, code: str, message: str, remedy: str, *notes: Note
-    ) -> Diagnostic:
+    def problem(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> Diagnostic:
         line = self.text(location.path).line(location.line)
         return Diagnostic(code, message, location, remedy, line, notes)
 
-    def below(self, location: Location, wanted: str) -> Location:
-        """Return where a text stands behind a place, or the place."""
+    def below(self, location: Location, wanted: str, key: str = "") -> Location:
+        """Return where a word stands behind a place, and there behind a key, or the place."""
         text = self.text(location.path)
-        found = text.content.find(wanted, text.offset(location.line, location.column))
-        return text.location(found, found + len(wanted)) if found >= 0 else location
+        pattern = re.compile(rf"{re.escape(key)}.*?(?<!\w)({re.escape(wanted)})(?!\w)", re.DOTALL)
+        found = pattern.search(text.content, text.offset(location.line, location.column))
+        return text.location(*found.span(1)) if found else location
 
 
 def check_project(
@@ -67,8 +67,10 @@ def check_project(
         yield from _unit_test(project, unit, known, lines)
     for test in _tests(project):
         to = test.arguments.get("to") if test.name == "relationships" else None
-        if isinstance(to, str) and (id_ := reference(to)) and known.lacks(id_):
-            yield from known.check(id_, lines.below(test.location, to))
+        relation = reference(to) if isinstance(to, str) else None
+        if relation and known.lacks(relation):
+            place = lines.below(test.location, relation.rpartition(".")[2], "to:")
+            yield from known.check(relation, place)
 
 
 def _shared_names(project: Project, lines: Lines) -> Iterator[Diagnostic]:
@@ -123,7 +125,12 @@ def _inputs(body: dict[str, Any]) -> Iterator[str]:
 
 
 def _tests(project: Project) -> Iterator[DataTest]:
-    for owner in (*project.sources.values(), *project.properties.values(), *project.seeds.values()):
+    owners: list[Topic | ModelProperties | Seed] = [
+        *project.sources.values(),
+        *project.properties.values(),
+        *project.seeds.values(),
+    ]
+    for owner in owners:
         yield from owner.tests
         for column in owner.columns:
             yield from column.tests

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar
@@ -10,24 +12,27 @@ import msgspec
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, Note, did_you_mean
+from millstream.project.checks import Lines, check_project
 from millstream.project.config import check_folder_defaults, unused_folders
 from millstream.project.files import File, find_files, read_file
 from millstream.project.functions import read_functions
-from millstream.project.generators import read_generators, topics_of
+from millstream.project.generators import read_generators
 from millstream.project.properties import PropertiesFile, SeedProperties, read_properties
 from millstream.project.references import IDENTIFIER, RESERVED
 from millstream.project.seeds import read_seed
+from millstream.project.selectors_file import FILE as SELECTORS
+from millstream.project.selectors_file import read_selectors
 from millstream.project.settings import FILE
 from millstream.project.values import (
     Function,
     Generator,
-    ModelProperties,
     Project,
+    Seed,
     Settings,
     SqlFile,
     Target,
 )
-from millstream.project.yaml import parse_yaml, plain
+from millstream.project.variables import Recorded
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Location, Text
 
@@ -44,6 +49,15 @@ class _Named(Protocol):
 
 N = TypeVar("N", bound=_Named)
 V = TypeVar("V")
+
+
+class _Read(Struct, frozen=True):
+    """What was found in a file without mistakes, and what its templates read and missed."""
+
+    found: bytes
+    env: dict[str, str | None] = {}
+    vars: dict[str, Any] = {}
+    missed: tuple[str, ...] = ()
 
 
 class _Functions(Struct, frozen=True):
@@ -66,7 +80,8 @@ def load_files(
     loader = _Loader(root, settings, target, variables, memo, environment)
     project = loader.load()
     loader.diagnostics += _folder_defaults(root, settings, project)
-    return project, loader.diagnostics
+    # A folder of models and YAML is walked twice, and what is wrong with it found twice.
+    return project, list(dict.fromkeys(loader.diagnostics))
 
 
 def _folder_defaults(root: Path, settings: Settings, project: Project) -> list[Diagnostic]:
@@ -106,11 +121,12 @@ class _Loader:
         self.variables = variables
         self.memo = memo
         self.environment = environment
+        self.lines = Lines(root)
         self.diagnostics: list[Diagnostic] = []
 
     def load(self) -> Project:
         settings = self.settings
-        models = self._sql(settings.model_paths, self._model_name)
+        models = self._sql(settings.model_paths, "model", RESERVED)
         properties = self._properties()
         seeds = self._seeds(properties)
         functions = self._functions()
@@ -127,7 +143,7 @@ class _Loader:
             macros=tuple(self._files(settings.macro_paths, ".sql")),
             functions=functions,
             generators=generators,
-            tests=tuple(self._files(settings.test_paths, ".sql")),
+            tests=tuple(self._sql(settings.test_paths, "test").values()),
             unit_tests=tuple(test for p in properties for test in p.unit_tests),
             exposures=tuple(
                 self._once(((e.name, e) for p in properties for e in p.exposures), "exposure").values()
@@ -137,13 +153,13 @@ class _Loader:
             ),
             selectors=self._selectors(),
         )
-        self._check(project, properties)
+        self.diagnostics += check_project(project, properties, self.lines)
         return project
 
     # -- files
 
     def _texts(self, folders: tuple[str, ...], *suffixes: str) -> Iterable[File]:
-        for path in find_files(self.root, folders, suffixes):
+        for path in find_files(self.root, folders, suffixes, self.diagnostics):
             file = read_file(self.root, path)
             if isinstance(file, Diagnostic):
                 self.diagnostics.append(file)
@@ -154,85 +170,107 @@ class _Loader:
         for file in self._texts(folders, suffix):
             yield SqlFile(file.stem, file.path, file.content, file.digest)
 
-    def _sql(self, folders: tuple[str, ...], check: Callable[[SqlFile], bool]) -> dict[str, SqlFile]:
+    def _sql(
+        self, folders: tuple[str, ...], what: str, reserved: frozenset[str] = frozenset()
+    ) -> dict[str, SqlFile]:
         found: dict[str, SqlFile] = {}
         folded: dict[str, SqlFile] = {}
         for file in self._files(folders, ".sql"):
-            if not check(file):
-                continue
-            if other := folded.get(file.name.lower()):
+            if not file.content.strip():
+                self._problem("MS116", "the file is empty", file.path, "write a SELECT, or remove the file")
+            elif not IDENTIFIER.match(file.name):
+                remedy = "name the file with letters, digits and '_', not beginning with a digit"
+                self._problem("MS110", f"'{file.name}' can't be the name of a {what}", file.path, remedy)
+            elif file.name.lower() in reserved:
+                self._problem("MS110", f"'{file.name}' is a reserved name", file.path, "rename the file")
+            elif other := folded.get(file.name.lower()):
                 note = Note("the other one", Location(other.path, 1, 1, 2))
-                self._problem(
-                    "MS109", f"two models are named '{file.name}'", file.path, "rename one of the files", note
-                )
-                continue
-            found[file.name] = folded[file.name.lower()] = file
+                message = f"two {what}s are named '{file.name}'"
+                self._problem("MS109", message, file.path, "rename one of the files", note)
+            else:
+                found[file.name] = folded[file.name.lower()] = file
         return found
-
-    def _model_name(self, file: SqlFile) -> bool:
-        if not file.content.strip():
-            self._problem("MS116", "the file is empty", file.path, "write a SELECT, or remove the file")
-            return False
-        if not IDENTIFIER.match(file.name) or file.name.lower() in RESERVED:
-            self._problem(
-                "MS110",
-                f"'{file.name}' can't be the name of a model",
-                file.path,
-                "name the file with letters, digits and '_', and not models, seeds, sources or this",
-            )
-            return False
-        return True
 
     def _problem(self, code: str, message: str, path: str, remedy: str, *notes: Note) -> None:
         self.diagnostics.append(Diagnostic(code, message, Location(path, 1, 1, 2), remedy, "", notes))
 
     def _remembered(
-        self, kind: str, file: File, wanted: type[V], read: Callable[[Text], tuple[V, list[Diagnostic]]]
+        self,
+        kind: str,
+        file: File,
+        wanted: type[V],
+        read: Callable[[Text], tuple[V, list[Diagnostic]]],
+        variables: Recorded | None = None,
+        environment: dict[str, str | None] | None = None,
     ) -> V:
         """Read a file, or take what was found in the same text before; files with mistakes are read anew."""
         key = f"{kind}:{file.path}:{file.digest}"
         if known := self.memo.get(key):
-            return msgspec.msgpack.decode(known, type=wanted)
+            last = _decode(known)
+            if last and self._same(last):
+                self.environment |= last.env
+                return msgspec.msgpack.decode(last.found, type=wanted)
         found, problems = read(Text(file.path, file.content))
         self.diagnostics += problems
-        # What templates made of variables and environment is not told by the file's digest alone.
-        if not problems and "{{" not in file.content:
-            self.memo[key] = msgspec.msgpack.encode(found)
+        env = environment or {}
+        self.environment |= env
+        if not problems:
+            used, missed = (variables.used, tuple(variables.missed)) if variables else ({}, ())
+            self.memo[key] = msgspec.msgpack.encode(_Read(msgspec.msgpack.encode(found), env, used, missed))
         return found
+
+    def _same(self, last: _Read) -> bool:
+        """Say whether a file's templates would read the same values again."""
+        return (
+            all(os.environ.get(name) == value for name, value in last.env.items())
+            and all(n in self.variables and self.variables[n] == value for n, value in last.vars.items())
+            and not any(name in self.variables for name in last.missed)
+        )
 
     # -- what files hold
 
     def _properties(self) -> list[PropertiesFile]:
         settings = self.settings
-        render = yaml_renderer(self.variables, secrets=False, environment=self.environment)
         folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.test_paths)
-        return [
-            self._remembered("properties", file, PropertiesFile, lambda text: read_properties(text, render))
-            for file in self._texts(tuple(dict.fromkeys(folders)), ".yml", ".yaml")
-        ]
+        return [self._properties_of(file) for file in self._texts(folders, ".yml", ".yaml")]
 
-    def _seeds(self, properties: list[PropertiesFile]) -> dict[str, Any]:
-        described: dict[str, SeedProperties] = {s.name: s for p in properties for s in p.seeds}
-        found: dict[str, Any] = {}
+    def _properties_of(self, file: File) -> PropertiesFile:
+        variables, environment = Recorded(self.variables), dict[str, str | None]()
+        render = yaml_renderer(variables, secrets=False, environment=environment)
+        return self._remembered(
+            "properties",
+            file,
+            PropertiesFile,
+            lambda text: read_properties(text, render),
+            variables,
+            environment,
+        )
+
+    def _seeds(self, properties: list[PropertiesFile]) -> dict[str, Seed]:
+        described = self._once(((s.name, s) for p in properties for s in p.seeds), "seed")
+        found: dict[str, Seed] = {}
+        folded: dict[str, Seed] = {}
         for file in self._texts(self.settings.seed_paths, ".csv"):
-            if not IDENTIFIER.match(file.stem):
-                self._problem(
-                    "MS110",
-                    f"'{file.stem}' can't be the name of a seed",
-                    file.path,
-                    "use letters, digits and '_'",
-                )
+            if not IDENTIFIER.match(file.stem) or file.stem.lower() in RESERVED:
+                remedy = "use letters, digits and '_', and none of Millstream's own names"
+                self._problem("MS110", f"'{file.stem}' can't be the name of a seed", file.path, remedy)
                 continue
-            seed, problems = read_seed(file, described.pop(file.stem, None))
-            self.diagnostics += problems
-            if seed.name in found:
-                note = Note("the other one", found[seed.name].location)
+            seed = self._seed(file, described.get(file.stem))
+            if other := folded.get(seed.name.lower()):
+                note = Note("the other one", other.location)
                 self._problem("MS109", f"two seeds are named '{seed.name}'", file.path, "rename one", note)
-            found.setdefault(seed.name, seed)
+                continue
+            found[seed.name] = folded[seed.name.lower()] = seed
         for name, left in described.items():
-            hint = did_you_mean(name, found, f"add seeds/{name}.csv")
-            self._at(left.location, "MS117", f"there is no seed '{name}'", hint)
+            if name not in found:
+                hint = did_you_mean(name, found, f"add seeds/{name}.csv")
+                self._at(left.location, "MS117", f"there is no seed '{name}'", hint)
         return found
+
+    def _seed(self, file: File, properties: SeedProperties | None) -> Seed:
+        # What YAML says decides types too, and where mistakes of columns are.
+        said = hashlib.blake2b(msgspec.msgpack.encode(properties), digest_size=8).hexdigest()
+        return self._remembered(f"seed:{said}", file, Seed, lambda _: read_seed(file, properties))
 
     def _functions(self) -> dict[str, Function]:
         def read(text: Text) -> tuple[_Functions, list[Diagnostic]]:
@@ -258,22 +296,15 @@ class _Loader:
         )
 
     def _selectors(self) -> dict[str, Any]:
-        if not (self.root / "selectors.yml").exists():
+        if not (self.root / SELECTORS).exists():
             return {}
-        file = read_file(self.root, "selectors.yml")
+        file = read_file(self.root, SELECTORS)
         if isinstance(file, Diagnostic):
             self.diagnostics.append(file)
             return {}
-        node, problems = parse_yaml(Text(file.path, file.content))
+        found, problems = read_selectors(Text(file.path, file.content))
         self.diagnostics += problems
-        tree = plain(node) if node is not None else {}
-        entries = tree.get("selectors") if isinstance(tree, dict) else None
-        if entries is not None and not isinstance(entries, list):
-            self._problem(
-                "MS107", "'selectors' is a list", file.path, "write selectors: [{name: …, definition: …}]"
-            )
-            return {}
-        return {str(entry.get("name")): entry for entry in entries or () if isinstance(entry, dict)}
+        return found
 
     # -- what only the whole shows
 
@@ -288,70 +319,11 @@ class _Loader:
         return found
 
     def _at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
-        line = ""
-        if not isinstance(file := read_file(self.root, location.path), Diagnostic):
-            line = Text(file.path, file.content).line(location.line)
-        self.diagnostics.append(Diagnostic(code, message, location, remedy, line, notes))
+        self.diagnostics.append(self.lines.problem(location, code, message, remedy, *notes))
 
-    def _check(self, project: Project, properties: list[PropertiesFile]) -> None:
-        for name in project.models.keys() & project.seeds.keys():
-            note = Note("the seed", project.seeds[name].location)
-            self._problem(
-                "MS109",
-                f"a model and a seed are named '{name}'",
-                project.models[name].path,
-                "rename one",
-                note,
-            )
-        for model in project.properties.values():
-            self._known_model(project, model)
-        for unit in project.unit_tests:
-            if unit.model not in project.models:
-                hint = did_you_mean(unit.model, project.models, "name a model of the project")
-                self._at(unit.location, "MS117", f"there is no model '{unit.model}'", hint)
-        ids = [*(f"model.{n}" for n in project.models), *(f"seed.{n}" for n in project.seeds)]
-        ids += [f"source.{n}" for n in project.sources]
-        for exposure in project.exposures:
-            for id_ in exposure.depends_on:
-                self._known_relation(project, exposure.location, id_, ids)
-        for metric in project.metrics:
-            self._known_relation(
-                project,
-                metric.location,
-                metric.model if "." in metric.model else f"model.{metric.model}",
-                ids,
-            )
-        for function in (f for p in properties for f in p.functions):
-            if function.name not in project.functions:
-                hint = did_you_mean(function.name, project.functions, "define it in a file of macros/")
-                self._at(function.location, "MS117", f"there is no Python function '{function.name}'", hint)
-        for generator in project.generators:
-            self._known_topic(project, generator)
 
-    def _known_model(self, project: Project, model: ModelProperties) -> None:
-        if model.name not in project.models and model.name.lower() not in {n.lower() for n in project.models}:
-            hint = did_you_mean(model.name, project.models, f"add models/{model.name}.sql or remove this")
-            self._at(model.location, "MS117", f"there is no model '{model.name}'", hint)
-
-    def _known_relation(self, project: Project, location: Location, id_: str, ids: list[str]) -> None:
-        if id_ in ids or (id_.startswith("model.") and id_.removeprefix("model.") in project.seeds):
-            return
-        kind, _, name = id_.partition(".")
-        known = [other.partition(".")[2] for other in ids if other.startswith(kind)]
-        self._at(
-            location, "MS117", f"there is no {kind} '{name}'", did_you_mean(name, known, "mend the name")
-        )
-
-    def _known_topic(self, project: Project, generator: Generator) -> None:
-        found = topics_of(generator.topic, project.sources)
-        if not found:
-            names = [topic.name for topic in project.sources.values()]
-            hint = did_you_mean(generator.topic, names, "name it like the topic of a source")
-            self._at(generator.location, "MS117", f"no source has a topic '{generator.topic}'", hint)
-        elif len(found) > 1:
-            self._at(
-                generator.location,
-                "MS109",
-                f"'{generator.topic}' is a topic of {' and '.join(found)}",
-                f"name the function {found[0].replace('.', '__')}",
-            )
+def _decode(known: bytes) -> _Read | None:
+    try:
+        return msgspec.msgpack.decode(known, type=_Read)
+    except msgspec.MsgspecError:
+        return None

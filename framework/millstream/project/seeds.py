@@ -43,8 +43,8 @@ class _Reader:
 
     def seed(self) -> Seed:
         found = read_records(self.text, self.delimiter, self.diagnostics)
-        broken = min((d.location.line for d in self.diagnostics if d.code == "MS118" and d.location), default=0)
-        if not found or 0 < broken < found[0].line:
+        broken = [d.location.line for d in self.diagnostics if d.code == "MS118" and d.location]
+        if not found or (broken and min(broken) < found[0].line):
             found = [Record(1, [])]  # without its header no line means anything
         header, *records = found
         if not header.fields and not self.diagnostics:

@@ -6,10 +6,10 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, Note, did_you_mean
+from millstream.errors import Diagnostic, Note, at, did_you_mean
 from millstream.project.schema import Reader
 from millstream.project.wording import kind
-from millstream.project.yaml import entries, parse_yaml, plain
+from millstream.project.yaml import entries, parse_yaml, plain, span
 from millstream.text import Text
 
 FILE = "selectors.yml"
@@ -49,9 +49,8 @@ def _named(reader: Reader, node: Node) -> dict[str, Any]:
         elif name.value in found:
             note = Note("first given here", reader.place(places[name.value]))
             message = f"selector '{name.value}' is given twice"
-            problem = reader.place(name)
-            line = reader.text.line(problem.line)
-            reader.diagnostics.append(Diagnostic("MS109", message, problem, "keep one of them", line, (note,)))
+            place = span(reader.text, name)
+            reader.diagnostics.append(at(reader.text, *place, "MS109", message, "keep one of them", note))
         else:
             found[name.value], places[name.value] = plain(item), name
     return found

@@ -33,6 +33,31 @@ def merge_variables(
     return found, diagnostics
 
 
+class Recorded(Mapping[str, Any]):
+    """Variables that remember which of them were read, and which were looked for."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self.used: dict[str, Any] = {}
+        self.missed: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._values[name]
+        self.used[name] = found
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._values:
+            self.missed.add(str(name))
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
 def plain_values(value: Any) -> Any:
     """Return TOML's dates and times as the texts that were written, as YAML gives them."""
     if isinstance(value, dict):

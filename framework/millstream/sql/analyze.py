@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
+from sqlglot import exp
+
 from millstream.project.values import Function
-from millstream.sql.binder import Binder, Result
-from millstream.sql.expressions import extent
+from millstream.sql.binder import Binder
+from millstream.sql.findings import extent
 from millstream.sql.parse import Parsed, parse
+from millstream.sql.result import Result
 from millstream.sql.values import Analysis, InputRelation, Problem, ResultColumn, Watermark
 
 
@@ -25,13 +28,13 @@ def analyze(
     except RecursionError:
         deep = Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models")
         return Analysis(open=True, problems=(deep,))
-    shared = binder.shared
-    problems = [*shared.problems, *_names(result, parsed, sql)]
+    findings = binder.findings
+    problems = [*findings.problems, *_names(result, sql)]
     return Analysis(
         columns=tuple(ResultColumn(c.name, c.type, c.nullable, c.sources) for c in result.columns if c.name),
         rows=result.rows,
-        functions=tuple(sorted(shared.called)),
-        opaque=tuple(shared.opaque),
+        functions=tuple(sorted(findings.called)),
+        opaque=tuple(findings.opaque),
         open=bool(result.open),
         watermarks=tuple(
             Watermark(_word(sql, clause.start), sql[slice(*clause.expression)], sql[slice(*clause.delay)])
@@ -48,26 +51,27 @@ def _word(sql: str, start: int) -> str:
     return sql[start:stop].strip("`")
 
 
-def _names(result: Result, parsed: Parsed, sql: str) -> list[Problem]:
+def _names(result: Result, sql: str) -> list[Problem]:
     """Every column of a model has a name of its own."""
     problems: list[Problem] = []
     seen: set[str] = set()
-    items = parsed.tree.selects
-    starred = any(item.is_star for item in items) or len(items) != len(result.columns)
     for index, column in enumerate(result.columns):
-        start, stop = (0, 1) if starred else extent(items[index], sql)
-        if starred and (place := sql.lower().find(column.name.lower())) >= 0 and column.name:
-            start, stop = place, place + len(column.name)
+        start, stop = _place(result.origins[index], sql) if index < len(result.origins) else (0, 1)
         if not column.name:
-            problems.append(
-                Problem("MS409", f"column {index + 1} has no name", start, stop, "give it one: … as name")
-            )
+            message = f"column {index + 1} has no name"
+            problems.append(Problem("MS409", message, start, stop, "give it one: … as name", sql[start:stop]))
         elif column.name.lower() in seen:
-            problems.append(
-                Problem(
-                    "MS408", f"two columns are named '{column.name}'", start, stop,
-                    "rename one, or leave it out: * except (…)", column.name,
-                )
-            )
+            message = f"two columns are named '{column.name}'"
+            remedy = "rename one, or leave it out: * except (…)"
+            problems.append(Problem("MS408", message, start, stop, remedy, sql[start:stop]))
         seen.add(column.name.lower())
     return problems
+
+
+def _place(item: exp.Expr, sql: str) -> tuple[int, int]:
+    """Return where an item of the SELECT list says its name."""
+    if isinstance(item, exp.Alias):
+        return extent(item.args["alias"], sql)
+    if star := item.find(exp.Star) if item.is_star else None:
+        return star.meta["start"], star.meta["end"] + 1
+    return extent(item.this if isinstance(item, exp.Column) else item, sql)

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from msgspec import Struct
 from sqlglot import exp
 
 from millstream.project.values import Function
-from millstream.sql.calls import function_name
-from millstream.sql.coercion import common_type
-from millstream.sql.expressions import Expressions, Shared, Value
+from millstream.sql import sets
+from millstream.sql.conditions import condition
+from millstream.sql.expressions import Expressions
+from millstream.sql.findings import Findings
+from millstream.sql.grouping import group_keys
+from millstream.sql.names import function_name
 from millstream.sql.projection import project
 from millstream.sql.relations import Relations
+from millstream.sql.result import Result, renamed
 from millstream.sql.scope import NOTHING, Bound, Scope, as_kind
-from millstream.sql.spark_functions import signatures
+from millstream.sql.value import Value, influences
 from millstream.sql.values import InputRelation, Source
-from millstream.types import UNKNOWN
-
-
-class Result(Struct, gc=False):
-    """The columns of a query, and what decides its rows."""
-
-    columns: list[Bound]
-    rows: frozenset[Source] = NOTHING
-    open: str = ""
-
 
 Ctes = Mapping[str, Result]
 
@@ -41,7 +34,7 @@ class Binder:
         functions: Mapping[str, Function],
         variant_paths: frozenset[int],
     ) -> None:
-        self.shared = Shared(sql, functions, variant_paths, lambda node, scope: self.query(node, scope))
+        self.findings = Findings(sql, functions, variant_paths, self.query)
         self.relation = relation
         self.known_relations = known_relations
         self.ctes: Ctes = {}
@@ -50,196 +43,117 @@ class Binder:
         """Bind a SELECT, set operation, VALUES or parenthesised query."""
         outer = self.ctes
         if with_ := node.args.get("with_"):
-            self._bind_ctes(with_)
+            self._bind_ctes(with_, parent)
         try:
             match node:
                 case exp.Select():
                     return self._select(node, parent)
                 case exp.SetOperation():
-                    return self._set_operation(node, parent)
+                    result = sets.set_operation(self, node, parent)
+                    return self._ordered(node, parent, result)
                 case exp.Subquery():
-                    return self.query(node.this, parent)
+                    return self._ordered(node, parent, self.query(node.this, parent))
                 case exp.Values():
-                    return self.values(node, parent)
+                    return sets.values(self.findings, node, parent)
+                case exp.Table():
+                    return Relations(self, Expressions(self.findings, Scope(parent))).whole(node)
                 case _:
-                    self.shared.not_understood(node, f"{type(node).__name__} is not understood")
+                    self.findings.not_understood(node, f"{type(node).__name__} is not understood")
                     return Result([], open="?")
         finally:
             self.ctes = outer
 
-    def _bind_ctes(self, with_: exp.With) -> None:
+    def _bind_ctes(self, with_: exp.With, parent: Scope | None) -> None:
         if with_.args.get("recursive"):
-            self.shared.not_understood(with_, "a recursive CTE")
+            self.findings.not_understood(with_, "a recursive CTE")
         for cte in with_.expressions:
-            result = self.query(cte.this)
             names = [column.name for column in cte.args["alias"].args.get("columns") or ()]
-            self.ctes = {**self.ctes, cte.alias.lower(): renamed(result, names)}
+            if with_.args.get("recursive"):
+                # It may read itself: what it is then is not worked out.
+                self.ctes = {**self.ctes, cte.alias.lower(): Result([], open="?")}
+            self.ctes = {**self.ctes, cte.alias.lower(): renamed(self.query(cte.this, parent), names)}
 
     # -- SELECT
 
     def _select(self, node: exp.Select, parent: Scope | None) -> Result:
         scope = Scope(parent)
-        walk = Expressions(self.shared, scope)
+        walk = Expressions(self.findings, scope)
         relations = Relations(self, walk)
         relations.bind(node)
         rows = relations.rows
         if where := node.args.get("where"):
             walk.no_aggregates = "WHERE"
-            condition = walk.logical(where)
-            rows |= as_kind(condition.sources, "filter")
+            rows |= as_kind(condition(walk, where.this).sources, "filter")
             walk.no_aggregates = ""
-        keys = self._group_keys(node, walk)
+        before = len(self.findings.problems)
+        keys = group_keys(node, walk)
         if keys is not None:
-            rows |= frozenset().union(*(as_kind(value.sources, "group") for _, value in keys))
-            walk.keys = keys
+            rows |= as_kind(influences([value for _, value in keys]), "group")
+            if len(self.findings.problems) == before:
+                walk.group_by(keys)
             for key, value in keys:
                 # Spark names the column of `window(…)` after the function, also where it is only grouped by.
                 if (name := function_name(key)) in {"window", "session_window"}:
                     walk.aliases[name] = value
-        columns = project(walk, node.expressions)
+        columns, origins = project(walk, node.expressions)
+        walk.outputs = outputs(columns)
         if having := node.args.get("having"):
-            rows |= as_kind(walk.logical(having).sources, "filter")
+            rows |= as_kind(condition(walk, having.this).sources, "filter")
         rows |= self._after(node, walk, columns)
-        return Result(columns, rows, self._open(node, scope))
+        return Result(columns, rows, self._open(node, scope), origins)
 
     def _after(self, node: exp.Select, walk: Expressions, columns: list[Bound]) -> frozenset[Source]:
-        rows: frozenset[Source] = NOTHING
+        rows = NOTHING
         if node.args.get("distinct"):
             rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
         if qualify := node.args.get("qualify"):
             rows |= as_kind(walk.value(qualify.this).sources, "filter")
-        by_name = {column.name.lower(): column for column in columns}
+        return rows | self._order(node, walk, columns)
+
+    def _order(self, node: exp.Expr, walk: Expressions, columns: list[Bound]) -> frozenset[Source]:
+        rows = NOTHING
         for clause in ("order", "sort", "cluster", "distribute"):
             for part in getattr(node.args.get(clause), "expressions", ()):
                 key = part.this if isinstance(part, exp.Ordered) else part
-                if isinstance(key, exp.Literal):
-                    continue
-                if isinstance(key, exp.Column) and not key.table and (found := by_name.get(key.name.lower())):
-                    rows |= as_kind(found.sources, "order")
-                else:
+                if isinstance(key, exp.Literal) and key.name.isdigit():
+                    rows |= as_kind(self._numbered(key, columns), "order")
+                elif not _is_all(key):
                     rows |= as_kind(walk.value(key).sources, "order")
+                else:
+                    rows |= frozenset().union(*(as_kind(column.sources, "order") for column in columns))
         for clause in ("order", "sort", "limit", "offset"):
             if part := node.args.get(clause):
-                self.shared.not_understood(part, f"{clause.upper()} on a stream, which has no end")
+                self.findings.not_understood(part, f"{clause.upper()} on a stream, which has no end")
         return rows
 
+    def _numbered(self, key: exp.Literal, columns: list[Bound]) -> frozenset[Source]:
+        index = int(key.name) - 1
+        if 0 <= index < len(columns):
+            return columns[index].sources
+        self.findings.problem(
+            key, "MS402", f"there is no column {key.name} to order by", "count the SELECT's columns from 1"
+        )
+        return NOTHING
+
+    def _ordered(self, node: exp.Expr, parent: Scope | None, result: Result) -> Result:
+        """Add what ORDER BY after a set operation or a parenthesis reads: the columns of the result."""
+        walk = Expressions(self.findings, Scope(parent))
+        walk.outputs = outputs(result.columns)
+        rows = self._order(node, walk, result.columns)
+        return Result(result.columns, result.rows | rows, result.open, result.origins) if rows else result
+
     def _open(self, node: exp.Select, scope: Scope) -> str:
-        has_star = any(isinstance(e, exp.Star) or e.is_star for e in node.expressions)
+        has_star = any(item.is_star for item in node.expressions)
         return next((relation.open for relation in scope.relations if relation.open), "") if has_star else ""
 
-    def _group_keys(self, node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Value]] | None:
-        group = node.args.get("group")
-        if group is None:
-            grouped = any(map(_has_aggregate, node.expressions)) or node.args.get("having") is not None
-            return [] if grouped else None
-        for kind in ("rollup", "cube", "grouping_sets", "totals"):
-            if group.args.get(kind):
-                self.shared.not_understood(group, f"GROUP BY {kind.upper()}")
-                return None
-        nodes = list(group.expressions)
-        if group.args.get("all"):
-            nodes = [_unaliased(e) for e in node.expressions if not _has_aggregate(e)]
-        walk.no_aggregates = "GROUP BY"
-        keys = [(found := self._group_node(key, node, walk), walk.value(found)) for key in nodes]
-        walk.no_aggregates = ""
-        return keys
 
-    def _group_node(self, key: exp.Expr, node: exp.Select, walk: Expressions) -> exp.Expr:
-        """`group by 1` and `group by alias` mean columns of the SELECT."""
-        if isinstance(key, exp.Literal) and not key.is_string:
-            index = int(key.name) - 1
-            if 0 <= index < len(node.expressions):
-                return _unaliased(node.expressions[index])
-            self.shared.problem(
-                key, "MS402", f"there is no column {key.name} to group by", "count the SELECT's columns from 1"
-            )
-        if isinstance(key, exp.Column) and not key.table and not walk.scope.named(key.name.lower()):
-            for item in node.expressions:
-                if isinstance(item, exp.Alias) and item.alias.lower() == key.name.lower():
-                    return _unaliased(item)
-        return key
-
-    # -- sets of rows
-
-    def _set_operation(self, node: exp.SetOperation, parent: Scope | None) -> Result:
-        left, right = self.query(node.left, parent), self.query(node.right, parent)
-        rows = left.rows | right.rows
-        if not isinstance(node, exp.Union):
-            self.shared.not_understood(node, f"{type(node).__name__.upper()}")
-        if node.args.get("by_name"):
-            right = self._by_name(node, left, right)
-        elif len(left.columns) != len(right.columns) and not (left.open or right.open):
-            self.shared.problem(
-                node.right,
-                "MS412",
-                f"the sides of {type(node).__name__.upper()} have {len(left.columns)} and {len(right.columns)} columns",
-                "select the same columns on both sides",
-            )
-        columns = [self._both(node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
-        columns += left.columns[len(columns) :]
-        if node.args.get("distinct") or not isinstance(node, exp.Union):
-            rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
-        return Result(columns, rows, left.open or right.open)
-
-    def _both(self, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
-        found = common_type(left.type, right.type)
-        if found is None:
-            self.shared.problem(
-                node.right,
-                "MS407",
-                f"column '{left.name}' is {left.type} on one side and {right.type} on the other",
-                "cast one to the other's type",
-            )
-        sources = left.sources | right.sources
-        return Bound(left.name, found or UNKNOWN, left.nullable or right.nullable, sources)
-
-    def _by_name(self, node: exp.SetOperation, left: Result, right: Result) -> Result:
-        by_name = {column.name.lower(): column for column in right.columns}
-        missing = [column.name for column in left.columns if column.name.lower() not in by_name]
-        extra = by_name.keys() - {column.name.lower() for column in left.columns}
-        if missing or extra:
-            names = ", ".join([*missing, *sorted(extra)])
-            self.shared.problem(
-                node.right, "MS412", f"only one side of UNION BY NAME has {names}", "select it on both sides"
-            )
-        return Result([by_name.get(c.name.lower(), c) for c in left.columns], right.rows, right.open)
-
-    def values(self, node: exp.Values, parent: Scope | None) -> Result:
-        walk = Expressions(self.shared, Scope(parent))
-        lines = [walk.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in node.expressions]
-        columns: list[Bound] = []
-        for index, first in enumerate(lines[0]):
-            found = first.type
-            nullable = False
-            for line in lines:
-                if index < len(line):
-                    found = common_type(found, line[index].type) or UNKNOWN
-                    nullable |= line[index].nullable
-            columns.append(Bound(f"col{index + 1}", found, nullable, NOTHING))
-        return Result(columns)
+def outputs(columns: list[Bound]) -> dict[str, Value]:
+    """Return the columns of a SELECT by their names, for HAVING and ORDER BY."""
+    return {c.name.lower(): Value(c.type, c.nullable, c.sources) for c in columns if c.name}
 
 
-def renamed(result: Result, names: list[str]) -> Result:
-    """Give a query the column names of its alias, `as t(a, b)`."""
-    if not names:
-        return result
-    columns = [
-        Bound(names[index] if index < len(names) else column.name, column.type, column.nullable, column.sources)
-        for index, column in enumerate(result.columns)
-    ]
-    return Result(columns, result.rows, result.open)
-
-
-def _unaliased(node: exp.Expr) -> exp.Expr:
-    return node.this if isinstance(node, exp.Alias) else node
-
-
-def _has_aggregate(node: exp.Expr) -> bool:
-    known = signatures()
-    for found in node.walk(prune=lambda n: isinstance(n, exp.Window | exp.Query)):
-        if isinstance(found, exp.Anonymous) and not isinstance(found.parent, exp.Window):
-            signature = known.get(function_name(found))
-            if signature and signature.aggregate:
-                return True
-    return False
-
+def _is_all(key: exp.Expr) -> bool:
+    """`ORDER BY ALL` means every column."""
+    return isinstance(key, exp.All) or (
+        isinstance(key, exp.Column) and not key.table and key.name.lower() == "all"
+    )

@@ -2,13 +2,17 @@
 
 from sqlglot import exp
 
-from millstream.types import Array, Decimal, Field, Map, Row, Type, TypeSyntaxError, parse_type
+from millstream.types import INTERVAL, Array, Decimal, Field, Map, Row, Type, TypeSyntaxError, parse_type
 
 _DTYPE = exp.DataType.Type
 
 
 def data_type(node: exp.Expr) -> Type | None:
     """Return the type that a CAST names, None when it is not one of Spark's."""
+    if isinstance(node, exp.Interval) or (
+        isinstance(node, exp.DataType) and isinstance(node.this, exp.Interval)
+    ):
+        return INTERVAL
     if not isinstance(node, exp.DataType):
         return None
     inner = node.expressions

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
-from millstream.sql.calls import bind_arguments, function_name
+from millstream.sql.names import function_name
+from millstream.sql.python_calls import bind_arguments
 from millstream.sql.scope import Bound, Relation, as_kind
 from millstream.sql.spark_functions import signatures
+from millstream.sql.value import Value
 from millstream.types import BIGINT, INT, STRING, UNKNOWN, VARIANT, Array, Map, Row, Type
 
 if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions, Value
+    from millstream.sql.expressions import Expressions
 
 
 def is_generator(node: exp.Expr) -> bool:
@@ -24,20 +26,20 @@ def is_generator(node: exp.Expr) -> bool:
 def generated(walk: Expressions, node: exp.Expr, alias: str, names: list[str]) -> Relation:
     """Return the relation that a call in FROM or LATERAL makes."""
     if not isinstance(node, exp.Anonymous):
-        walk.shared.not_understood(node, f"{type(node).__name__} as a relation")
+        walk.findings.not_understood(node, f"{type(node).__name__} as a relation")
         return Relation(alias, [], "?")
     name = function_name(node)
-    if (function := walk.shared.functions.get(name)) and function.table:
-        walk.shared.called.add(function.name)
+    if (function := walk.findings.functions.get(name)) and function.table:
+        walk.findings.called.add(function.name)
         given = list(bind_arguments(walk, node, function).values())
         row = function.returns
         parts = [(f.name, f.type) for f in row.fields] if isinstance(row, Row) else [("value", row)]
         return Relation(alias or name, _columns(parts, names, given))
     signature = signatures().get(name)
     if signature is None or not signature.generator:
-        known = [*(n for n, f in walk.shared.functions.items() if f.table), *_generators()]
+        known = [*(n for n, f in walk.findings.functions.items() if f.table), *_generators()]
         hint = did_you_mean(name, known, f"functions that make rows: {', '.join(sorted(known)[:8])}")
-        walk.shared.problem(node, "MS405", f"'{name}' is not a function that makes rows", hint, name)
+        walk.findings.problem(node, "MS405", f"'{name}' is not a function that makes rows", hint, name)
         return Relation(alias or name, [], "?")
     return Relation(alias or name, generator_columns(walk, node, names))
 
@@ -51,7 +53,7 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
     values = walk.values(node.expressions)
     name = function_name(node)
     if not values:
-        walk.shared.problem(node, "MS406", f"{name}() needs an argument", "give it an array or a map")
+        walk.findings.problem(node, "MS406", f"{name}() needs an argument", "give it an array or a map")
         return []
     found = values[0].type
     parts: list[tuple[str, Type]]
@@ -74,8 +76,15 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
         case _:
             parts = [("pos", INT), ("key", STRING), ("value", VARIANT)]
     if name.startswith(("explode", "posexplode")) and not isinstance(found, Array | Map) and found != UNKNOWN:
-        walk.shared.problem(node, "MS407", f"{name}() needs an array or a map, not {found}", "give it an array")
-    return _columns(parts, names, values)
+        walk.findings.problem(
+            node, "MS407", f"{name}() needs an array or a map, not {found}", "give it an array"
+        )
+    columns = _columns(parts, names, values)
+    if not name.endswith("_outer"):
+        # Positions and the keys of maps are never NULL.
+        for (part, _), column in zip(parts, columns, strict=True):
+            column.nullable = part not in {"pos", "key", "id"} and name not in {"range"}
+    return columns
 
 
 def _exploded(found: Type) -> list[tuple[str, Type]]:

@@ -6,20 +6,34 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from millstream.sql.value import Value
 from millstream.types import BOOLEAN, INT, UNKNOWN, Array, Map, Type
 
 if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions, Value
+    from millstream.sql.expressions import Expressions
 
 LAMBDAS = frozenset(
-    "transform filter exists forall aggregate reduce zip_with array_sort map_filter map_zip_with transform_keys "
-    "transform_values".split()
+    [
+        "transform",
+        "filter",
+        "exists",
+        "forall",
+        "aggregate",
+        "reduce",
+        "zip_with",
+        "array_sort",
+        "map_filter",
+        "map_zip_with",
+        "transform_keys",
+        "transform_values",
+    ]
 )
+_ALWAYS_NULLABLE = frozenset(("exists", "forall", "aggregate", "reduce"))
 
 
 def call_lambda(walk: Expressions, node: exp.Anonymous, name: str) -> Value:
     """Evaluate the plain arguments, then each function with its variables bound to their elements."""
-    from millstream.sql.expressions import computed  # noqa: PLC0415
+    from millstream.sql.expressions import computed
 
     plain = [walk.value(argument) for argument in node.expressions if not isinstance(argument, exp.Lambda)]
     bodies: list[Value] = []
@@ -27,12 +41,12 @@ def call_lambda(walk: Expressions, node: exp.Anonymous, name: str) -> Value:
         if isinstance(argument, exp.Lambda):
             bodies.append(_body(walk, argument, _variables(name, plain, bodies), plain))
     values = [*plain, *bodies]
-    nullable = any(value.nullable for value in plain[:1]) or name in {"exists", "forall", "aggregate", "reduce"}
+    nullable = name in _ALWAYS_NULLABLE or any(value.nullable for value in plain)
     return computed(_result(name, plain, bodies), values, nullable=nullable)
 
 
 def _body(walk: Expressions, node: exp.Lambda, types: list[Type], plain: list[Value]) -> Value:
-    from millstream.sql.expressions import Value, computed  # noqa: PLC0415
+    from millstream.sql.expressions import Value, computed
 
     sources = computed(UNKNOWN, plain).sources
     variables = {

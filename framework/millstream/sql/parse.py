@@ -15,7 +15,7 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
 class Parsed(Struct):
-    tree: exp.Query
+    tree: exp.Expr
     tokens: Tokens
 
 
@@ -35,12 +35,18 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
     if len(statements) != 1 or ";" in {token.text for token in tokens.tokens}:
         place = next((t for t in tokens.tokens if t.text == ";"), tokens.tokens[-1])
         return (
-            Problem("MS410", "a model is one query", place.start, place.end + 1, "remove the ';' and what follows it"),
+            Problem(
+                "MS410",
+                "a model is one query",
+                place.start,
+                place.end + 1,
+                "remove the ';' and what follows it",
+            ),
         )
     tree = statements[0]
     while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
         tree = tree.this
-    if not isinstance(tree, exp.Query):
+    if not isinstance(tree, exp.Query | exp.Values | exp.Table):
         first = tokens.tokens[0]
         message = f"a model is a SELECT, not {first.text.upper()}"
         return (Problem("MS410", message, first.start, first.end + 1, "write only the query"),)
@@ -59,6 +65,13 @@ def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
         if description.startswith("Expecting"):
             message = f"expected '{description.removeprefix('Expecting').strip()}' before '{highlight}'"
         problems.append(
-            Problem("MS401", message, start, stop, "look for a missing comma, parenthesis or keyword before it", highlight)
+            Problem(
+                "MS401",
+                message,
+                start,
+                stop,
+                "look for a missing comma, parenthesis or keyword before it",
+                highlight,
+            )
         )
     return problems

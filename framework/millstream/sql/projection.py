@@ -7,31 +7,39 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
-from millstream.sql.calls import function_name
+from millstream.sql.columns import field, resolve
 from millstream.sql.generators import generator_columns, is_generator
+from millstream.sql.names import function_name
 from millstream.sql.scope import Bound
+from millstream.sql.value import Value
+from millstream.types import UNKNOWN, Row
 
 if TYPE_CHECKING:
     from millstream.sql.expressions import Expressions
 
 
-def project(walk: Expressions, nodes: list[exp.Expr]) -> list[Bound]:
-    """Return the columns of a SELECT list; a computed one without a name has the name ''."""
+def project(walk: Expressions, nodes: list[exp.Expr]) -> tuple[list[Bound], list[exp.Expr]]:
+    """Return the columns of a SELECT list, and the item that each is of; one without a name has the name ''."""
     columns: list[Bound] = []
+    origins: list[exp.Expr] = []
     for node in nodes:
-        if isinstance(node, exp.Star):
-            columns += _star(walk, node, "")
-        elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            columns += _star(walk, node.this, node.table, node)
-        elif generator := _generator(node):
-            columns += generator_columns(walk, *generator)
-        else:
-            value = walk.value(node)
-            name = _name(node)
-            columns.append(Bound(name, value.type, value.nullable, value.sources))
-            if isinstance(node, exp.Alias):
-                walk.aliases.setdefault(name.lower(), value)
-    return columns
+        columns += _item(walk, node)
+        origins += [node] * (len(columns) - len(origins))
+    return columns, origins
+
+
+def _item(walk: Expressions, node: exp.Expr) -> list[Bound]:
+    if isinstance(node, exp.Star):
+        return _star(walk, node, node)
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        return _star(walk, node, node.this)
+    if generator := _generator(node):
+        return generator_columns(walk, *generator)
+    value = walk.value(node)
+    name = _name(walk, node)
+    if isinstance(node, exp.Alias):
+        walk.aliases.setdefault(name.lower(), value)
+    return [Bound(name, value.type, value.nullable, value.sources)]
 
 
 def _generator(node: exp.Expr) -> tuple[exp.Anonymous, list[str]] | None:
@@ -44,30 +52,50 @@ def _generator(node: exp.Expr) -> tuple[exp.Anonymous, list[str]] | None:
     return (inner, names) if isinstance(inner, exp.Anonymous) and is_generator(inner) else None
 
 
-def _star(walk: Expressions, star: exp.Star, alias: str, node: exp.Expr | None = None) -> list[Bound]:
-    scope = walk.scope
-    if alias:
-        relation = scope.relation(alias)
-        if relation is None:
-            known = [r.alias for r in scope.relations]
-            walk.shared.problem(
-                node or star, "MS402", f"there is no relation '{alias}' here",
-                did_you_mean(alias, known, f"relations in scope: {', '.join(known)}"), alias,
-            )
-            return []
-        found = [(relation, column) for column in relation.columns if not column.hidden]
+def _star(walk: Expressions, node: exp.Expr, star: exp.Star) -> list[Bound]:
+    if isinstance(node, exp.Star):
+        found = [column for _, column in walk.scope.star()]
     else:
-        found = list(scope.star())
+        parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
+        relation = walk.scope.relation(parts[-1].name)
+        if relation is None:
+            return _except(walk, star, _fields(walk, node, parts))
+        found = [column for column in relation.columns if not column.hidden]
+    kept = _except(walk, star, found)
     if walk.keys is not None:
-        for _, column in found:
-            if not any(column.sources == value.sources for _, value in walk.keys):
-                walk.shared.problem(
-                    node or star, "MS411", f"'*' brings '{column.name}', which is neither grouped nor aggregated",
-                    "name the columns",
-                )
-                break
-    kept = _except(walk, star, [column for _, column in found])
+        _check_grouped(walk, star, kept)
     return [Bound(column.name, column.type, column.nullable, column.sources) for column in kept]
+
+
+def _check_grouped(walk: Expressions, star: exp.Star, columns: list[Bound]) -> None:
+    free = next((column for column in columns if str(id(column)) not in walk.shapes), None)
+    if free is not None:
+        message = f"'*' brings '{free.name}', which is neither grouped nor aggregated"
+        walk.findings.problem(exp.Star().update_positions(star), "MS411", message, "name the columns", "*")
+
+
+def _fields(walk: Expressions, node: exp.Column, parts: list[exp.Identifier]) -> list[Bound]:
+    """Return the fields of a struct, `item.*`."""
+    if len(parts) == 1 and not walk.scope.named(parts[0].name.lower()):
+        name = parts[0].name
+        known = [r.alias for r in walk.scope.relations]
+        hint = did_you_mean(name, known, f"relations in scope: {', '.join(known)}")
+        walk.findings.problem(parts[0], "MS402", f"there is no relation '{name}' here", hint, name)
+        return []
+    bound, rest = resolve(walk, parts, node)
+    value = Value(bound.type, bound.nullable, bound.sources)
+    for part in rest:
+        value = field(walk, value, part)
+    match value.type:
+        case Row(fields=fields):
+            values = [(f.name, field(walk, value, exp.to_identifier(f.name, quoted=True))) for f in fields]
+            return [Bound(name, v.type, v.nullable, v.sources) for name, v in values]
+        case other:
+            if other != UNKNOWN:
+                walk.findings.problem(
+                    parts[-1], "MS407", f"a {other} has no fields", "only structs have `.*`"
+                )
+            return []
 
 
 def _except(walk: Expressions, star: exp.Star, columns: list[Bound]) -> list[Bound]:
@@ -75,25 +103,27 @@ def _except(walk: Expressions, star: exp.Star, columns: list[Bound]) -> list[Bou
         name = part.name
         if not any(column.name.lower() == name.lower() for column in columns):
             known = [column.name for column in columns]
-            walk.shared.problem(
-                part, "MS402", f"'*' has no column '{name}' to leave out", did_you_mean(name, known, "remove it"), name
+            walk.findings.problem(
+                part,
+                "MS402",
+                f"'*' has no column '{name}' to leave out",
+                did_you_mean(name, known, "remove it"),
+                name,
             )
         columns = [column for column in columns if column.name.lower() != name.lower()]
     return columns
 
 
-def _name(node: exp.Expr) -> str:
+def _name(walk: Expressions, node: exp.Expr) -> str:
     """Return the name that a column has: its alias, the column's own, or '' when Spark would invent one."""
     match node:
         case exp.Alias():
             return str(node.alias)
         case exp.Column():
             return str(node.name)
-        case exp.Dot() if isinstance(node.expression, exp.Identifier):
-            return str(node.expression.name)
         case exp.Paren():
-            return _name(node.this)
-        case exp.Cast() if isinstance(node.this, exp.Column):
+            return _name(walk, node.this)
+        case exp.Cast() if isinstance(node.this, exp.Column) and _is_plain(walk, node.this):
             return str(node.this.name)
         case exp.Anonymous() if function_name(node) in {"window", "session_window"}:
             return function_name(node)
@@ -101,3 +131,7 @@ def _name(node: exp.Expr) -> str:
             return ""
 
 
+def _is_plain(walk: Expressions, node: exp.Column) -> bool:
+    """Tell whether a column is no field of a struct: only then does a cast keep its name."""
+    parts = [part.name for part in node.parts]
+    return len(parts) == 1 or walk.scope.qualified(parts)[1] == len(parts)

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
-from millstream.sql.coercion import common_type
-from millstream.sql.expressions import Expressions
+from millstream.sql import sets
+from millstream.sql.conditions import condition
 from millstream.sql.generators import generated
+from millstream.sql.joins import join_columns, shared_names
+from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, Relation, as_kind
 from millstream.sql.values import InputRelation, Source
-from millstream.types import UNKNOWN
 
 if TYPE_CHECKING:
-    from millstream.sql.binder import Binder, Result
+    from millstream.sql.binder import Binder
+    from millstream.sql.expressions import Expressions
+
+_ROOTS = frozenset(("models", "seeds", "sources"))
 
 
 class Relations:
@@ -25,7 +29,7 @@ class Relations:
         self.binder = binder
         self.walk = walk
         self.scope = walk.scope
-        self.shared = walk.shared
+        self.findings = walk.findings
         self.rows: frozenset[Source] = NOTHING
 
     def bind(self, node: exp.Select) -> None:
@@ -36,43 +40,58 @@ class Relations:
         for lateral in node.args.get("laterals") or ():
             self._lateral(lateral)
 
-    def _add(self, node: exp.Expr) -> Relation | None:
+    def whole(self, node: exp.Table) -> Result:
+        """Return all columns of a relation."""
+        self._add(node)
+        return Result([column for _, column in self.scope.star()], self.rows, self.scope.relations[0].open)
+
+    def _add(self, node: exp.Expr) -> None:
         if isinstance(node, exp.Lateral):
-            return self._lateral(node)
-        relation = self._relation(node)
-        if relation.alias and self.scope.relation(relation.alias):
-            self.shared.problem(
-                node, "MS413", f"'{relation.alias}' names two relations", f"give one an alias: … as {relation.alias}_2"
-            )
-        self.scope.add(relation)
+            self._lateral(node)
+            return
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and not node.alias:
+            self._add(node.this)
+        else:
+            self.scope.add(self._relation(node))
         for join in node.args.get("joins") or ():
             self._join(join)
-        return relation
+        for lateral in node.args.get("laterals") or ():
+            self._lateral(lateral)
 
     def _relation(self, node: exp.Expr) -> Relation:
         alias = node.alias
         names = [column.name for column in getattr(node.args.get("alias"), "columns", None) or ()]
         match node:
             case exp.Table(this=exp.Anonymous() as call):
-                return generated(self.walk, call, alias, names)
+                relation = generated(self.walk, call, alias, names)
             case exp.Table():
                 relation = self._table(node)
             case exp.Values():
-                relation = self._derived(self.binder.values(node, self.scope.parent), "")
+                relation = self._derived(sets.values(self.findings, node, self.scope.parent), "")
+            case exp.Subquery(this=exp.Table() as table):
+                relation = self._relation(table)
+            case exp.Subquery():
+                relation = self._derived(self.binder.query(node.this, self.scope.parent), "")
             case _:
-                result = self.binder.query(node.this if isinstance(node, exp.Subquery) else node, self.scope.parent)
-                relation = self._derived(result, "")
-        for part in ("pivots", "sample", "match_recognize"):
-            if node.args.get(part):
-                self.shared.not_understood(node, f"{part.rstrip('s').upper()} after a relation")
-                relation = Relation(relation.alias, relation.columns, relation.open or "?")
+                relation = self._derived(self.binder.query(node, self.scope.parent), "")
+        relation = self._changed(node, relation)
         columns = [
             Bound(names[index], column.type, column.nullable, column.sources, column.hidden)
             if index < len(names)
             else column
             for index, column in enumerate(relation.columns)
         ]
-        return Relation(alias or relation.alias, columns, relation.open)
+        return Relation(alias or relation.alias, columns, relation.open, () if alias else relation.path)
+
+    def _changed(self, node: exp.Expr, relation: Relation) -> Relation:
+        """Note what is done to a relation before it is read."""
+        if node.args.get("sample"):
+            self.findings.not_understood(node, "TABLESAMPLE after a relation")
+        for part in ("pivots", "match_recognize"):
+            if node.args.get(part):
+                self.findings.not_understood(node, f"{part.rstrip('s').upper()} after a relation")
+                return Relation(relation.alias, [], "?")
+        return relation
 
     def _derived(self, result: Result, alias: str) -> Relation:
         self.rows |= result.rows
@@ -82,98 +101,74 @@ class Relations:
         parts = tuple(part.name for part in node.parts)
         if len(parts) == 1 and (cte := self.binder.ctes.get(parts[0].lower())):
             return self._derived(cte, parts[0])
-        if found := self.binder.relation(parts):
-            return Relation(parts[-1], _bound_columns(found), found.id if found.open else "")
-        if len(parts) < 2 or parts[0] not in {"models", "seeds", "sources"}:
+        found = self.binder.relation(parts) or self.binder.relation(tuple(map(str.lower, parts)))
+        if found:
+            return Relation(parts[-1], bound_columns(found), found.id if found.open else "", parts[:-1])
+        if len(parts) < 2 or parts[0].lower() not in _ROOTS:
             self._unknown_table(node, parts)
         return Relation(parts[-1], [], "?")
 
     def _unknown_table(self, node: exp.Table, parts: tuple[str, ...]) -> None:
         name = ".".join(parts)
-        ctes = list(self.binder.ctes)
         known = self.binder.known_relations()
         if parts[-1] in known:
             hint = f"write {{{{ ref('{parts[-1]}') }}}}"
         else:
-            hint = did_you_mean(name, [*ctes, *known]) or "read models by {{ ref('…') }}, topics by {{ source('…', '…') }}"
-        self.shared.problem(node, "MS404", f"'{name}' is not a CTE of this model", hint, parts[-1])
+            otherwise = "read models by {{ ref('…') }}, topics by {{ source('…', '…') }}"
+            hint = did_you_mean(name, [*self.binder.ctes, *known], otherwise)
+        place = exp.Tuple(expressions=[part.copy() for part in node.parts])
+        self.findings.problem(place, "MS404", f"'{name}' is not a CTE of this model", hint, parts[-1])
 
     # -- joins
 
     def _join(self, node: exp.Join) -> None:
         kind, side = (node.kind or "").upper(), (node.side or "").upper()
         before = list(self.scope.relations)
-        right = self._add(node.this)
-        if right is None:
-            return
+        self._add(node.this)
+        added = self.scope.relations[len(before) :]
         if side in {"LEFT", "FULL"} and kind not in {"SEMI", "ANTI"}:
-            right.columns = [_nullable(column) for column in right.columns]
+            self.scope.outer(added)
         if side in {"RIGHT", "FULL"}:
-            for relation in before:
-                relation.columns = [_nullable(column) for column in relation.columns]
-        self.scope.add(self.scope.relations.pop())
+            self.scope.outer(before)
         if on := node.args.get("on"):
             self.walk.no_aggregates = "JOIN … ON"
-            condition = self.walk.value(on)
+            found = condition(self.walk, on)
             self.walk.no_aggregates = ""
-            self.rows |= as_kind(condition.sources, "join")
-        names = list(node.args.get("using") or ())
+            self.rows |= as_kind(found.sources, "join")
+        names: list[exp.Expr] = list(node.args.get("using") or ())
         if (node.args.get("method") or "").upper() == "NATURAL":
-            shared = {c.name.lower() for r in before for c in r.columns} & {c.name.lower() for c in right.columns}
-            names = [exp.to_identifier(name) for name in sorted(shared)]
+            names = [exp.to_identifier(name) for name in shared_names(before, added)]
         for name in names:
-            self._using(name, before, right, side)
+            self.rows |= join_columns(self.walk, name, before, added, side)
         if kind in {"SEMI", "ANTI"}:
-            self.scope.relations.remove(right)
-            self.scope.add(self.scope.relations.pop())
-
-    def _using(self, name: exp.Expr, before: list[Relation], right: Relation, side: str) -> None:
-        folded = name.name.lower()
-        left_column = self.scope.merged.get(folded) or next((c for r in before if (c := r.find(folded))), None)
-        right_column = right.find(folded)
-        for column, relations in ((left_column, before), (right_column, [right])):
-            if column is None and not any(r.open for r in relations):
-                where = " and ".join(r.alias for r in relations)
-                known = [c.name for r in relations for c in r.columns]
-                self.shared.problem(
-                    name, "MS402", f"'{where}' has no column '{name.name}'", did_you_mean(name.name, known, "name a column of both sides"),
-                    name.name,
-                )
-        if left_column and right_column:
-            self.rows |= as_kind(left_column.sources | right_column.sources, "join")
-            chosen = right_column if side == "RIGHT" else left_column
-            both = side == "FULL"
-            self.scope.merged[folded] = Bound(
-                left_column.name,
-                (common_type(left_column.type, right_column.type) or UNKNOWN) if both else chosen.type,
-                left_column.nullable and right_column.nullable if both else chosen.nullable,
-                left_column.sources | right_column.sources if both else chosen.sources,
-            )
+            for relation in added:
+                self.scope.remove(relation)
 
     # -- rows made from rows
 
-    def _lateral(self, node: exp.Lateral) -> Relation:
+    def _lateral(self, node: exp.Lateral) -> None:
         names = [column.name for column in getattr(node.args.get("alias"), "columns", None) or ()]
         alias = node.alias
         if isinstance(node.this, exp.Subquery):
             result = self.binder.query(node.this.this, self.scope)
-            self.shared.not_understood(node, "a LATERAL subquery")
+            self.findings.not_understood(node, "a LATERAL subquery")
             relation = self._derived(result, alias)
         else:
             relation = generated(self.walk, node.this, alias, names)
-            if node.args.get("outer"):
-                relation.columns = [_nullable(column) for column in relation.columns]
         self.rows |= frozenset().union(*(as_kind(column.sources, "join") for column in relation.columns))
         self.scope.add(relation)
-        return relation
+        if node.args.get("outer"):
+            self.scope.outer([relation])
 
 
-def _bound_columns(found: InputRelation) -> list[Bound]:
+def bound_columns(found: InputRelation) -> list[Bound]:
     return [
-        Bound(column.name, column.type, column.nullable, frozenset({(found.id, column.name, "direct")}), column.hidden)
+        Bound(
+            column.name,
+            column.type,
+            column.nullable,
+            frozenset({(found.id, column.name, "direct")}),
+            column.hidden,
+        )
         for column in found.columns
     ]
-
-
-def _nullable(column: Bound) -> Bound:
-    return column if column.nullable else Bound(column.name, column.type, True, column.sources, column.hidden)

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-from millstream.sql.coercion import MOST_DIGITS, arithmetic, bounded, common
+from millstream.sql.arithmetic import arithmetic
+from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number
+from millstream.sql.value import Value
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -16,7 +18,9 @@ from millstream.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     UNKNOWN,
+    VARIANT,
     Array,
     Decimal,
     Field,
@@ -33,11 +37,74 @@ Rule = Callable[[str, list[Type], list[object]], Type]
 
 def _whole(_: str, types: list[Type], literals: list[object]) -> Type:
     found = types[0]
+    if len(literals) > 1:
+        # With a number of digits Spark goes over decimals: 15 digits of a double, 7 of a float.
+        widths: dict[Type, Decimal] = {
+            DOUBLE: Decimal(30, 15),
+            FLOAT: Decimal(14, 7),
+            STRING: Decimal(30, 15),
+        }
+        return _rounded(_, [widths.get(found) or as_decimal(found)], literals)
     if isinstance(found, Decimal):
-        if len(literals) > 1:
-            return _rounded(_, types, literals)
         return Decimal(min(MOST_DIGITS, found.precision - found.scale + 1), 0)
-    return BIGINT if len(types) == 1 else Decimal(MOST_DIGITS, 0)
+    return BIGINT
+
+
+def _number(_: str, types: list[Type], __: list[object]) -> Type:
+    return DOUBLE if types[0] in {STRING, NULL} else types[0]
+
+
+def _uniform(_: str, types: list[Type], __: list[object]) -> Type:
+    low, high = types[:2]
+    if UNKNOWN in {low, high}:
+        return UNKNOWN
+    if isinstance(low, Decimal) and isinstance(high, Decimal):
+        return max(low, high, key=lambda side: side.precision)
+    for side in (low, high):
+        if isinstance(side, Decimal):
+            return side
+    return common_number(low, high)
+
+
+def _shifted(_: str, types: list[Type], __: list[object]) -> Type:
+    return types[0] if types[0] in {BIGINT, UNKNOWN} else INT
+
+
+def _fraction(_: str, types: list[Type], __: list[object]) -> Type:
+    return FLOAT if types[0] == types[1] == FLOAT else DOUBLE
+
+
+def _zeroed(_: str, types: list[Type], __: list[object]) -> Type:
+    return common([types[0], INT]) or UNKNOWN
+
+
+def _text(_: str, types: list[Type], __: list[object]) -> Type:
+    return types[0] if types[0] in {BINARY, UNKNOWN} else STRING
+
+
+def _cast(name: str, _: list[Type], __: list[object]) -> Type:
+    return parse_type(name)
+
+
+def _appended(_: str, types: list[Type], __: list[object]) -> Type:
+    match types[0]:
+        case Array(element=element):
+            found = common([element, types[-1]])
+            return Array(found) if found else UNKNOWN
+        case _:
+            return UNKNOWN
+
+
+def _maps(_: str, types: list[Type], __: list[object]) -> Type:
+    return (common(types) or UNKNOWN) if types else Map(STRING, STRING)
+
+
+def _histogram(_: str, types: list[Type], __: list[object]) -> Type:
+    return Array(Row((Field("x", types[0]), Field("y", DOUBLE))))
+
+
+def _top(_: str, types: list[Type], __: list[object]) -> Type:
+    return Array(Row((Field("item", types[0]), Field("count", BIGINT))))
 
 
 def _rounded(_: str, types: list[Type], literals: list[object]) -> Type:
@@ -64,19 +131,23 @@ def _branches(name: str, types: list[Type], literals: list[object]) -> Type:
     return _common(name, types[1:], literals[1:])
 
 
-def _remainder(_: str, types: list[Type], literals: list[object]) -> Type:
-    return arithmetic("%", types[0], types[1], (literals[0], literals[1])) or UNKNOWN
+def _calculated(name: str, types: list[Type], literals: list[object]) -> Type:
+    left, right = (
+        Value(type_, True, literal=literal) for type_, literal in zip(types, literals, strict=True)
+    )
+    found = arithmetic(_OPERATORS.get(name, "%"), left, right)
+    return found[0] if found else UNKNOWN
 
 
-def _tried(name: str, types: list[Type], literals: list[object]) -> Type:
-    operator = {"try_divide": "/", "try_add": "+", "try_subtract": "-", "try_multiply": "*"}.get(name, "%")
-    return arithmetic(operator, types[0], types[1], (literals[0], literals[1])) or UNKNOWN
+_OPERATORS = {"try_divide": "/", "try_add": "+", "try_subtract": "-", "try_multiply": "*"}
 
 
 def _total(_: str, types: list[Type], __: list[object]) -> Type:
     found = types[0]
     if isinstance(found, Decimal):
-        return bounded(found.precision + 10, found.scale) if found.precision <= 28 else Decimal(38, found.scale)
+        return (
+            bounded(found.precision + 10, found.scale) if found.precision <= 28 else Decimal(38, found.scale)
+        )
     if found in INTEGERS:
         return BIGINT
     return found if found in {INTERVAL, UNKNOWN} else DOUBLE
@@ -107,7 +178,10 @@ def _decimal(_: str, __: list[Type], literals: list[object]) -> Type:
 
 
 def _decoded(_: str, types: list[Type], __: list[object]) -> Type:
-    return STRING if len(types) == 2 else (common(types[2::2]) or UNKNOWN)
+    if len(types) == 2:
+        return STRING
+    results = types[2::2] + (types[-1:] if len(types) % 2 == 0 else [])
+    return common(results) or UNKNOWN
 
 
 def _datepart(_: str, __: list[Type], literals: list[object]) -> Type:
@@ -125,8 +199,9 @@ def _datediff(_: str, types: list[Type], __: list[object]) -> Type:
     return INT if len(types) == 2 else BIGINT
 
 
-def _window(_: str, __: list[Type], ___: list[object]) -> Type:
-    return Row((Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
+def _window(_: str, types: list[Type], __: list[object]) -> Type:
+    found = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
+    return Row((Field("start", found), Field("end", found)))
 
 
 def _array(_: str, types: list[Type], __: list[object]) -> Type:
@@ -145,11 +220,6 @@ def _element(_: str, types: list[Type], __: list[object]) -> Type:
             return value
         case _:
             return UNKNOWN
-
-
-def _zipped(_: str, types: list[Type], __: list[object]) -> Type:
-    elements = [found.element if isinstance(found, Array) else UNKNOWN for found in types]
-    return Array(Row(tuple(Field(str(index), found) for index, found in enumerate(elements))))
 
 
 def _sequence(_: str, types: list[Type], __: list[object]) -> Type:
@@ -205,8 +275,8 @@ def _schema(_: str, __: list[Type], literals: list[object]) -> Type:
 
 
 def _variant_get(_: str, __: list[Type], literals: list[object]) -> Type:
-    if len(literals) < 3 or not isinstance(literals[2], str):
-        return UNKNOWN
+    if len(literals) < 3:
+        return VARIANT
     return _schema(_, [], [None, literals[2]])
 
 
@@ -219,7 +289,8 @@ def _median(_: str, types: list[Type], __: list[object]) -> Type:
 
 
 def _percentile(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(DOUBLE) if isinstance(types[1], Array) else DOUBLE
+    found = INTERVAL if types[0] == INTERVAL else DOUBLE
+    return Array(found) if isinstance(types[1], Array) else found
 
 
 def _percentile_approx(_: str, types: list[Type], __: list[object]) -> Type:
@@ -228,11 +299,23 @@ def _percentile_approx(_: str, types: list[Type], __: list[object]) -> Type:
 
 RULES: dict[str, Rule] = {
     "whole": _whole,
+    "number": _number,
+    "uniform": _uniform,
+    "shifted": _shifted,
+    "fraction": _fraction,
+    "zeroed": _zeroed,
+    "text": _text,
+    "cast": _cast,
+    "appended": _appended,
+    "inserted": _appended,
+    "maps": _maps,
+    "histogram": _histogram,
+    "top": _top,
     "rounded": _rounded,
     "common": _common,
     "branches": _branches,
-    "remainder": _remainder,
-    "tried": _tried,
+    "remainder": _calculated,
+    "tried": _calculated,
     "total": _total,
     "average": _average,
     "concat": _concat,
@@ -245,7 +328,6 @@ RULES: dict[str, Rule] = {
     "array": _array,
     "array_repeat": _array_repeat,
     "element": _element,
-    "zipped": _zipped,
     "sequence": _sequence,
     "map": _map,
     "entries": _entries,
@@ -262,7 +344,8 @@ RULES: dict[str, Rule] = {
     "unknown": lambda _, __, ___: UNKNOWN,
 }
 _CONSTANT = {
-    str(found): found for found in (BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, INT, INTERVAL, STRING, TIMESTAMP, NULL)
+    str(found): found
+    for found in (BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, INT, INTERVAL, STRING, TIMESTAMP, NULL)
 }
 
 

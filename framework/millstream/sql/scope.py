@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.sql.values import Kind, Source
 from millstream.types import UNKNOWN, Type
@@ -39,13 +39,23 @@ class Relation(Struct):
     alias: str
     columns: list[Bound]
     open: str = ""
-    """A node id when columns that are not listed may exist too."""
+    """The node id when columns that are not listed may exist too; `?` when there is none."""
+    path: tuple[str, ...] = ()
+    """What comes before its name, `models` of `models.orders`, while it has no alias."""
+    taken: dict[str, Bound] = field(default_factory=dict)
+    """Columns of an open relation that were taken as given."""
 
     def find(self, folded: str) -> Bound | None:
         for column in self.columns:
             if column.name.lower() == folded:
                 return column
         return None
+
+    def take(self, name: str) -> Bound:
+        """Take a column of a relation that is not known in full as given."""
+        sources: frozenset[Source] = frozenset({(self.open, name, "direct")}) if self.open != "?" else NOTHING
+        bound = Bound(name, UNKNOWN, True, sources)
+        return self.taken.setdefault(name.lower(), bound)
 
 
 class Scope:
@@ -62,9 +72,37 @@ class Scope:
         self.relations.append(relation)
         self._by_name = None
 
+    def remove(self, relation: Relation) -> None:
+        self.relations.remove(relation)
+        self._by_name = None
+
+    def outer(self, relations: list[Relation]) -> None:
+        """Let every column of relations be NULL, as an outer join does."""
+        for relation in relations:
+            relation.columns = [nullable(column) for column in relation.columns]
+        self._by_name = None
+
     def relation(self, alias: str) -> Relation | None:
         folded = alias.lower()
         return next((r for r in self.relations if r.alias.lower() == folded), None)
+
+    def qualified(self, names: list[str]) -> tuple[list[tuple[Relation, Bound]], int]:
+        """Return the columns that `alias.column` or `models.alias.column` means, and how many names that took."""
+        folded = [name.lower() for name in names]
+        for relations, size in ((self._aliased(folded[:size]), size) for size in range(1, len(names))):
+            found = [
+                (r, c)
+                for r in relations
+                if (c := r.find(folded[size]) or (r.take(names[size]) if r.open else None))
+            ]
+            if found:
+                return found, size + 1
+        return [], 0
+
+    def _aliased(self, folded: list[str]) -> list[Relation]:
+        found = [r for r in self.relations if r.alias.lower() == folded[-1]]
+        before = tuple(folded[:-1])
+        return [r for r in found if tuple(map(str.lower, r.path)) == before] if before else found
 
     def named(self, folded: str) -> list[tuple[Relation, Bound]]:
         """Return every column of this name, once for a USING."""
@@ -74,10 +112,10 @@ class Scope:
                 for column in relation.columns:
                     self._by_name.setdefault(column.name.lower(), []).append((relation, column))
         found = self._by_name.get(folded, [])
-        if len(found) > 1 and folded in self.merged:
+        if found and folded in self.merged:
             return [(found[0][0], self.merged[folded])]
         if not found:
-            return [(r, opened(r, folded)) for r in self.relations if r.open]
+            return [(r, r.take(folded)) for r in self.relations if r.open]
         return found
 
     def star(self) -> Iterator[tuple[Relation, Bound]]:
@@ -95,6 +133,5 @@ class Scope:
         return own + (self.parent.names() if self.parent else [])
 
 
-def opened(relation: Relation, name: str) -> Bound:
-    """Take a column of a relation that is not known in full as given."""
-    return Bound(name, UNKNOWN, True, frozenset({(relation.open, name, "direct")}))
+def nullable(column: Bound) -> Bound:
+    return column if column.nullable else Bound(column.name, column.type, True, column.sources, column.hidden)

@@ -5,6 +5,9 @@ the n-th argument, or a rule of `millstream.sql.results`. Flags:
 
 A aggregate · W window function · G generator · N not deterministic · R can raise on a row
 ! never NULL · ? can be NULL whatever its arguments are (otherwise it is NULL when an argument can be)
+T as if by default, and text is cast to what the function takes, which can give NULL
+
+or, in words, a rule of `millstream.sql.nullability`.
 """
 
 from functools import cache
@@ -12,62 +15,66 @@ from functools import cache
 from msgspec import Struct
 
 TABLE = """
-abs negative positive : 1 : $1 : R
-ceil ceiling floor : 1-2 : whole : R
-round bround : 1-2 : rounded : R
-sign signum sqrt cbrt exp expm1 degrees radians rint : 1 : double
-acos acosh asin asinh atan atanh cos cosh cot csc sec sin sinh tan tanh : 1 : double
+abs negative positive : 1 : number : same
+ceil ceiling floor : 1-2 : whole : ?R
+round bround : 1-2 : rounded : ?R
+sign signum sqrt cbrt exp expm1 degrees radians rint : 1 : double : ?
+acos acosh asin asinh atan atanh cos cosh cot csc sec sin sinh tan tanh : 1 : double : ?
 ln log10 log2 log1p : 1 : double : ?
 log : 1-2 : double : ?
-atan2 hypot pow power : 2 : double
+atan2 hypot pow power : 2 : double : T
 e pi : 0 : double : !
 factorial : 1 : bigint : ?
-bin : 1 : string
+bin : 1 : string : T
 hex : 1 : string
 unhex : 1 : binary : ?
 conv : 3 : string : ?R
-greatest least : 2- : common : ?
-mod : 2 : remainder : R
+greatest least : 2- : common : coalesce
+mod : 2 : remainder : ?R
 try_mod try_divide try_add try_subtract try_multiply : 2 : tried : ?
-pmod : 2 : common : R
+pmod : 2 : remainder : ?R
 rand random : 0-1 : double : !N
 randn : 0-1 : double : !N
 randstr : 1-2 : string : !N
-uniform : 2-3 : common : !N
+uniform : 2-3 : uniform : !N
 uuid : 0-1 : string : !N
 width_bucket : 4 : bigint : ?
-bit_count : 1 : int
-bit_get getbit : 2 : tinyint : R
-shiftleft shiftright shiftrightunsigned : 2 : $1
-nanvl : 2 : double
-zeroifnull : 1 : $1 : !
+bit_count : 1 : int : T
+bit_get getbit : 2 : tinyint : TR
+shiftleft shiftright shiftrightunsigned : 2 : shifted : T
+nanvl : 2 : fraction : T
+zeroifnull : 1 : zeroed : !
 nullifzero : 1 : $1 : ?
 vector_avg vector_sum : 1 : $1 : A?
-upper lower ucase lcase initcap trim btrim ltrim rtrim soundex quote : 1-2 : string
+upper lower ucase lcase initcap soundex : 1 : string
+trim btrim ltrim rtrim : 1-2 : string
+quote : 1 : string : ?
 collate : 2 : $1
 collation : 1 : string : !
 concat : 0- : concat
-concat_ws : 1- : string
-length char_length character_length len octet_length bit_length ascii levenshtein : 1-3 : int
-left right : 2 : string
-lpad rpad : 2-3 : $1
+concat_ws : 1- : string : first
+length char_length character_length len octet_length bit_length ascii : 1 : int
+levenshtein : 2-3 : int
+left : 2 : text
+right : 2 : string : ?
+lpad rpad : 2-3 : text
 repeat : 2 : string
-space chr char : 1 : string
+space chr char : 1 : string : T
 replace : 2-3 : string
 translate : 3 : string
-overlay : 3-4 : $1
-substring substr : 2-3 : $1
+overlay : 3-4 : text
+substring substr : 2-3 : text
 substring_index : 3 : string
 split : 2-3 : array<string>
-split_part : 3 : string : R
+split_part : 3 : string : ?R
 instr : 2 : int
 locate position : 2-3 : int
 find_in_set : 2 : int
 elt : 2- : string : ?R
-format_string printf : 1- : string
+format_string printf : 1- : string : first
 format_number : 2 : string : ?
 reverse : 1 : $1
-startswith endswith contains : 2 : boolean
+startswith endswith contains : 2 : boolean : within
 like ilike : 2-3 : boolean
 rlike regexp regexp_like : 2 : boolean
 regexp_count regexp_instr : 2-3 : int
@@ -75,23 +82,23 @@ regexp_extract : 2-3 : string : R
 regexp_extract_all : 2-3 : array<string> : R
 regexp_replace : 3-4 : string
 regexp_substr : 2 : string : ?
-sentences : 1-3 : array<array<string>>
+sentences : 1-3 : array<array<string>> : ?
 mask : 1-5 : string : ?
 base64 : 1 : string
 unbase64 : 1 : binary : R
-encode : 2 : binary : R
-decode : 2- : decoded : ?R
+encode : 2 : binary : ?R
+decode : 2- : decoded : decoded
 md5 sha sha1 : 1 : string
-sha2 : 2 : string
+sha2 : 2 : string : ?
 crc32 : 1 : bigint
 hash : 1- : int : !
 xxhash64 : 1- : bigint : !
-luhn_check is_valid_utf8 : 1 : boolean
-make_valid_utf8 : 1 : string
-validate_utf8 : 1 : string : R
+luhn_check is_valid_utf8 : 1 : boolean : ?
+make_valid_utf8 : 1 : string : ?
+validate_utf8 : 1 : string : ?R
 try_validate_utf8 : 1 : string : ?
-url_encode : 1 : string
-url_decode : 1 : string : R
+url_encode : 1 : string : ?
+url_decode : 1 : string : ?R
 try_url_decode : 1 : string : ?
 parse_url : 2-3 : string : ?R
 try_parse_url : 2-3 : string : ?
@@ -100,12 +107,12 @@ to_number : 2 : decimal : R
 try_to_number : 2 : decimal : ?
 to_binary : 1-2 : binary : ?R
 try_to_binary : 1-2 : binary : ?
-aes_encrypt : 2-6 : binary : R
-aes_decrypt : 2-5 : binary : R
+aes_encrypt : 2-6 : binary : ?R
+aes_decrypt : 2-5 : binary : ?R
 try_aes_decrypt : 2-5 : binary : ?
 coalesce : 1- : common : coalesce
 nvl ifnull : 2 : common : coalesce
-nvl2 : 3 : branches : ?
+nvl2 : 3 : branches : branches
 nullif : 2 : $1 : ?
 if : 3 : branches : branches
 isnull isnotnull : 1 : boolean : !
@@ -122,76 +129,71 @@ monotonically_increasing_id : 0 : bigint : !N
 spark_partition_id : 0 : int : !N
 assert_true : 1-2 : void : ?NR
 raise_error : 1-2 : void : ?NR
-bigint : 1 : bigint : R
-int : 1 : int : R
-smallint : 1 : smallint : R
-tinyint : 1 : tinyint : R
-double : 1 : double : R
-float : 1 : float : R
-boolean : 1 : boolean : R
-string : 1 : string
-binary : 1 : binary
-date : 1 : date : R
-timestamp : 1 : timestamp : R
+bigint int smallint tinyint double float decimal boolean string binary date timestamp : 1 : cast : same
 now current_timestamp : 0 : timestamp : !N
 localtimestamp : 0 : timestamp_ntz : !N
 current_date curdate : 0 : date : !N
-unix_timestamp : 0-2 : bigint : ?NR
-to_unix_timestamp : 1-2 : bigint : ?R
-from_unixtime : 1-2 : string
-unix_seconds unix_millis unix_micros : 1 : bigint
-unix_date : 1 : int
-timestamp_seconds timestamp_millis timestamp_micros : 1 : timestamp : R
-date_from_unix_date : 1 : date
-to_date : 1-2 : date : ?R
+unix_timestamp : 0-2 : bigint : NR
+to_unix_timestamp : 1-2 : bigint : R
+from_unixtime : 1-2 : string : ?
+unix_seconds unix_millis unix_micros : 1 : bigint : T
+unix_date : 1 : int : T
+timestamp_seconds : 1 : timestamp : same
+timestamp_millis timestamp_micros : 1 : timestamp : TR
+date_from_unix_date : 1 : date : T
+to_date : 1-2 : date : cast
 try_to_date : 1-2 : date : ?
-to_timestamp to_timestamp_ltz : 1-2 : timestamp : ?R
-to_timestamp_ntz : 1-2 : timestamp_ntz : ?R
+to_timestamp to_timestamp_ltz : 1-2 : timestamp : cast
+to_timestamp_ntz : 1-2 : timestamp_ntz : cast
 try_to_timestamp : 1-2 : timestamp : ?
-date_format : 2 : string
+date_format : 2 : string : timed
 date_trunc : 2 : timestamp : ?
 trunc : 2 : date : ?
-year quarter month day dayofmonth dayofweek weekday dayofyear weekofyear hour minute second : 1 : int
-dayname monthname : 1 : string
-extract date_part datepart : 2 : datepart : ?R
-add_months : 2 : date
-date_add date_sub : 2-3 : dateadd : R
-dateadd timestampadd : 2-3 : dateadd : R
-datediff date_diff : 2-3 : datediff
-timestampdiff : 3 : bigint
-last_day : 1 : date
+year quarter month day dayofmonth dayofweek weekday dayofyear weekofyear hour minute second : 1 : int : timed
+dayname monthname : 1 : string : timed
+extract date_part datepart : 2 : datepart : timed
+add_months : 2 : date : timed
+date_add : 2-3 : dateadd : timed
+date_sub : 2 : date : timed
+dateadd timestampadd : 2-3 : dateadd : timed
+datediff date_diff : 2-3 : datediff : timed
+timestampdiff : 3 : bigint : timed
+last_day : 1 : date : timed
 next_day : 2 : date : ?R
-months_between : 2-3 : double
-make_date : 3 : date : ?R
-make_timestamp make_timestamp_ltz : 2-7 : timestamp : ?R
+months_between : 2-3 : double : timed
+make_date : 3 : date : TR
+make_timestamp make_timestamp_ltz : 1-7 : timestamp : R
 try_make_timestamp try_make_timestamp_ltz : 2-7 : timestamp : ?
-make_timestamp_ntz : 2-6 : timestamp_ntz : ?R
+make_timestamp_ntz : 2-6 : timestamp_ntz : TR
 try_make_timestamp_ntz : 2-6 : timestamp_ntz : ?
-make_interval try_make_interval make_dt_interval make_ym_interval : 0-7 : interval : ?
-from_utc_timestamp to_utc_timestamp : 2 : timestamp : R
+make_interval : 0-7 : interval : TR
+try_make_interval : 0-7 : interval : ?
+make_dt_interval : 0-4 : interval : narrowed
+make_ym_interval : 0-2 : interval : TR
+from_utc_timestamp to_utc_timestamp : 2 : timestamp : timed
 convert_timezone : 2-3 : timestamp_ntz : R
 window : 2-4 : window : !
 session_window : 2 : window : !
 window_time : 1 : timestamp
 time_bucket : 2-3 : $2
 array : 0- : array : !
-array_append array_prepend : 2 : $1
-array_insert : 3 : $1 : R
+array_append array_prepend : 2 : appended
+array_insert : 3 : inserted : R
 array_compact array_distinct : 1 : $1
 array_contains : 2 : boolean : ?
-array_except array_intersect array_union : 2 : $1
+array_except array_intersect array_union : 2 : common
 arrays_overlap : 2 : boolean : ?
-array_join : 2-3 : string : ?
+array_join : 2-3 : string
 array_max array_min : 1 : element : ?
 array_position : 2 : bigint
 array_remove : 2 : $1
-array_repeat : 2 : array_repeat
+array_repeat : 2 : array_repeat : second
 array_size size cardinality : 1 : int
 array_sort : 1-2 : $1
 sort_array : 1-2 : $1
 shuffle : 1-2 : $1 : N
 slice : 3 : $1 : R
-flatten : 1 : element
+flatten : 1 : element : ?
 arrays_zip : 0- : zipped
 sequence : 2-3 : sequence : R
 element_at : 2 : element : ?R
@@ -203,21 +205,22 @@ exists forall : 2 : boolean : ?
 aggregate reduce : 3-4 : reduced : ?
 zip_with : 3 : transformed
 map : 0- : map : !R
-map_concat : 0- : $1 : R
-map_contains_key : 2 : boolean
+map_concat : 0- : maps : R
+map_contains_key : 2 : boolean : ?
 map_entries : 1 : entries
 map_keys : 1 : keys
 map_values : 1 : values
 map_filter : 2 : $1
 map_from_arrays : 2 : map_from_arrays : R
-map_from_entries : 1 : map_from_entries : R
+map_from_entries : 1 : map_from_entries : ?R
 map_zip_with : 3 : mapped : R
 transform_keys transform_values : 2 : mapped : R
 str_to_map : 1-3 : map<string,string> : R
 struct : 1- : struct : !
 named_struct : 2- : struct : !
-from_json from_csv from_xml : 2-3 : schema : ?
-to_json to_csv to_xml : 1-2 : string
+from_json from_xml : 2-3 : schema : ?
+from_csv : 2-3 : schema
+to_json to_csv to_xml : 1-2 : string : ?
 get_json_object : 2 : string : ?
 json_array_length : 1 : int : ?
 json_object_keys : 1 : array<string> : ?
@@ -252,8 +255,7 @@ min_by max_by : 2-3 : by : A?
 median : 1 : median : A?
 percentile : 2-3 : percentile : A?
 percentile_approx approx_percentile : 2-3 : percentile_approx : A?
-percentile_cont : 1 : double : A?
-percentile_disc : 1 : unknown : A?
+percentile_cont percentile_disc : 1 : double : A?
 std stddev stddev_samp stddev_pop variance var_samp var_pop skewness kurtosis : 1 : double : A?
 corr covar_pop covar_samp regr_avgx regr_avgy regr_intercept regr_r2 regr_slope : 2 : double : A?
 regr_sxx regr_sxy regr_syy : 2 : double : A?
@@ -261,10 +263,10 @@ regr_count : 2 : bigint : A!
 bool_and bool_or every some any : 1 : boolean : A?
 bit_and bit_or bit_xor : 1 : $1 : A?
 collect_list array_agg collect_set : 1 : array : A!
-listagg string_agg : 1-2 : string : A?
-histogram_numeric : 2 : unknown : A?
+listagg string_agg : 1-2 : text : A?
+histogram_numeric : 2 : histogram : A?
 count_min_sketch : 1-4 : binary : A!
-approx_top_k : 1-3 : unknown : A?
+approx_top_k : 1-3 : top : A!
 hll_sketch_agg : 1-2 : binary : A!
 hll_union_agg : 1-2 : binary : A!
 hll_sketch_estimate : 1 : bigint
@@ -275,7 +277,7 @@ grouping_id : 0- : bigint : A!
 row_number rank dense_rank : 0- : int : W!
 ntile : 0-1 : int : W!
 cume_dist percent_rank : 0- : double : W!
-lag lead : 1-3 : $1 : W?
+lag lead : 1-3 : $1 : W default
 nth_value : 2-3 : $1 : W?
 explode explode_outer : 1 : explode : G
 posexplode posexplode_outer : 1 : posexplode : G
@@ -287,13 +289,25 @@ range : 1-4 : range : G
 """
 
 OTHERS = """
-aes_encrypt approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate array_position collations
-current_time java_method kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint
-kll_sketch_agg_double kll_sketch_agg_float make_time measure reflect schema_of_avro schema_of_variant_agg
-sql_keywords st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid time time_diff time_trunc to_time
-try_reflect try_to_time tuple_sketch_agg_double tuple_sketch_agg_integer vector_cosine_similarity
-vector_inner_product vector_l2_distance vector_norm vector_normalize theta_difference theta_intersection
-theta_intersection_agg theta_sketch_agg theta_sketch_estimate theta_union theta_union_agg
+approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate collations current_time java_method
+kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double
+kll_sketch_agg_float kll_sketch_get_n_bigint kll_sketch_get_n_double kll_sketch_get_n_float
+kll_sketch_get_quantile_bigint kll_sketch_get_quantile_double kll_sketch_get_quantile_float
+kll_sketch_get_rank_bigint kll_sketch_get_rank_double kll_sketch_get_rank_float kll_sketch_merge_bigint
+kll_sketch_merge_double kll_sketch_merge_float kll_sketch_to_string_bigint kll_sketch_to_string_double
+kll_sketch_to_string_float make_time measure python_worker_logs reflect schema_of_avro schema_of_variant_agg
+sql_keywords st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid theta_difference
+theta_intersection theta_intersection_agg theta_sketch_agg theta_sketch_estimate theta_union theta_union_agg
+time time_diff time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis
+time_to_seconds time_trunc to_time try_reflect try_to_time tuple_difference_double tuple_difference_integer
+tuple_difference_theta_double tuple_difference_theta_integer tuple_intersection_agg_double
+tuple_intersection_agg_integer tuple_intersection_double tuple_intersection_integer
+tuple_intersection_theta_double tuple_intersection_theta_integer tuple_sketch_agg_double
+tuple_sketch_agg_integer tuple_sketch_estimate_double tuple_sketch_estimate_integer
+tuple_sketch_summary_double tuple_sketch_summary_integer tuple_sketch_theta_double
+tuple_sketch_theta_integer tuple_union_agg_double tuple_union_agg_integer tuple_union_double
+tuple_union_integer tuple_union_theta_double tuple_union_theta_integer vector_cosine_similarity
+vector_inner_product vector_l2_distance vector_norm vector_normalize
 """
 """Functions that Spark has and Millstream does not know the types of."""
 
@@ -309,7 +323,10 @@ class Signature(Struct, frozen=True):
     deterministic: bool = True
     raises: bool = False
     nullable: str = "arguments"
-    """`never`, `always`, `arguments`, `coalesce` or `branches`."""
+    """A rule of `millstream.sql.nullability`."""
+
+
+_NULLS = {"!": "never", "?": "always", "T": "untexted"}
 
 
 @cache
@@ -319,7 +336,7 @@ def signatures() -> dict[str, Signature]:
     for line in TABLE.strip().splitlines():
         names, arity, result, *rest = (part.strip() for part in line.split(" : "))
         flags = rest[0] if rest else ""
-        words = flags in {"coalesce", "branches"}
+        letters, _, word = flags.rpartition(" ") if flags.islower() or " " in flags else (flags, "", "")
         least, _, most = arity.partition("-")
         for name in names.split():
             found[name] = Signature(
@@ -327,12 +344,13 @@ def signatures() -> dict[str, Signature]:
                 least=int(least),
                 most=int(most) if most else (None if "-" in arity else int(least)),
                 result=result,
-                aggregate="A" in flags,
-                window="W" in flags,
-                generator="G" in flags,
-                deterministic="N" not in flags,
-                raises="R" in flags,
-                nullable=flags if words else "never" if "!" in flags else "always" if "?" in flags else "arguments",
+                aggregate="A" in letters,
+                window="W" in letters,
+                generator="G" in letters,
+                deterministic="N" not in letters,
+                raises="R" in letters,
+                nullable=word
+                or next((_NULLS[letter] for letter in letters if letter in _NULLS), "arguments"),
             )
     for name in OTHERS.split():
         found.setdefault(name, Signature(name, 0, None, "unknown", nullable="always"))

@@ -19,11 +19,15 @@ MARK = "\x00"
 SPARK = Dialect.get_or_raise("spark")
 
 _KEYWORDS = frozenset(
-    "and or not in is like rlike ilike regexp between case when then else end as on using over by select distinct all "
-    "from join where having group order with values union except intersect minus lateral view unnest table "
-    "partition within interval cast try_cast extract decimal dec numeric char varchar array< div cube "
-    "rollup sets qualify window_clause limit offset tablesample pivot unpivot exists_query".split()
+    {"grouping sets"}.union(
+        "and or not in is like rlike ilike regexp between case when then else end as on using over by select distinct "
+        "all from join where having group order with values union except intersect minus lateral view unnest table "
+        "partition within interval cast try_cast extract div cube rollup qualify limit offset tablesample pivot "
+        "unpivot".split()
+    )
 )
+"""Words before a parenthesis that call nothing, or that sqlglot must see to read what they do."""
+
 _WITH_SYNTAX = {
     "trim": (TokenType.FROM,),
     "substring": (TokenType.FROM,),
@@ -60,6 +64,10 @@ def tokenize(sql: str) -> Tokens | Problem:
         return Problem(
             "MS401", "a text, name or comment is not closed", start, start + 1, "close it with its own sign"
         )
+    if len(tokens) > 1 and tokens[0].token_type == TokenType.TABLE:
+        # `TABLE orders` is `SELECT * FROM orders`.
+        words = ((TokenType.SELECT, "select"), (TokenType.STAR, "*"), (TokenType.FROM, "from"))
+        tokens = [*(_of_type(tokens[0], kind, text) for kind, text in words), *tokens[1:]]
     watermarks: list[WatermarkClause] = []
     paths: list[int] = []
     kept: list[Token] = []
@@ -75,6 +83,13 @@ def tokenize(sql: str) -> Tokens | Problem:
             angle += 1
         elif kind == TokenType.GT and angle:
             angle -= 1
+        if kind == TokenType.NUMBER and (suffixed := _with_suffix(sql, tokens, index)):
+            kept.append(suffixed)
+            index += 3
+            continue
+        if kind == TokenType.GT and not angle and _is_third_shift(kept, token):
+            index += 1
+            continue
         if word == "stream" and following and kept and _starts_relation(kept[-1], following):
             index += 1
             continue
@@ -85,13 +100,21 @@ def tokenize(sql: str) -> Tokens | Problem:
             paths.append(kept[-1].end)
             index = stop
             continue
-        if following and following.token_type == TokenType.L_PAREN and _is_call(tokens, index, kept):
+        if (
+            not angle
+            and following
+            and following.token_type == TokenType.L_PAREN
+            and _is_call(tokens, index, kept)
+        ):
             kept.append(_renamed(token, token.text + MARK))
-        elif kind == TokenType.WINDOW and following and following.token_type == TokenType.DOT:
-            kept.append(_renamed(token, token.text))
+        elif kind in _NAME_LIKE and _is_name(kind, kept[-1] if kept else None, following):
+            # As if in backquotes: sqlglot looks at the text of a plain word too.
+            kept.append(_of_type(token, TokenType.IDENTIFIER, token.text))
         else:
             kept.append(token)
         index += 1
+    if kept and kept[-1].token_type in _WANTING:
+        return _wanting(kept[-1])
     return Tokens(kept, watermarks, frozenset(paths))
 
 
@@ -99,18 +122,107 @@ def _stray(token: Token, kept: list[Token]) -> Problem | None:
     """Find what sqlglot reads without complaint and Spark does not."""
     if token.token_type in {TokenType.L_BRACE, TokenType.R_BRACE}:
         return Problem(
-            "MS401", f"unexpected '{token.text}'", token.start, token.end + 1,
-            "Jinja stands in '{{ }}' and '{% %}', with both signs", token.text,
+            "MS401",
+            f"unexpected '{token.text}'",
+            token.start,
+            token.end + 1,
+            "Jinja stands in '{{ }}' and '{% %}', with both signs",
+            token.text,
         )
     if token.token_type in {TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY} and kept:
         before = kept[-1]
+        compared = before.token_type == TokenType.DISTINCT and kept[-2].token_type in {
+            TokenType.IS,
+            TokenType.NOT,
+        }
+        if before.token_type in _WANTING and not compared:
+            return _wanting(before)
         if before.token_type == TokenType.COMMA:
             return Problem("MS401", "a comma too many", before.start, before.end + 1, "remove it", ",")
     return None
 
 
+def _is_third_shift(kept: list[Token], token: Token) -> bool:
+    """Tell whether this is the last sign of `>>>`, which sqlglot reads as `>>` and something wrong."""
+    before = kept[-2:]
+    adjacent = [t.start for t in before] == [token.start - 2, token.start - 1]
+    return adjacent and all(t.token_type == TokenType.GT for t in before)
+
+
+def _with_suffix(sql: str, tokens: list[Token], index: int) -> Token | None:
+    """Return `100L` as one number: the tokenizer makes `100::bigint` of it."""
+    number = tokens[index]
+    if (
+        index + 2 >= len(tokens)
+        or tokens[index + 1].token_type != TokenType.DCOLON
+        or sql[number.end + 1 : number.end + 2] == ":"
+    ):
+        return None
+    text = sql[number.start : number.end + 1]
+    return _of_type(number, TokenType.NUMBER, text)
+
+
+_NAME_LIKE = frozenset(
+    (TokenType.WINDOW, TokenType.LIMIT, TokenType.OFFSET, TokenType.VALUES, TokenType.ANY, TokenType.INTERVAL)
+)
+_BEFORE_VALUE = frozenset(
+    (
+        TokenType.SELECT,
+        TokenType.DISTINCT,
+        TokenType.COMMA,
+        TokenType.L_PAREN,
+        TokenType.GROUP_BY,
+        TokenType.ORDER_BY,
+    )
+)
+_AFTER_NAME = frozenset(
+    (
+        TokenType.COMMA,
+        TokenType.FROM,
+        TokenType.R_PAREN,
+        TokenType.ALIAS,
+        TokenType.EQ,
+        TokenType.GT,
+        TokenType.LT,
+    )
+)
+
+
+def _is_name(kind: TokenType, before: Token | None, following: Token | None) -> bool:
+    """Tell whether a word that can begin a clause is a column's name here."""
+    after = following.token_type if following else None
+    starts_value = before is not None and before.token_type in _BEFORE_VALUE
+    match kind:
+        case TokenType.WINDOW:
+            return after not in _NAMES
+        case TokenType.ANY:
+            return after != TokenType.L_PAREN
+        case TokenType.LIMIT | TokenType.OFFSET:
+            return starts_value
+        case TokenType.VALUES:
+            return starts_value and after not in {TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING}
+        case _:
+            return starts_value and (after is None or after in _AFTER_NAME)
+
+
+_WANTING = frozenset(
+    (TokenType.SELECT, TokenType.DISTINCT, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.WHERE)
+)
+
+
+def _wanting(token: Token) -> Problem:
+    word = token.text.upper()
+    return Problem(
+        "MS401", f"nothing follows {word}", token.start, token.end + 1, "name columns after it", token.text
+    )
+
+
+def _of_type(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end, token.comments)
+
+
 def _renamed(token: Token, text: str) -> Token:
-    return Token(TokenType.VAR, text, token.line, token.col, token.start, token.end, token.comments)
+    return _of_type(token, TokenType.VAR, text)
 
 
 def _is_call(tokens: list[Token], index: int, kept: list[Token]) -> bool:
@@ -121,7 +233,9 @@ def _is_call(tokens: list[Token], index: int, kept: list[Token]) -> bool:
     if not (word[:1].isalpha() or word[:1] == "_"):
         return False
     before = kept[-1].token_type if kept else None
-    if before in {TokenType.DCOLON, TokenType.ALIAS} or (before == TokenType.DOT and token.token_type == TokenType.VAR):
+    if before in {TokenType.DCOLON, TokenType.ALIAS} or (
+        before == TokenType.DOT and token.token_type == TokenType.VAR
+    ):
         return False
     # A CTE's column list, `with totals (a, b) as (…)`, and an alias's: `as t(a, b)`, `explode(x) t (a)`.
     if before in {TokenType.WITH, TokenType.RECURSIVE} or (
@@ -131,10 +245,16 @@ def _is_call(tokens: list[Token], index: int, kept: list[Token]) -> bool:
     if word == "filter" and before == TokenType.R_PAREN:
         return False
     inside = tokens[index + 2].token_type if index + 2 < len(tokens) else None
+    if before in {TokenType.LIKE, TokenType.ILIKE} and word in {"any", "some", "all"}:
+        return False
+    if word == "filter" and inside == TokenType.WHERE:
+        return False
     if word in {"exists", "any", "some", "all"} and inside in _QUERY:
         return False
     if word in _WITH_SYNTAX:
-        return not _has_at_depth_one(tokens, index + 1, _WITH_SYNTAX[word], "placing" if word == "overlay" else "")
+        return not _has_at_depth_one(
+            tokens, index + 1, _WITH_SYNTAX[word], "placing" if word == "overlay" else ""
+        )
     return True
 
 
@@ -187,7 +307,9 @@ def _watermark(tokens: list[Token], index: int, before: Token, found: list[Water
 
 
 _UNITS = tuple(
-    kind for name in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND") if (kind := getattr(TokenType, name, None))
+    kind
+    for name in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+    if (kind := getattr(TokenType, name, None))
 )
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
-from millstream.errors import Diagnostic
+from millstream.errors import Diagnostic, MillstreamError
 
 PROJECTS = Path(__file__).parent / "projects"
 CASES = sorted(path.name for path in PROJECTS.iterdir() if path.name != "_base")
@@ -57,13 +57,15 @@ def test_what_is_told(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert result.output == golden.read_text()
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "command" not in facts(case) and "code" in facts(case)])
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "command" not in facts(case) and "code" in facts(case)]
+)
 def test_one_mistake_is_one_diagnostic_at_its_place(case: str, tmp_path: Path) -> None:
     root = project(case, tmp_path / "p")
     try:
         problems = compile_project(root, use_cache=False).diagnostics
-    except Exception as error:
-        problems = error.diagnostics  # type: ignore[attr-defined]
+    except MillstreamError as error:
+        problems = error.diagnostics
     wanted = facts(case)
     assert [problem.code for problem in problems] == [wanted["code"]]
     if "under" in wanted:
@@ -121,7 +123,9 @@ def test_a_folder_where_a_file_is_expected(tmp_path: Path) -> None:
 
 
 def test_a_megabyte_line_is_shown_around_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, _ = with_bytes(tmp_path, "models/m.sql", MISTAKE.replace("o.order_id", "'" + "x" * 1_000_000 + "' as x").encode())
+    root, _ = with_bytes(
+        tmp_path, "models/m.sql", MISTAKE.replace("o.order_id", "'" + "x" * 1_000_000 + "' as x").encode()
+    )
     monkeypatch.chdir(root)
     result = CliRunner().invoke(millstream, ["compile"])
     assert max(map(len, result.output.splitlines())) < 200

@@ -45,7 +45,7 @@ coalesce(i, l) | coalesce(i_n, l) | coalesce(s, 'x') | coalesce(n, 1) | coalesce
 nvl(i_n, 0) | ifnull(i_n, 0L) | nvl2(i, 'a', 'b') | nvl2(i, i, l) | nvl2(i_n, i_n, 1) | nullif(i, 0) | nullif(s, '') | nullif(s_n, s) | nullif(n, 0)
 if(b, 1, 2) | if(b, i, l) | if(b_n, s, 'x') | if(b, i_n, 1) | if(b, null, 1) | if(b, n, 1) | if(b, n, d) | if(b, 1, 2.5)
 isnull(i) | isnotnull(i_n) | isnan(d) | isnan(f_n) | equal_null(i, l) | equal_null(i_n, 1) | not(b) | typeof(i) | assert_true(b) | assert_true(b, 'no') | raise_error('x')
-version() | current_catalog() | current_database() | current_schema() | current_user() | user() | session_user() | current_path() | current_timezone() | current_catalog | current_user
+version() | current_catalog() | current_database() | current_schema() | current_user() | user() | session_user() | current_path() | current_timezone() | current_user
 input_file_name() | input_file_block_start() | input_file_block_length() | monotonically_increasing_id() | spark_partition_id()
 bigint(i) | bigint(s) | int(s) | int(d) | smallint(i) | tinyint(i) | double(s) | float(i) | boolean(s) | boolean(i) | string(i) | binary(s) | date(s) | date(ts) | timestamp(s) | timestamp(dt) | decimal(s) | decimal(i)
 """

@@ -33,7 +33,7 @@ _VALUES = {
 }
 COLUMNS = tuple(_VALUES)
 
-_WORDS = (
+WORDS = (
     "date", "timestamp", "window", "value", "key", "type", "count", "filter", "order", "start", "end", "user",
     "year", "month", "day", "hour", "index", "position", "format", "rank", "row", "first", "last", "min", "max",
     "sum", "if", "array", "map", "struct", "interval", "at", "offset", "limit", "values", "table", "any", "group",
@@ -44,10 +44,13 @@ _WORDS = (
 """Columns of `models.k`: names that mean something to a parser."""
 
 _PLAIN = {
-    ("models", "orders"): "id bigint, customer string, amount decimal(12,2), ts timestamp, item struct<sku:string,count:int>",
+    (
+        "models",
+        "orders",
+    ): "id bigint, customer string, amount decimal(12,2), ts timestamp, item struct<sku:string,count:int>",
     ("models", "customers"): "id bigint, customer string, country string, age int",
     ("seeds", "countries"): "country string, name string",
-    ("models", "k"): ", ".join(f"`{word}` int" for word in _WORDS),
+    ("models", "k"): ", ".join(f"`{word}` int" for word in WORDS),
 }
 
 VIEWS = (

@@ -1,0 +1,54 @@
+"""Parts of a value: elements of arrays and maps, fields of structs, and the structs that brackets make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from millstream.sql.columns import field
+from millstream.sql.scope import as_kind
+from millstream.sql.structs import struct_of
+from millstream.sql.value import Value, computed
+from millstream.types import UNKNOWN, VARIANT, Array, Map, Row, Type
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+
+def element(walk: Expressions, node: exp.Bracket) -> Value:
+    value = walk.value(node.this)
+    index = walk.values(node.expressions)
+    found: Type = UNKNOWN
+    match value.type:
+        case Array(element=of) | Map(value=of):
+            found = of
+        case Row() if index and isinstance(index[0].literal, str):
+            return field(walk, value, exp.to_identifier(index[0].literal))
+        case other if other not in {UNKNOWN, VARIANT}:
+            walk.findings.problem(
+                node, "MS407", f"a {other} has no elements", "only arrays and maps have `[...]`"
+            )
+    return computed(found, [value, *index], nullable=True)
+
+
+def dot(walk: Expressions, node: exp.Dot) -> Value:
+    value = walk.value(node.this)
+    if not isinstance(node.expression, exp.Identifier):
+        return walk.unknown(node)
+    value = field(walk, value, node.expression)
+    if node.expression.meta.get("end") in walk.findings.variant_paths:
+        return Value(VARIANT, True, as_kind(value.sources, "computed"), None, value.aggregate)
+    return value
+
+
+def tuple_(walk: Expressions, node: exp.Tuple) -> Value:
+    return struct_of(walk, node.expressions)
+
+
+HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+    exp.Bracket: element,
+    exp.Dot: dot,
+    exp.Tuple: tuple_,
+}

@@ -1,0 +1,122 @@
+"""Aggregates, with what may stand around them: FILTER, OVER, WITHIN GROUP, IGNORE NULLS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from millstream.sql.coercion import is_numeric
+from millstream.sql.conditions import condition
+from millstream.sql.results import result_type
+from millstream.sql.scope import as_kind
+from millstream.sql.spark_functions import Signature
+from millstream.sql.structs import star_columns
+from millstream.sql.value import Value, computed, influences
+from millstream.types import DOUBLE, INTERVAL, NULL, STRING, UNKNOWN, Type
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+_NEEDS_NUMBERS = frozenset(("sum", "avg", "mean", "try_sum", "try_avg"))
+
+
+def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Value:
+    """Return what is known of a call of an aggregate."""
+    name = signature.name
+    over = id(node) in walk.window_calls
+    if walk.no_aggregates and not over:
+        walk.findings.problem(
+            node, "MS415", f"{name}() can't stand in {walk.no_aggregates}", "filter aggregates with HAVING"
+        )
+    with_star = [argument for argument in node.expressions if isinstance(argument, exp.Star)]
+    values = walk.values(_plain(node)) if over else _arguments(walk, node, starred=name != "count")
+    if not values and with_star and name != "count":
+        walk.findings.problem(node, "MS406", f"{name}(*) is not possible", "name a column")
+    types: list[Type] = [value.type for value in values] or [UNKNOWN]
+    if name in _NEEDS_NUMBERS and not _summable(types[0]):
+        walk.findings.problem(node, "MS407", f"{name}() needs numbers, not {types[0]}", "cast the argument")
+    found = result_type(signature.result, name, types, [value.literal for value in values] or [None])
+    return computed(found, values, nullable=signature.nullable != "never", aggregate=not over)
+
+
+def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Value]:
+    """Evaluate the arguments of an aggregate, where columns need not be grouped."""
+    keys, walk.keys = walk.keys, None
+    allowed, walk.no_aggregates = walk.no_aggregates, "another aggregate"
+    inside, walk.inside_aggregate = walk.inside_aggregate, True
+    values: list[Value] = []
+    for argument in node.expressions:
+        for inner in argument.expressions if isinstance(argument, exp.Distinct) else [argument]:
+            if (star := star_columns(walk, inner)) is None:
+                values.append(walk.value(inner))
+            elif starred:
+                values += [value for _, value in star]
+    walk.keys, walk.no_aggregates, walk.inside_aggregate = keys, allowed, inside
+    return values
+
+
+def _plain(node: exp.Anonymous) -> list[exp.Expr]:
+    arguments = [a.expressions if isinstance(a, exp.Distinct) else [a] for a in node.expressions]
+    return [argument for some in arguments for argument in some if not isinstance(argument, exp.Star)]
+
+
+def _summable(found: Type) -> bool:
+    return is_numeric(found) or found in {INTERVAL, UNKNOWN, STRING, NULL}
+
+
+def filtered(walk: Expressions, node: exp.Filter) -> Value:
+    value = walk.value(node.this)
+    keys, walk.keys = walk.keys, None
+    found = condition(walk, node.expression.this)
+    walk.keys = keys
+    sources = value.sources | as_kind(found.sources, "filter")
+    return Value(value.type, value.nullable, sources, None, aggregate=True)
+
+
+def windowed(walk: Expressions, node: exp.Window) -> Value:
+    """Evaluate a call before OVER: an aggregate there does not group its SELECT, and may hold one that does."""
+    value = _over(walk, node.this)
+    sources = value.sources
+    sources |= as_kind(influences(walk.values(node.args.get("partition_by") or [])), "group")
+    if order := node.args.get("order"):
+        sources |= as_kind(influences([walk.value(part.this) for part in order.expressions]), "order")
+    walk.findings.not_understood(node, "a window function: a stream has no end to order by")
+    return Value(value.type, value.nullable, sources)
+
+
+def _over(walk: Expressions, node: exp.Expr) -> Value:
+    call = node
+    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        call = call.this
+    if not isinstance(call, exp.Anonymous):
+        return walk.value(node)
+    walk.window_calls.add(id(call))
+    value = walk.value(node)
+    walk.window_calls.discard(id(call))
+    value.aggregate = False
+    return value
+
+
+def within_group(walk: Expressions, node: exp.WithinGroup) -> Value:
+    keys, walk.keys = walk.keys, None
+    ordered = walk.values([part.this for part in node.expression.expressions])
+    walk.keys = keys
+    value = walk.value(node.this)
+    found = value.type
+    if str(node.this.this).lower().startswith("percentile"):
+        found = INTERVAL if ordered and ordered[0].type == INTERVAL else DOUBLE
+    return computed(found, [value, *ordered], nullable=True, aggregate=True)
+
+
+def _inner(walk: Expressions, node: exp.Expr) -> Value:
+    return walk.value(node.this)
+
+
+HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+    exp.Filter: filtered,
+    exp.Window: windowed,
+    exp.WithinGroup: within_group,
+    **dict.fromkeys((exp.IgnoreNulls, exp.RespectNulls), _inner),
+}

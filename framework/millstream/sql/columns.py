@@ -1,0 +1,173 @@
+"""What a name means: a column, a struct's field, a lambda's variable, or a function that needs no parentheses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millstream.errors import did_you_mean
+from millstream.sql.scope import NOTHING, Bound, Relation, Scope, as_kind
+from millstream.sql.spark_functions import signatures
+from millstream.sql.value import Value
+from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row, Type
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+_WITHOUT_PARENTHESES: dict[str, Type] = {
+    "current_date": DATE,
+    "current_timestamp": TIMESTAMP,
+    "localtimestamp": TIMESTAMP_NTZ,
+    **dict.fromkeys(("current_user", "session_user", "user"), STRING),
+}
+
+Found = tuple[Bound, list[exp.Identifier]]
+"""A column, and the names after it that are fields of its value."""
+
+
+def column(walk: Expressions, node: exp.Column) -> Value:
+    parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
+    bound, rest = resolve(walk, parts, node)
+    return _with_fields(walk, bound, rest, parts[-1])
+
+
+def identifier(walk: Expressions, node: exp.Identifier) -> Value:
+    """Inside a lambda sqlglot leaves its variables as bare identifiers."""
+    bound, rest = resolve(walk, [node], node)
+    return _with_fields(walk, bound, rest, node)
+
+
+def _with_fields(walk: Expressions, bound: Bound, rest: list[exp.Identifier], last: exp.Identifier) -> Value:
+    value = Value(bound.type, bound.nullable, bound.sources)
+    for part in rest:
+        value = field(walk, value, part)
+    if last.meta.get("end") in walk.findings.variant_paths:
+        return Value(VARIANT, True, as_kind(value.sources, "computed"))
+    return value
+
+
+def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> Found:
+    """Return the column that names mean; what is wrong with them is reported."""
+    names = [part.name for part in parts]
+    first = names[0].lower()
+    if walk.lambdas and (value := walk.variable(first)):
+        return _bound(names[0], value), parts[1:]
+    if walk.outputs and len(parts) == 1 and not walk.inside_aggregate and (value := walk.outputs.get(first)):
+        return _bound(names[0], value), []
+    scope: Scope | None = walk.scope
+    while scope is not None:
+        if found := _in_scope(walk, scope, parts, names):
+            if walk.keys is not None and scope is walk.scope and not _is_grouped(walk, *found):
+                _not_grouped(walk, node, names[-1])
+            return found
+        if scope is walk.scope and (alias := walk.aliases.get(first)):
+            return _bound(names[0], alias), parts[1:]
+        scope = scope.parent
+    if len(parts) == 1 and (plain := _WITHOUT_PARENTHESES.get(first)):
+        return Bound(first, plain, False, NOTHING), []
+    _unknown(walk, parts, names)
+    return Bound(names[-1], UNKNOWN, True, NOTHING), []
+
+
+def _in_scope(walk: Expressions, scope: Scope, parts: list[exp.Identifier], names: list[str]) -> Found | None:
+    if len(parts) > 1:
+        matches, size = scope.qualified(names)
+        if len(matches) > 1:
+            walk.findings.problem(
+                parts[0],
+                "MS413",
+                f"'{names[0]}' names {len(matches)} relations that have a column '{names[size - 1]}'",
+                f"give one an alias: … as {names[0]}_2",
+            )
+        if matches:
+            return matches[0][1], parts[size:]
+    found = scope.named(names[0].lower())
+    if not found:
+        return None
+    if len(found) > 1:
+        places = ", ".join(f"{relation.alias}.{column.name}" for relation, column in found[:4])
+        walk.findings.problem(
+            parts[0], "MS403", f"'{names[0]}' is ambiguous: {places}", "write which relation it is of"
+        )
+    return found[0][1], parts[1:]
+
+
+def _is_grouped(walk: Expressions, bound: Bound, rest: list[exp.Identifier]) -> bool:
+    """Tell whether a column, or a field of it on the way, is a group key."""
+    names = [str(id(bound)), *(part.name.lower() for part in rest)]
+    return any(".".join(names[:size]) in walk.shapes for size in range(1, len(names) + 1))
+
+
+def _not_grouped(walk: Expressions, node: exp.Expr, name: str) -> None:
+    walk.findings.problem(
+        node,
+        "MS411",
+        f"'{name}' is neither a group key nor inside an aggregate",
+        f"add it to GROUP BY, or take any_value({name})",
+    )
+
+
+def _unknown(walk: Expressions, parts: list[exp.Identifier], names: list[str]) -> None:
+    relation = _relation(walk, names[0]) if len(parts) > 1 else None
+    if relation:
+        columns = [column.name for column in relation.columns]
+        message, part, name = f"'{relation.alias}' has no column '{names[1]}'", parts[1], names[1]
+        hint = did_you_mean(name, columns, listed("it has", columns))
+    elif len(parts) > 1:
+        part, name = parts[0], names[0]
+        known = [r.alias for r in walk.scope.relations]
+        hint = did_you_mean(name, known, f"relations in scope: {', '.join(known) or 'none'}")
+        message = f"there is no relation or column '{name}' here"
+    else:
+        part, name = parts[0], names[0]
+        columns = [*walk.scope.names(), *walk.aliases]
+        hint = did_you_mean(name, columns, listed("columns in scope:", columns))
+        message = f"there is no column '{name}'"
+        if name.lower() in signatures() and not columns:
+            hint = f"to call the function, write {name}(…)"
+    walk.findings.problem(part, "MS402", message, hint, name)
+
+
+def _relation(walk: Expressions, alias: str) -> Relation | None:
+    scope: Scope | None = walk.scope
+    while scope is not None:
+        if found := scope.relation(alias):
+            return found
+        scope = scope.parent
+    return None
+
+
+def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
+    """Return what is known of `value.part`."""
+    name = part.name
+    sources = as_kind(value.sources, "computed")
+    match value.type:
+        case Row() as row:
+            if found := row.field(name):
+                return Value(found.type, True, sources, aggregate=value.aggregate)
+            names = [found.name for found in row.fields]
+            hint = did_you_mean(name, names, listed("it has", names))
+            walk.findings.problem(part, "MS402", f"the struct has no field '{name}'", hint)
+        case Array(element=Row() as row) if found := row.field(name):
+            return Value(Array(found.type), value.nullable, sources, aggregate=value.aggregate)
+        case Map(value=of):
+            return Value(of, True, sources, aggregate=value.aggregate)
+        case other if other not in {UNKNOWN, VARIANT}:
+            walk.findings.problem(
+                part, "MS407", f"a {other} has no field '{name}'", "only structs and maps have fields"
+            )
+    return Value(VARIANT if value.type == VARIANT else UNKNOWN, True, sources, aggregate=value.aggregate)
+
+
+def _bound(name: str, value: Value) -> Bound:
+    return Bound(name, value.type, value.nullable, value.sources)
+
+
+def listed(intro: str, names: list[str]) -> str:
+    shown = sorted(dict.fromkeys(names))
+    return (
+        f"{intro} {', '.join(shown[:8])}{', …' if len(shown) > 8 else ''}"
+        if shown
+        else "there are no columns here"
+    )

@@ -1,0 +1,124 @@
+"""Comparisons and what is made of them: TRUE, FALSE or NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from millstream.sql.arithmetic import decimal_of
+from millstream.sql.coercion import common, common_type, is_numeric
+from millstream.sql.scope import as_kind
+from millstream.sql.value import Value, computed, influences, nullable_as
+from millstream.types import BOOLEAN, DOUBLE, FLOAT, NULL, STRING, UNKNOWN, VARIANT, Decimal, Map
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+
+def comparison(walk: Expressions, node: exp.Binary) -> Value:
+    if isinstance(node.right, exp.All | exp.Any):
+        return walk.unknown(node)
+    left, right = walk.value(node.left), walk.value(node.right)
+    result = computed(BOOLEAN, [left, right], nullable=compared(walk, node, left, right))
+    if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
+        result.nullable = False
+    return result
+
+
+def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bool:
+    """Check that two values can be compared, and tell whether the answer can be NULL."""
+    found = common_type(left.type, right.type)
+    if found is None or found == VARIANT or isinstance(found, Map):
+        walk.findings.problem(
+            node,
+            "MS407",
+            f"{left.type} and {right.type} can't be compared",
+            "cast one side to the other's type",
+        )
+        return True
+    first = second = found
+    types = (left.type, right.type)
+    if (
+        any(isinstance(type_, Decimal) for type_ in types)
+        and all(is_numeric(t) for t in types)
+        and not {FLOAT, DOUBLE} & {*types}
+    ):
+        # Beside a decimal a whole number takes the digits it is written with, which Spark counts as a narrowing.
+        first, second = decimal_of(left, left.type), decimal_of(right, right.type)
+    return nullable_as(left, first) or nullable_as(right, second)
+
+
+def condition(walk: Expressions, node: exp.Expr) -> Value:
+    """Evaluate what has to be TRUE or FALSE: of WHERE, ON, HAVING, FILTER, CASE WHEN."""
+    value = walk.value(node)
+    if value.type not in {BOOLEAN, UNKNOWN, NULL, STRING}:
+        walk.findings.problem(node, "MS407", f"a condition is needed here, not a {value.type}", "compare it")
+    return value
+
+
+def logical(walk: Expressions, node: exp.Expr) -> Value:
+    values = [condition(walk, child) for child in node.iter_expressions() if isinstance(child, exp.Expr)]
+    return computed(BOOLEAN, values, nullable=any(nullable_as(value, BOOLEAN) for value in values))
+
+
+def matched(walk: Expressions, node: exp.Expr) -> Value:
+    """LIKE, RLIKE and their kind; after ANY and ALL stand several patterns."""
+    nodes: list[exp.Expr] = []
+    many = False
+    for child in node.iter_expressions():
+        several = isinstance(child, exp.All | exp.Any)
+        inner = child.this if several else child
+        nodes += inner.expressions if isinstance(inner, exp.Tuple) else [inner]
+        many |= several
+    values = walk.values([child for child in nodes if not isinstance(child, exp.Var)])
+    return computed(BOOLEAN, values, nullable=True if many else None)
+
+
+def is_(walk: Expressions, node: exp.Is) -> Value:
+    return computed(BOOLEAN, [walk.value(node.this)], nullable=False)
+
+
+def between(walk: Expressions, node: exp.Between) -> Value:
+    value, low, high = walk.values([node.this, node.args["low"], node.args["high"]])
+    nullable = [compared(walk, node, value, low), compared(walk, node, value, high)]
+    return computed(BOOLEAN, [value, low, high], nullable=any(nullable))
+
+
+def in_(walk: Expressions, node: exp.In) -> Value:
+    value = walk.value(node.this)
+    if query := node.args.get("query"):
+        result = walk.findings.subquery(query, walk.scope)
+        walk.findings.not_understood(node, "IN with a subquery")
+        sources = frozenset().union(*(column.sources for column in result.columns), result.rows)
+        nullable = value.nullable or any(column.nullable for column in result.columns)
+        return computed(
+            BOOLEAN, [value, Value(BOOLEAN, nullable, as_kind(sources, "filter"))], nullable=nullable
+        )
+    values = [value, *walk.values(node.expressions)]
+    found = common([other.type for other in values])
+    if found is None:
+        shown = ", ".join(dict.fromkeys(str(other.type) for other in values))
+        walk.findings.problem(node, "MS407", f"{shown} can't be compared", "cast them to one type")
+    return computed(BOOLEAN, values, nullable=any(nullable_as(other, found or UNKNOWN) for other in values))
+
+
+def exists(walk: Expressions, node: exp.Exists) -> Value:
+    result = walk.findings.subquery(node.this, walk.scope)
+    walk.findings.not_understood(node, "EXISTS with a subquery")
+    columns = [Value(column.type, column.nullable, column.sources) for column in result.columns]
+    return Value(BOOLEAN, False, as_kind(influences(columns) | result.rows, "filter"))
+
+
+HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+    **dict.fromkeys(
+        (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ), comparison
+    ),
+    **dict.fromkeys((exp.And, exp.Or, exp.Not), logical),
+    **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike, exp.Escape), matched),
+    exp.Is: is_,
+    exp.Between: between,
+    exp.In: in_,
+    exp.Exists: exists,
+}

@@ -1,0 +1,62 @@
+"""What all expressions of one model share: its SQL, its functions, and the problems that are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millstream.project.values import Function
+from millstream.sql.values import Problem
+
+if TYPE_CHECKING:
+    from millstream.sql.result import Result
+    from millstream.sql.scope import Scope
+
+
+class Findings:
+    """Where a model's expressions report to."""
+
+    def __init__(
+        self,
+        sql: str,
+        functions: Mapping[str, Function],
+        variant_paths: frozenset[int],
+        subquery: Callable[[exp.Expr, Scope], Result],
+    ) -> None:
+        self.sql = sql
+        self.functions = functions
+        self.variant_paths = variant_paths
+        self.subquery = subquery
+        self.problems: list[Problem] = []
+        self.opaque: list[str] = []
+        self.called: set[str] = set()
+
+    def problem(self, node: exp.Expr, code: str, message: str, remedy: str = "", needle: str = "") -> None:
+        start, stop = extent(node, self.sql)
+        found = Problem(code, message, start, stop, remedy, needle or self.sql[start:stop])
+        if found not in self.problems:
+            self.problems.append(found)
+
+    def not_understood(self, node: exp.Expr, reason: str) -> None:
+        """Note why a part stays opaque, with the words of the SQL that begin it."""
+        start, stop = extent(node, self.sql)
+        line = self.sql.count("\n", 0, start) + 1
+        text = f"{reason} (line {line} of the compiled SQL: {self.sql[start:stop]})"
+        if text not in self.opaque:
+            self.opaque.append(text)
+
+
+def extent(node: exp.Expr, sql: str) -> tuple[int, int]:
+    """Return where a node stands: its own name, or the leaves below it."""
+    spans = [(found.meta["start"], found.meta["end"] + 1) for found in _placed(node) if "start" in found.meta]
+    if not spans:
+        return 0, min(1, len(sql))
+    return min(start for start, _ in spans), max(stop for _, stop in spans)
+
+
+def _placed(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Anonymous) and "start" in node.meta:
+        return [node]
+    return [found for found in node.walk() if found.meta]

@@ -1,0 +1,120 @@
+"""GROUP BY: which expressions are keys, and whether another expression is the same as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millstream.sql.columns import resolve
+from millstream.sql.names import function_name
+from millstream.sql.spark_functions import signatures
+from millstream.sql.value import Value
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+_SET_NODES = (exp.Rollup, exp.Cube, exp.GroupingSets)
+_SETS = ("rollup", "cube", "grouping_sets")
+
+
+def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Value]] | None:
+    """Return the keys of a SELECT with their values; None when it does not group."""
+    group = node.args.get("group")
+    if group is None:
+        grouped = any(map(has_aggregate, node.expressions)) or node.args.get("having") is not None
+        return [] if grouped else None
+    sets = [part for kind in _SETS for part in group.args.get(kind) or () if isinstance(part, exp.Expr)]
+    sets += [part for part in group.expressions if isinstance(part, _SET_NODES)]
+    nodes = [part for part in group.expressions if not isinstance(part, _SET_NODES)]
+    if group.args.get("all"):
+        nodes = [_unaliased(item) for item in node.expressions if not has_aggregate(item)]
+    walk.no_aggregates = "GROUP BY"
+    keys = [(found := _key(key, node, walk), walk.value(found)) for key in nodes]
+    if sets:
+        walk.findings.not_understood(group, f"GROUP BY {type(sets[0]).__name__.upper()}")
+        inside = [found for part in sets for found in _members(part)]
+        keys += [(found := _key(key, node, walk), walk.value(found)) for key in inside]
+        for _, value in keys:
+            value.nullable = True
+    walk.no_aggregates = ""
+    return keys
+
+
+def _members(node: exp.Expr) -> list[exp.Expr]:
+    """Return the expressions within ROLLUP, CUBE and GROUPING SETS, out of their parentheses."""
+    if isinstance(node, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
+        return [found for part in node.expressions for found in _members(part)]
+    return [node.this] if isinstance(node, exp.Paren) else [node]
+
+
+def _key(key: exp.Expr, node: exp.Select, walk: Expressions) -> exp.Expr:
+    """`group by 1` and `group by alias` mean columns of the SELECT."""
+    if isinstance(key, exp.Literal) and not key.is_string and key.name.isdigit():
+        index = int(key.name) - 1
+        if 0 <= index < len(node.expressions):
+            return _unaliased(node.expressions[index])
+        if not any(item.is_star for item in node.expressions):
+            walk.findings.problem(
+                key,
+                "MS402",
+                f"there is no column {key.name} to group by",
+                "count the SELECT's columns from 1",
+            )
+    if isinstance(key, exp.Column) and not key.table and not walk.scope.named(key.name.lower()):
+        for item in node.expressions:
+            if isinstance(item, exp.Alias) and item.alias.lower() == key.name.lower():
+                return _unaliased(item)
+    return key
+
+
+def _unaliased(node: exp.Expr) -> exp.Expr:
+    return node.this if isinstance(node, exp.Alias) else node
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Tell whether an expression aggregates the rows of its SELECT, not those of a window."""
+    known = signatures()
+    for found in node.walk(prune=lambda n: isinstance(n, exp.Query)):
+        if isinstance(found, exp.Anonymous):
+            signature = known.get(function_name(found))
+            if signature and signature.aggregate and not _of_window(found):
+                return True
+    return False
+
+
+def _of_window(node: exp.Expr) -> bool:
+    parent, child = node.parent, node
+    while isinstance(parent, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
+        parent, child = parent.parent, parent
+    return isinstance(parent, exp.Window) and parent.this is child
+
+
+def shape(walk: Expressions, node: object) -> str:
+    """Return a text that is the same for expressions that mean the same: qualifiers, case and brackets don't count."""
+    match node:
+        case exp.Column():
+            parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
+            bound, rest = resolve(walk, parts, node)
+            return ".".join([str(id(bound)), *(part.name.lower() for part in rest)])
+        case exp.Paren():
+            return shape(walk, node.this)
+        case exp.Literal(is_string=True):
+            return repr(node.this)
+        case exp.Expr():
+            inner = ",".join(shape(walk, value) for value in node.args.values() if value)
+            return f"{type(node).__name__}({inner})"
+        case list():
+            return "[" + ",".join(shape(walk, value) for value in node) + "]"
+        case _:
+            return str(node).lower()
+
+
+def quiet_shape(walk: Expressions, node: exp.Expr) -> str:
+    """Return an expression's shape without reporting what is wrong with it, and without asking for keys."""
+    problems, keys = len(walk.findings.problems), walk.keys
+    walk.keys = None
+    found = shape(walk, node)
+    walk.keys = keys
+    del walk.findings.problems[problems:]
+    return found

@@ -1,0 +1,122 @@
+"""Literals, and functions of the clock and the session that need no parentheses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal as Number
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from millstream.sql.value import Value, computed
+from millstream.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    INTERVAL,
+    NULL,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    Decimal,
+    Type,
+)
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+_NUMBER = re.compile(r"(?P<digits>[0-9.]+(?:[eE][+-]?[0-9]+)?)(?P<suffix>[A-Za-z]*)")
+_SUFFIXES: dict[str, Type] = {"y": TINYINT, "s": SMALLINT, "l": BIGINT, "f": FLOAT, "d": DOUBLE}
+_DAYS = frozenset(("day", "days", "week", "weeks"))
+_MONTHS = frozenset(("month", "months", "year", "years"))
+
+
+def literal(_: Expressions, node: exp.Literal) -> Value:
+    if node.is_string:
+        return Value(STRING, False, literal=str(node.this))
+    found = _NUMBER.fullmatch(str(node.this))
+    digits, suffix = (found["digits"], found["suffix"].lower()) if found else (str(node.this), "")
+    if known := _SUFFIXES.get(suffix):
+        return Value(
+            known, False, literal=int(digits) if known in {TINYINT, SMALLINT, BIGINT} else float(digits)
+        )
+    if "e" in digits.lower() and suffix != "bd":
+        return Value(DOUBLE, False, literal=float(digits))
+    if "." in digits or suffix == "bd":
+        return Value(_decimal(digits), False, literal=digits)
+    number = int(digits)
+    size = INT if number < 2**31 else BIGINT if number < 2**63 else Decimal(len(digits.lstrip("0")), 0)
+    return Value(size, False, literal=number)
+
+
+def _decimal(digits: str) -> Decimal:
+    _, significant, exponent = Number(digits).as_tuple()
+    if not isinstance(exponent, int) or exponent >= 0:
+        return Decimal(len(significant) + int(exponent), 0)
+    return Decimal(max(len(significant), -exponent), -exponent)
+
+
+def boolean(_: Expressions, node: exp.Boolean) -> Value:
+    return Value(BOOLEAN, False, literal=bool(node.this))
+
+
+def null(_: Expressions, __: exp.Null) -> Value:
+    return Value(NULL, True)
+
+
+def interval(walk: Expressions, node: exp.Interval) -> Value:
+    inner = node.this
+    values = [] if inner is None or isinstance(inner, exp.Literal) else [walk.value(inner)]
+    value = computed(INTERVAL, values)
+    unit = node.args.get("unit")
+    ends = [unit.this, unit.expression] if isinstance(unit, exp.IntervalSpan) else [unit]
+    names = {str(end.name).lower() for end in ends if isinstance(end, exp.Expr)}
+    if names:
+        value.literal = "days" if names <= _DAYS else "months" if names <= _MONTHS else "time"
+    return value
+
+
+def text(_: Expressions, node: exp.Expr) -> Value:
+    return Value(STRING, False, literal=str(node.this))
+
+
+def joined(walk: Expressions, node: exp.Concat) -> Value:
+    """Literals that stand side by side, `'a' 'b'`, are one; of a call `concat` sqlglot makes no such node."""
+    return computed(STRING, walk.values(node.expressions))
+
+
+def binary(_: Expressions, __: exp.Expr) -> Value:
+    return Value(BINARY, False)
+
+
+def now(_: Expressions, node: exp.Expr) -> Value:
+    return Value(_CLOCK[type(node)], False)
+
+
+_CLOCK: dict[type[exp.Expr], Type] = {
+    exp.CurrentDate: DATE,
+    exp.CurrentTimestamp: TIMESTAMP,
+    exp.Localtimestamp: TIMESTAMP_NTZ,
+    exp.CurrentUser: STRING,
+    exp.CurrentCatalog: STRING,
+    exp.SessionUser: STRING,
+}
+
+HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+    exp.Literal: literal,
+    exp.Boolean: boolean,
+    exp.Null: null,
+    exp.Interval: interval,
+    exp.RawString: text,
+    exp.National: text,
+    exp.Concat: joined,
+    exp.HexString: binary,
+    **dict.fromkeys(_CLOCK, now),
+}

@@ -1,0 +1,153 @@
+"""Calculations, casts and what is chosen by a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from millstream.sql.arithmetic import arithmetic, bits, interval_kind
+from millstream.sql.casts import can_cast, makes_nulls
+from millstream.sql.coercion import common, common_type
+from millstream.sql.conditions import condition
+from millstream.sql.datatypes import data_type
+from millstream.sql.value import Value, computed, nullable_as
+from millstream.types import BIGINT, BINARY, DOUBLE, INT, INTERVAL, NULL, STRING, UNKNOWN, Array, Type
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div",
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
+}  # fmt: skip
+_BITS = frozenset("&|^")
+
+
+def calculation(walk: Expressions, node: exp.Binary) -> Value:
+    left, right = walk.value(node.left), walk.value(node.right)
+    sign = _SIGNS[type(node)]
+    found = bits(left, right) if sign in _BITS else arithmetic(sign, left, right)
+    if found is None:
+        walk.findings.problem(
+            node, "MS407", f"{left.type} {sign} {right.type} can't be calculated", "cast one side to a number"
+        )
+    type_, nullable = found or (UNKNOWN, True)
+    value = computed(type_, [left, right], nullable=nullable)
+    if type_ == INTERVAL:
+        value.literal = interval_kind(sign, left, right)
+    return value
+
+
+def shifted(walk: Expressions, node: exp.Binary) -> Value:
+    left, right = walk.value(node.left), walk.value(node.right)
+    return computed(left.type if left.type in {BIGINT, UNKNOWN} else INT, [left, right])
+
+
+def negative(walk: Expressions, node: exp.Unary) -> Value:
+    value = walk.value(node.this)
+    literal = value.literal if value.type == INTERVAL else None
+    # `-5` is a literal of Spark's parser, with the digits of 5.
+    if (
+        isinstance(node, exp.Neg)
+        and isinstance(node.this, exp.Literal)
+        and isinstance(value.literal, int | float)
+    ):
+        literal = -value.literal
+    found = DOUBLE if value.type in {STRING, NULL} else value.type
+    result = computed(found, [value], nullable=nullable_as(value, found))
+    result.literal = literal
+    return result
+
+
+def concatenated(walk: Expressions, node: exp.DPipe) -> Value:
+    return concatenation(walk, node, walk.values([node.left, node.right]))
+
+
+def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Value:
+    """Return what `||` and `concat` give: arrays, binaries, or text."""
+    types = [value.type for value in values]
+    found: Type = STRING
+    if any(isinstance(type_, Array) for type_ in types):
+        found = _same_array(walk, node, types)
+    elif types and all(type_ == BINARY for type_ in types):
+        found = BINARY
+    return computed(found, values, nullable=any(nullable_as(value, found) for value in values))
+
+
+def _same_array(walk: Expressions, node: exp.Expr, types: list[Type]) -> Type:
+    found = common(types)
+    if found is None:
+        shown = " and ".join(dict.fromkeys(map(str, types)))
+        walk.findings.problem(node, "MS407", f"{shown} can't be joined together", "cast them to one type")
+    return found or UNKNOWN
+
+
+def cast(walk: Expressions, node: exp.Cast) -> Value:
+    value = walk.value(node.this)
+    found = data_type(node.args["to"])
+    if found is None:
+        shown = node.args["to"].sql("spark")
+        walk.findings.problem(node, "MS407", f"unknown type {shown}", "use a type of Spark SQL")
+    elif not can_cast(value.type, found):
+        walk.findings.problem(
+            node, "MS407", f"a {value.type} can't be cast to {found}", "take a part of it, or to_json(…)"
+        )
+    found = found or UNKNOWN
+    if found == value.type and not node.args.get("safe"):
+        return Value(found, value.nullable, value.sources, None, value.aggregate)
+    nullable = value.nullable or bool(node.args.get("safe")) or makes_nulls(value.type, found)
+    if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
+        nullable = False  # date'2026-01-01' is a literal; sqlglot makes a TryCast of every cast that is written as one.
+    return computed(found, [value], nullable=nullable)
+
+
+def case(walk: Expressions, node: exp.Case) -> Value:
+    conditions = [walk.value(node.this)] if node.this else []
+    results = []
+    for branch in node.args["ifs"]:
+        conditions.append(
+            walk.value(branch.this) if conditions and node.this else condition(walk, branch.this)
+        )
+        results.append(walk.value(branch.args["true"]))
+    if (default := node.args.get("default")) is not None:
+        results.append(walk.value(default))
+    return chosen(walk, node, conditions, results, complete=default is not None)
+
+
+def if_(walk: Expressions, node: exp.If) -> Value:
+    results = [walk.value(part) for part in (node.args["true"], node.args.get("false")) if part is not None]
+    return chosen(walk, node, [condition(walk, node.this)], results, complete=len(results) > 1)
+
+
+def chosen(
+    walk: Expressions, node: exp.Expr, conditions: list[Value], results: list[Value], *, complete: bool
+) -> Value:
+    """Return what one of several results is; NULL too when no condition need be met."""
+    found = common([value.type for value in results])
+    if found is None:
+        types = ", ".join(sorted({str(value.type) for value in results}))
+        walk.findings.problem(
+            node, "MS407", f"the branches have different types: {types}", "cast them to one type"
+        )
+    type_ = found or UNKNOWN
+    nullable = not complete or any(nullable_as(value, type_) for value in results)
+    return computed(type_, [*conditions, *results], nullable=nullable)
+
+
+def both(left: Value, right: Value) -> bool:
+    """Tell whether what two values become beside each other can be NULL."""
+    found = common_type(left.type, right.type) or UNKNOWN
+    return nullable_as(left, found) or nullable_as(right, found)
+
+
+HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+    **dict.fromkeys(_SIGNS, calculation),
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), shifted),
+    **dict.fromkeys((exp.Neg, exp.BitwiseNot), negative),
+    exp.DPipe: concatenated,
+    **dict.fromkeys((exp.Cast, exp.TryCast), cast),
+    exp.Case: case,
+    exp.If: if_,
+}

@@ -1,0 +1,94 @@
+"""Calls of the project's Python functions, by their hints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millstream.errors import did_you_mean
+from millstream.project.values import Function
+from millstream.sql.coercion import common_type, is_numeric
+from millstream.sql.value import Value, computed
+from millstream.types import INTEGERS, NULL, STRING, UNKNOWN, Array, Map, Row, Type
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+
+def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> Value:
+    walk.findings.called.add(function.name)
+    if function.table:
+        walk.findings.problem(
+            node,
+            "MS415",
+            f"{function.name}() makes rows, so it can't stand inside an expression",
+            f"write `from …, lateral {function.name}(…) as t`",
+        )
+    given = bind_arguments(walk, node, function)
+    return computed(function.returns, list(given.values()), nullable=function.nullable)
+
+
+def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -> dict[str, Value]:
+    """Match arguments with parameters, by place or `name => value`, and check their types."""
+    names = [parameter.name for parameter in function.parameters]
+    given: dict[str, Value] = {}
+    for index, argument in enumerate(node.expressions):
+        if isinstance(argument, exp.Kwarg):
+            name, value = argument.this.name, walk.value(argument.expression)
+            if name not in names:
+                hint = did_you_mean(name, names, f"it takes {', '.join(names)}")
+                walk.findings.problem(
+                    argument, "MS406", f"{function.name}() has no parameter '{name}'", hint, name
+                )
+                continue
+        else:
+            value = walk.value(argument)
+            if index >= len(names):
+                continue
+            name = names[index]
+        given[name] = value
+        wanted = next(parameter.type for parameter in function.parameters if parameter.name == name)
+        if not assignable(value.type, wanted):
+            walk.findings.problem(
+                argument,
+                "MS407",
+                f"{function.name}() takes a {wanted} as '{name}', not a {value.type}",
+                f"cast it: cast(… as {wanted})",
+            )
+    _check_count(walk, node, function, given)
+    return given
+
+
+def _check_count(walk: Expressions, node: exp.Anonymous, function: Function, given: dict[str, Value]) -> None:
+    count = len(function.parameters)
+    missing = [p.name for p in function.parameters if p.required and p.name not in given]
+    if missing or len(node.expressions) > count:
+        signature = ", ".join(f"{p.name}: {p.type}" for p in function.parameters)
+        walk.findings.problem(
+            node,
+            "MS406",
+            f"{function.name}() takes {count} argument{'s' if count != 1 else ''}, not {len(node.expressions)}",
+            f"it is defined as {function.name}({signature})",
+            function.name,
+        )
+
+
+def assignable(given: Type, wanted: Type) -> bool:
+    """Tell whether a value can be given to a parameter as it is."""
+    if given in {UNKNOWN, NULL} or wanted in (UNKNOWN, given):
+        return True
+    match given, wanted:
+        case Array(), Array():
+            return assignable(given.element, wanted.element)
+        case Map(), Map():
+            return assignable(given.key, wanted.key) and assignable(given.value, wanted.value)
+        case Row(), Row():
+            return len(given.fields) == len(wanted.fields) and all(
+                assignable(a.type, b.type) for a, b in zip(given.fields, wanted.fields, strict=True)
+            )
+    if is_numeric(given) and is_numeric(wanted):
+        if wanted in INTEGERS:
+            return given in INTEGERS and INTEGERS.index(given) <= INTEGERS.index(wanted)  # type: ignore[arg-type]
+        return True
+    return STRING not in {given, wanted} and common_type(given, wanted) == wanted

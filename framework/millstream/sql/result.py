@@ -1,0 +1,30 @@
+"""What a query gives: to the query around it, or to its model."""
+
+from msgspec import Struct
+from sqlglot import exp
+
+from millstream.sql.scope import NOTHING, Bound
+from millstream.sql.values import Source
+
+
+class Result(Struct, gc=False):
+    """The columns of a query, and what decides its rows."""
+
+    columns: list[Bound]
+    rows: frozenset[Source] = NOTHING
+    open: str = ""
+    origins: list[exp.Expr] = []
+    """The item of the SELECT list that each column is of."""
+
+
+def renamed(result: Result, names: list[str]) -> Result:
+    """Give a query the column names of its alias, `as t(a, b)`."""
+    if not names:
+        return result
+    columns = [
+        Bound(
+            names[index] if index < len(names) else column.name, column.type, column.nullable, column.sources
+        )
+        for index, column in enumerate(result.columns)
+    ]
+    return Result(columns, result.rows, result.open, result.origins)

@@ -1,0 +1,93 @@
+"""Sets of rows: UNION, INTERSECT, EXCEPT and VALUES."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millstream.sql.coercion import common, common_type
+from millstream.sql.expressions import Expressions
+from millstream.sql.findings import Findings
+from millstream.sql.result import Result
+from millstream.sql.scope import NOTHING, Bound, Scope, as_kind
+from millstream.sql.value import Value, nullable_as
+from millstream.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from millstream.sql.binder import Binder
+
+
+def set_operation(binder: Binder, node: exp.SetOperation, parent: Scope | None) -> Result:
+    left, right = binder.query(node.left, parent), binder.query(node.right, parent)
+    rows = left.rows | right.rows
+    if not isinstance(node, exp.Union):
+        binder.findings.not_understood(node, f"{type(node).__name__.upper()}")
+    if node.args.get("by_name"):
+        right = _by_name(binder.findings, node, left, right)
+    elif len(left.columns) != len(right.columns) and not (left.open or right.open):
+        binder.findings.problem(
+            node.right,
+            "MS412",
+            f"the sides of {type(node).__name__.upper()} have {len(left.columns)} and {len(right.columns)} columns",
+            "select the same columns on both sides",
+        )
+    columns = [_both(binder.findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
+    columns += left.columns[len(columns) :]
+    if node.args.get("distinct") or not isinstance(node, exp.Union):
+        rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
+    return Result(columns, rows, left.open or right.open, left.origins)
+
+
+def _both(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
+    found = common_type(left.type, right.type)
+    if found is None:
+        findings.problem(
+            node.right,
+            "MS407",
+            f"column '{left.name}' is {left.type} on one side and {right.type} on the other",
+            "cast one to the other's type",
+        )
+    found = found or UNKNOWN
+    sides = [nullable_as(Value(side.type, side.nullable), found) for side in (left, right)]
+    # What EXCEPT keeps is of the left side; what INTERSECT keeps is on both.
+    nullable = (
+        any(sides)
+        if isinstance(node, exp.Union)
+        else all(sides)
+        if isinstance(node, exp.Intersect)
+        else sides[0]
+    )
+    return Bound(left.name, found, nullable, left.sources | right.sources)
+
+
+def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:
+    by_name = {column.name.lower(): column for column in right.columns}
+    if not (left.open or right.open):
+        missing = [column.name for column in left.columns if column.name.lower() not in by_name]
+        own = {column.name.lower() for column in left.columns}
+        extra = [column.name for column in right.columns if column.name.lower() not in own]
+        if missing or extra:
+            names = ", ".join([*missing, *extra])
+            findings.problem(
+                node.right, "MS412", f"only one side of UNION BY NAME has {names}", "select it on both sides"
+            )
+    return Result([by_name.get(c.name.lower(), c) for c in left.columns], right.rows, right.open)
+
+
+def values(findings: Findings, node: exp.Values, parent: Scope | None) -> Result:
+    """Return the columns of `values (1, 'a'), (2, 'b')`: col1, col2."""
+    walk = Expressions(findings, Scope(parent))
+    lines = [
+        walk.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in node.expressions
+    ]
+    columns: list[Bound] = []
+    for index in range(len(lines[0])):
+        cells = [line[index] for line in lines if index < len(line)]
+        found = common([cell.type for cell in cells])
+        if found is None:
+            shown = " and ".join(dict.fromkeys(str(cell.type) for cell in cells))
+            findings.problem(node, "MS407", f"column {index + 1} of VALUES is {shown}", "cast to one type")
+        nullable = any(nullable_as(cell, found or UNKNOWN) for cell in cells)
+        columns.append(Bound(f"col{index + 1}", found or UNKNOWN, nullable, NOTHING))
+    return Result(columns)

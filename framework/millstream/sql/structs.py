@@ -1,0 +1,66 @@
+"""`struct`, `named_struct` and `(a, b)`: which names their fields have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millstream.sql.value import Value, computed
+from millstream.types import Field, Row
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+
+def struct_of(walk: Expressions, nodes: list[exp.Expr]) -> Value:
+    """Return the struct of some values; a field is named as its column, else `col1`, `col2` by its place."""
+    fields: list[Field] = []
+    values: list[Value] = []
+    for node in nodes:
+        if (star := star_columns(walk, node)) is not None:
+            fields += [Field(name, value.type) for name, value in star]
+            values += [value for _, value in star]
+            continue
+        value = walk.value(node)
+        fields.append(Field(field_name(node) or f"col{len(fields) + 1}", value.type))
+        values.append(value)
+    return computed(Row(tuple(fields)), values, nullable=False)
+
+
+def named_struct(walk: Expressions, nodes: list[exp.Expr]) -> Value:
+    fields: list[Field] = []
+    values: list[Value] = []
+    for label, node in zip(nodes[::2], nodes[1::2], strict=False):
+        values.append(walk.value(node))
+        name = walk.value(label).literal
+        fields.append(Field(str(name) if name is not None else f"col{len(fields) + 1}", values[-1].type))
+    return computed(Row(tuple(fields)), values, nullable=False)
+
+
+def star_columns(walk: Expressions, node: exp.Expr) -> list[tuple[str, Value]] | None:
+    """Return the columns of `*` or `t.*` among the arguments of a call; None of anything else."""
+    if isinstance(node, exp.Star):
+        found = [column for _, column in walk.scope.star()]
+    elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        relation = walk.scope.relation(node.table)
+        found = [column for column in relation.columns if not column.hidden] if relation else []
+    else:
+        return None
+    return [(column.name, Value(column.type, column.nullable, column.sources)) for column in found]
+
+
+def field_name(node: exp.Expr) -> str:
+    match node:
+        case exp.Alias():
+            return str(node.alias)
+        case exp.PropertyEQ():
+            return str(node.this.name)
+        case exp.Column() | exp.Identifier():
+            return str(node.name)
+        case exp.Dot() if isinstance(node.expression, exp.Identifier):
+            return str(node.expression.name)
+        case exp.Bracket() if isinstance(node.expressions[0], exp.Literal) and node.expressions[0].is_string:
+            return str(node.expressions[0].this)
+        case _:
+            return ""

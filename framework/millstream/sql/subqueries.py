@@ -1,0 +1,33 @@
+"""Queries that stand inside an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from millstream.sql.scope import NOTHING, Bound, as_kind
+from millstream.sql.value import Value
+from millstream.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+
+def scalar(walk: Expressions, node: exp.Expr) -> Value:
+    result = walk.findings.subquery(node, walk.scope)
+    if len(result.columns) != 1 and not result.open:
+        walk.findings.problem(
+            node,
+            "MS412",
+            f"a subquery in an expression gives one column, not {len(result.columns)}",
+            "select one",
+        )
+    first = result.columns[0] if result.columns else Bound("", UNKNOWN, True, NOTHING)
+    return Value(first.type, True, as_kind(first.sources, "computed") | as_kind(result.rows, "filter"))
+
+
+HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+    **dict.fromkeys((exp.Subquery, exp.Select, exp.Union), scalar),
+}

@@ -1,0 +1,51 @@
+"""What is known of one expression, and of one that is made of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.sql.casts import makes_nulls
+from millstream.sql.scope import NOTHING, as_kind
+from millstream.sql.values import Source
+from millstream.types import Type
+
+
+class Value(Struct, gc=False):
+    """What is known of one expression."""
+
+    type: Type
+    nullable: bool
+    sources: frozenset[Source] = NOTHING
+    literal: Any = None
+    """The value of a literal; of an interval its kind: days, time or months."""
+    aggregate: bool = False
+
+
+def computed(
+    found: Type, values: list[Value], *, nullable: bool | None = None, aggregate: bool = False
+) -> Value:
+    """Combine values into one that is calculated from them."""
+    sources: frozenset[Source] = NOTHING
+    for value in values:
+        if value.sources:
+            more = as_kind(value.sources, "computed")
+            sources = sources | more if sources else more
+    return Value(
+        found,
+        any(value.nullable for value in values) if nullable is None else nullable,
+        sources,
+        None,
+        aggregate or any(value.aggregate for value in values),
+    )
+
+
+def nullable_as(value: Value, wanted: Type) -> bool:
+    """Tell whether a value can be NULL once Spark has cast it to the type that is needed."""
+    return value.nullable or makes_nulls(value.type, wanted)
+
+
+def influences(values: list[Value]) -> frozenset[Source]:
+    """Return all that values come from."""
+    return frozenset().union(*(value.sources for value in values))

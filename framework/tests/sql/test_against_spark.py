@@ -1,0 +1,266 @@
+"""What Millstream says of SQL is what Spark's own analyser says: names, types, NULLs, and what is wrong."""
+
+import logging
+import os
+import re
+import sys
+from typing import Any
+
+import pytest
+from corpus import calls, queries
+from corpus import expressions as plain
+from corpus.pairs import INTERVALS, PAIRS, TYPES
+from corpus.reading import expressions, of_nulls, twice
+from corpus.reading import queries as lines
+from corpus.tables import COLUMNS, RELATIONS, VIEWS
+
+from millstream.sql.analyze import analyze
+from millstream.sql.spark_functions import OTHERS, signatures
+from millstream.sql.values import Analysis, Problem
+from millstream.types import INTERVAL, STRING, UNKNOWN, Array, Field, Map, Row, Type, parse_type
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+    ),
+]
+
+MORE_NULLABLE = frozenset(
+    {
+        # Millstream's types don't tell whether an element or a field can be NULL: it can.
+        "array_contains(array(1), 1)", "arrays_overlap(array(1), array(2))", "flatten(array(a))",
+        "element_at(array(1), 1)", "array(1, 2)[0]", "array(1, 2, 3)[1]", "struct(ts, s).ts", "struct(*).i",
+        "named_struct('p', i).p", "array(st).p", "explode(array(1, 2))", "explode(map('a', 1))",
+        "inline(array(struct(1 as p, 'x' as q)))", "explode(split(s, ','))", "explode(sequence(dt, dt))",
+        "posexplode(array(i))", "select * from explode(array(1, 2)) as t(v)", "exists(array(1), x -> x > 0)",
+        "map_from_entries(array(struct(i, s)))", "map_from_entries(collect_list(struct(s, i)))",
+        "select map_from_entries(transform(sts, e -> struct(e.q, e.p))) as q from models.t",
+        # Spark knows of each pair of types whether TRY_CAST can fail.
+        "try_cast(i as string)",
+    }
+)  # fmt: skip
+"""Where Millstream says that a value can be NULL and Spark knows better. The reverse is never right."""
+
+NOT_KNOWN = frozenset({"from_json(s, schema_of_json('{\"a\": 1}'))"})
+"""Where Millstream does not know the type."""
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    session = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    for view in VIEWS:
+        session.sql(view)
+    yield session
+    session.stop()
+
+
+Columns = list[tuple[str, Type, bool]]
+
+
+def of_spark(run, *arguments) -> Columns | str:
+    """Return Spark's columns, or what it says is wrong."""
+    from pyspark.errors import PySparkException
+
+    try:
+        fields = run(*arguments).schema.jsonValue()["fields"]
+    except PySparkException as error:
+        return f"{error.getCondition() or 'PARSE'} {error}"
+    return [(field["name"], _type(field["type"]), field["nullable"]) for field in fields]
+
+
+def _type(found: Any) -> Type:
+    match found:
+        case {"type": "array", "elementType": element}:
+            return Array(_type(element))
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return Map(_type(key), _type(value))
+        case {"type": "struct", "fields": fields}:
+            return Row(tuple(Field(field["name"], _type(field["type"])) for field in fields))
+        case str() if found.startswith(("interval", "string", "time(")):
+            return (
+                INTERVAL
+                if found.startswith("interval")
+                else STRING
+                if found.startswith("string")
+                else UNKNOWN
+            )
+        case _:
+            return parse_type(
+                {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(found, found)
+            )
+
+
+def analysis(sql: str) -> Analysis:
+    return analyze(sql, RELATIONS.get, lambda: ["orders", "customers", "t"], {})
+
+
+def mistakes(found: Analysis) -> list[Problem]:
+    """Return what is wrong with a query, leaving out the rules of names that models have and Spark doesn't."""
+    return [problem for problem in found.problems if problem.code not in {"MS408", "MS409"}]
+
+
+def difference(sql: str, theirs: Columns, written: str = "") -> str:
+    """Return how the analysis differs from Spark's, '' when it doesn't."""
+    found = analysis(sql)
+    if wrong := mistakes(found):
+        return f"{sql}: false alarm {wrong[0].code} {wrong[0].message}"
+    ours = [(column.name, column.type, column.nullable) for column in found.columns]
+    if any(problem.code == "MS409" for problem in found.problems):
+        # What has no name of its own is a mistake in a model; the others still have to be right.
+        names = {name for name, _, _ in ours}
+        theirs = [column for column in theirs if column[0] in names]
+    known = written in NOT_KNOWN or of_nulls(written) in NOT_KNOWN
+    if [name for name, _, _ in ours] != [name for name, _, _ in theirs]:
+        return f"{sql}: columns {[o[0] for o in ours]}, Spark {[t[0] for t in theirs]}"
+    for (name, type_, nullable), (_, expected, can_be) in zip(ours, theirs, strict=True):
+        if type_ != expected and not (known or written in INTERVALS):
+            return f"{sql}: {name} is {type_}, Spark's {expected}"
+        if nullable != can_be and not (nullable and written in MORE_NULLABLE):
+            return f"{sql}: {name} can be NULL: {nullable}, Spark: {can_be}"
+    return ""
+
+
+EXPRESSIONS = [
+    *twice(calls.MATHS), *twice(calls.TEXTS), *twice(calls.CONDITIONS), *twice(calls.TIMES), *twice(calls.COLLECTIONS),
+    *twice(calls.AGGREGATES), *twice(calls.WINDOWS), *twice(plain.LITERALS), *twice(plain.OPERATORS),
+    *twice(plain.CASTS),
+]  # fmt: skip
+_ORIGINALS = {of_nulls(original): original for original in MORE_NULLABLE | NOT_KNOWN}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expression(spark, expression):
+    theirs = of_spark(spark.sql, f"select {expression} as o from models.t")
+    assert not isinstance(theirs, str), theirs
+    written = _ORIGINALS.get(expression, expression)
+    assert not difference(f"select {expression} as o from models.t", theirs, written)
+
+
+@pytest.mark.parametrize("expression", [*expressions(plain.NAMED), *twice(calls.GENERATORS)])
+def test_names_that_spark_gives(spark, expression):
+    theirs = of_spark(spark.sql, f"select {expression} from models.t")
+    written = _ORIGINALS.get(expression, expression)
+    assert not difference(f"select {expression} from models.t", theirs, written)
+
+
+@pytest.mark.parametrize("expression", expressions(calls.GROUPED))
+def test_expression_of_grouping_sets(spark, expression):
+    sql = f"select {expression} as o from models.t group by cube(i, l)"
+    assert not difference(sql, of_spark(spark.sql, sql))
+
+
+@pytest.mark.parametrize("query", lines(queries.VALID))
+def test_query(spark, query):
+    theirs = of_spark(spark.sql, query)
+    assert not isinstance(theirs, str), theirs
+    assert not difference(query, theirs, query)
+
+
+@pytest.mark.parametrize("query", queries.KEYWORDS)
+def test_name_that_means_something_to_a_parser(spark, query):
+    assert not difference(query, of_spark(spark.sql, query))
+
+
+@pytest.mark.parametrize("query", lines(queries.STREAMING))
+def test_streaming_syntax_is_sparks(spark, query):
+    spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
+    assert not analysis(query).problems
+
+
+@pytest.mark.parametrize(("query", "expected"), queries.INVALID.items())
+def test_refused_query(spark, query, expected):
+    assert isinstance(of_spark(spark.sql, query), str)
+    code, name = expected
+    found = [(p.code, query[p.start : p.stop]) for p in analysis(query).problems]
+    assert (code, name) in found if name else code in dict(found)
+
+
+@pytest.mark.parametrize("operator", PAIRS)
+def test_pair_of_types(spark, operator):
+    values, template = PAIRS[operator]
+    table = spark.table("models.t")
+    different = []
+    for left in values:
+        for right in values:
+            expression = template.format(left, right)
+            sql = f"select {expression} as o from models.t"
+            theirs = of_spark(table.selectExpr, f"{expression} as o")
+            if not isinstance(theirs, str):
+                different.append(difference(sql, theirs, expression))
+            elif not (mistakes(analysis(sql)) or _kinds(left, right) or operator == "="):
+                different.append(f"{sql}: accepted; {theirs.splitlines()[0]}")
+    assert not [text for text in different if text and not _literals(text)]
+
+
+def _kinds(left: str, right: str) -> bool:
+    """Intervals of days and of months are one type to Millstream, and it does not know what a text holds."""
+    return "ym" in {left, right}
+
+
+def _literals(text: str) -> bool:
+    """Two literals beside each other: Spark may know that one fits the other."""
+    return bool(re.match(r"select [\d.L]+ \S+ [\d.L]+ as o", text)) and "can be NULL: True" in text
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_cast(spark, type_):
+    table = spark.table("models.t")
+    different = []
+    for column in (*COLUMNS, "null"):
+        for function in ("cast", "try_cast"):
+            sql = f"select {function}({column} as {type_}) as o from models.t"
+            theirs = of_spark(table.selectExpr, f"{function}({column} as {type_}) as o")
+            if isinstance(theirs, str):
+                different += [] if mistakes(analysis(sql)) or "interval" in type_ else [f"{sql}: accepted"]
+            elif found := difference(sql, theirs):
+                different += [] if function == "try_cast" and "can be NULL: True" in found else [found]
+    assert not different
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_union(spark, column):
+    different = []
+    for other in COLUMNS:
+        sql = f"select {column} as o from models.t union all select {other} from models.t"
+        theirs = of_spark(spark.sql, sql)
+        if isinstance(theirs, str):
+            different += (
+                [] if mistakes(analysis(sql)) or {column, other} == {"iv", "ym"} else [f"{sql}: accepted"]
+            )
+        else:
+            different += [found for found in [difference(sql, theirs)] if found]
+    assert not different
+
+
+def test_every_function_of_the_table_is_called():
+    text = " ".join(value for name, value in vars(calls).items() if name.isupper())
+    others = set(OTHERS.split())
+    called = set(re.findall(r"\b(\w+)\s*\(", text)) | {"range", "variant_explode", "variant_explode_outer"}
+    unable = {
+        "from_avro",
+        "from_protobuf",
+        "to_avro",
+        "to_protobuf",
+    }  # only with jars that the tests don't have
+    assert not signatures().keys() - others - called - unable
+
+
+def test_every_function_of_spark_is_known(spark):
+    names = {row[0] for row in spark.sql("show functions").collect()}
+    operators = {name for name in names if not name.isidentifier()} | set(
+        "and between case cast div in or when".split()
+    )
+    assert not names - operators - signatures().keys()
