@@ -1,11 +1,14 @@
 """The `millstream` command."""
 
+import os
 import sys
+from pathlib import Path
 from typing import NoReturn, TextIO
 
 
 def main() -> NoReturn:
     try:
+        _open_streams()
         for stream in (sys.stdout, sys.stderr):
             _never_refuse(stream)
         from millstream.cli.group import millstream
@@ -13,7 +16,15 @@ def main() -> NoReturn:
         sys.exit(millstream.main(prog_name="millstream"))
     except KeyboardInterrupt:
         # While modules are imported; later ones are told by `millstream.cli.failures`.
+        sys.stderr.write("Interrupted.\n")
         sys.exit(130)
+
+
+def _open_streams() -> None:
+    """Let what is written to a closed stream (`>&-`) vanish; Python has None in its place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _never_refuse(stream: TextIO) -> None:

@@ -37,12 +37,15 @@ def write_artifacts(
         return _write(target, target_path, compiled, only)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
+        place = error.filename or target
+        in_the_way = isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError)
+        mend = f"move what is in the way of {place}" if in_the_way else f"make {place} writable"
         raise MillstreamError(
             Diagnostic(
                 "MS702",
                 f"results can't be written below {target_path}/: {reason}",
                 None,
-                f"make {error.filename or target} writable, or set target-path in [tool.millstream]",
+                f"{mend}, or set target-path in [tool.millstream]",
             )
         ) from None
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from millstream.artifacts import place_of, write_artifacts
+from millstream.errors import MillstreamError
 from millstream.manifest import Compiled, Manifest, ManifestNode
 from millstream.project.secrets import Secret
 
@@ -67,3 +68,17 @@ def test_secrets_do_not_reach_the_manifest(tmp_path):
     manifest = (tmp_path / "target/manifest.json").read_text()
     assert "swordfish" not in manifest
     assert "****" in manifest
+
+
+@pytest.mark.parametrize("place", ["target", "target/compiled/models", "target/manifest.json"])
+def test_what_is_in_the_way_is_named(tmp_path, place):
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    if place.endswith(".json"):
+        (tmp_path / place).mkdir()
+    else:
+        (tmp_path / place).write_text("mine")
+    with pytest.raises(MillstreamError) as raised:
+        write_artifacts(tmp_path, "target", compiled("a"))
+    (found,) = raised.value.diagnostics
+    assert found.code == "MS702"
+    assert found.help.startswith(f"move what is in the way of {tmp_path}/target")

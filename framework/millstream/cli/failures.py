@@ -1,6 +1,9 @@
 """What went wrong outside a command's own doing becomes a diagnostic and an exit code."""
 
+import contextlib
+import errno
 import os
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from millstream.errors import Diagnostic
 
 INTERRUPTED = 130
+_EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
+"""What the machine may refuse anywhere, through nobody's mistake in a program."""
 
 
 def guarded(run: Callable[[], Any], arguments: Sequence[str]) -> int:
@@ -40,6 +45,10 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
         return _report(error.diagnostics, arguments)
     if os.environ.get("MILLSTREAM_TRACEBACK"):
         traceback.print_exception(error)
+    if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+        reason = os.strerror(error.errno).lower() + (f": {error.filename}" if error.filename else "")
+        remedy = "make room, or write somewhere else"
+        return _report((Diagnostic("MS706", f"the system refused: {reason}", None, remedy),), arguments)
     said = " ".join(str(error).split())
     message = f"this is a mistake in Millstream, sorry: {type(error).__name__}: {said[:300]}"
     remedy = "run it again with MILLSTREAM_TRACEBACK=1 to see the traceback, and report it"
@@ -49,7 +58,23 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> int:
     from millstream.cli.output import Look, finish
 
-    return finish(Look(*look_of(arguments)), diagnostics)
+    try:
+        code = finish(Look(*look_of(arguments)), diagnostics)
+        sys.stdout.flush()
+    except OSError:
+        # Nothing can be told where it was asked for: one line where that is possible, and the exit code.
+        code = 2
+        with contextlib.suppress(OSError):
+            click.echo(f"{diagnostics[0].code}: {diagnostics[0].message}", err=True)
+        _discard_rest()
+    return code
+
+
+def _discard_rest() -> None:
+    """Keep Python from failing once more at its exit, with what it could not write before."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def look_of(arguments: Sequence[str]) -> tuple[bool, bool, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -90,5 +91,10 @@ def say(look: Look, text: str | Text, file: TextIO) -> None:
 
 def print_json(document: Any) -> None:
     """Print one document; what is no JSON (secrets, paths) as its text."""
-    data = msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2)
-    click.echo(data.decode())
+    try:
+        data = msgspec.json.encode(document, enc_hook=str)
+    except UnicodeEncodeError:
+        # Of an argument that is no UTF-8, Python keeps the bytes as half characters, which JSON can't hold.
+        plain = msgspec.to_builtins(document, enc_hook=str)
+        data = json.dumps(plain, ensure_ascii=False).encode(errors="replace")
+    click.echo(msgspec.json.format(data, indent=2).decode())

@@ -27,7 +27,7 @@ _STAGES = {"render": "Rendering", "analyse": "Analysing"}
 def root_of(common: Common) -> Path:
     """Return the project's folder: the named one, or the nearest from here upwards."""
     if common.project_dir is None:
-        return find_project(Path())
+        return find_project(current())
     root = common.project_dir.resolve()
     if not (root / FILE).is_file():
         remedy = (
@@ -35,6 +35,18 @@ def root_of(common: Common) -> Path:
         )
         raise MillstreamError(Diagnostic("MS101", f"there is no {FILE} in {root}", None, remedy))
     return root
+
+
+def current() -> Path:
+    """Return the current folder, which may have been removed under the shell."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        remedy = "go to a folder that is there, or name the project's with --project-dir"
+        raise MillstreamError(
+            Diagnostic("MS706", "the current folder is not there any more", None, remedy)
+        ) from None
+    return Path()
 
 
 def compiled(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:

@@ -28,6 +28,11 @@ CODES = {
         "`millstream lineage` was asked for something that the project does not have. "
         "`millstream ls` lists what there is.",
     ),
+    "MS706": Code(
+        "The system refused",
+        "The disk is full or failing, too many files are open, or the current folder was removed. "
+        "Nothing in the project causes it: make room, or work in another folder.",
+    ),
     "MS900": Code(
         "Internal error",
         "Millstream made a mistake of its own. "

@@ -45,7 +45,7 @@ def check_project(
     project: Project, properties: Iterable[PropertiesFile], lines: Lines
 ) -> Iterator[Diagnostic]:
     """Yield what is wrong with the project as a whole."""
-    yield from _shared_names(project, lines)
+    yield from _shared_names(project)
     for model in project.properties.values():
         if model.name not in project.models:
             hint = did_you_mean(model.name, project.models, f"add models/{model.name}.sql or remove this")
@@ -73,13 +73,14 @@ def check_project(
             yield from known.check(relation, place)
 
 
-def _shared_names(project: Project, lines: Lines) -> Iterator[Diagnostic]:
+def _shared_names(project: Project) -> Iterator[Diagnostic]:
     seeds = {name.lower(): seed for name, seed in project.seeds.items()}
     for name, model in project.models.items():
         if seed := seeds.get(name.lower()):
             note = Note("the seed", seed.location)
             place = Location(model.path, 1, 1, 2)
-            yield lines.problem(place, "MS109", f"a model and a seed are named '{name}'", "rename one", note)
+            message = f"a model and a seed are named '{name}'"
+            yield Diagnostic("MS109", message, place, "rename one", notes=(note,))
 
 
 class _Relations:

@@ -215,7 +215,7 @@ class _Loader:
         env = environment or {}
         self.environment |= env
         if not problems:
-            used, missed = (variables.used, tuple(variables.missed)) if variables else ({}, ())
+            used, missed = ({}, ()) if variables is None else (variables.used, tuple(variables.missed))
             self.memo[key] = msgspec.msgpack.encode(_Read(msgspec.msgpack.encode(found), env, used, missed))
         return found
 

@@ -17,7 +17,12 @@ _NO_SECRET = re.compile(
     r"(url|uri|mechanism|enabled|location|path|file|type|algorithm|protocol|provider|class|ms|seconds)\Z",
     re.IGNORECASE,
 )
-_CREDENTIALS = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_CREDENTIALS = re.compile(
+    r"://[^/\s:@]*:[^/\s@]+@"  # ://user:password@host
+    r"|[?&;](?:password|passwd|pwd|secret|token)=[^&;\s]+"  # ?password=…
+    r"|-D\S*(?:password|secret|token)\S*=\S+",  # -Djavax.net.ssl.trustStorePassword=…
+    re.IGNORECASE,
+)
 
 
 def is_secret_name(name: str) -> bool:

@@ -67,8 +67,10 @@ def _is_plain_whole(value: str) -> bool:
 
 
 def _is_plain_number(value: str) -> bool:
-    # `1e999` would be read as infinity.
-    return bool(_PLAIN_NUMBER.match(value)) and any(map(str.isdigit, value)) and math.isfinite(float(value))
+    if not _PLAIN_NUMBER.match(value) or not any(map(str.isdigit, value)):
+        return False
+    # An id of twenty digits would lose its last ones, and `1e999` be read as infinity.
+    return abs(int(value)) <= 2**53 if value.lstrip("-").isdigit() else math.isfinite(float(value))
 
 
 def _is_number(value: str) -> bool:

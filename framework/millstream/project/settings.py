@@ -217,7 +217,7 @@ class _Settings:
     def folders(self, attribute: str, written: list[str]) -> list[str]:
         """Return the folders in one form, without those that are not below the project's."""
         found: list[str] = []
-        if attribute not in self.given:
+        if attribute not in self.given or not self.good(attribute):
             return written
         for index, folder in enumerate(written):
             path = (*_TABLE, self.given[attribute], str(index))
@@ -235,6 +235,11 @@ class _Settings:
                 self.missing(path, normal)
             found.append(normal)
         return found
+
+    def good(self, attribute: str) -> bool:
+        """Say whether a list that is there could be read."""
+        value = self.table[self.given[attribute]]
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
     def missing(self, path: tuple[str, ...], folder: str) -> None:
         """Warn only: git keeps no empty folders."""

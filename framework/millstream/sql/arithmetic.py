@@ -7,6 +7,7 @@ from millstream.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INT,
     INTEGERS,
     INTERVAL,
     NULL,
@@ -35,6 +36,8 @@ def arithmetic(operator: str, left: Value, right: Value) -> Result | None:
     nullable = nullable_as(left, first) or nullable_as(right, second) or operator in {"/", "%", "div"}
     if operator == "/" and left.type == NULL:
         return DOUBLE, True
+    if operator == "div" and left.type == right.type == NULL:
+        return BIGINT, True
     if operator == "div" and {first, second} & {FLOAT, DOUBLE}:
         return None
     if operator == "div":
@@ -52,6 +55,8 @@ def bits(left: Value, right: Value) -> Result | None:
     """Return what `& | ^` give: the wider integer."""
     if UNKNOWN in {left.type, right.type}:
         return UNKNOWN, True
+    if left.type == right.type == NULL:
+        return INT, True
     first, second = _number(left.type, right.type), _number(right.type, left.type)
     if first not in INTEGERS or second not in INTEGERS:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -22,7 +22,7 @@ class Findings:
         self,
         sql: str,
         functions: Mapping[str, Function],
-        variant_paths: frozenset[int],
+        variant_paths: Set[int],
         subquery: Callable[[exp.Expr, Scope], Result],
     ) -> None:
         self.sql = sql

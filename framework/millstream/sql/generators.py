@@ -83,7 +83,7 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
     if not name.endswith("_outer"):
         # Positions and the keys of maps are never NULL.
         for (part, _), column in zip(parts, columns, strict=True):
-            column.nullable = part not in {"pos", "key", "id"} and name not in {"range"}
+            column.nullable = part not in {"pos", "key"} and name != "range"
     return columns
 
 

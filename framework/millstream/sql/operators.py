@@ -13,7 +13,20 @@ from millstream.sql.coercion import common, common_type
 from millstream.sql.conditions import condition
 from millstream.sql.datatypes import data_type
 from millstream.sql.value import Value, computed, nullable_as
-from millstream.types import BIGINT, BINARY, DOUBLE, INT, INTERVAL, NULL, STRING, UNKNOWN, Array, Type
+from millstream.types import (
+    BIGINT,
+    BINARY,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    NULL,
+    STRING,
+    UNKNOWN,
+    Array,
+    Map,
+    Row,
+    Type,
+)
 
 if TYPE_CHECKING:
     from millstream.sql.expressions import Expressions
@@ -73,11 +86,16 @@ def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Val
         found = _same_array(walk, node, types)
     elif types and all(type_ == BINARY for type_ in types):
         found = BINARY
+    elif other := next((type_ for type_ in types if isinstance(type_, Map | Row)), None):
+        walk.findings.problem(
+            node, "MS407", f"a {other} can't be joined to text", "take a part of it, or to_json(…)"
+        )
     return computed(found, values, nullable=any(nullable_as(value, found) for value in values))
 
 
 def _same_array(walk: Expressions, node: exp.Expr, types: list[Type]) -> Type:
-    found = common(types)
+    mixed = any(not isinstance(type_, Array) and type_ != UNKNOWN for type_ in types)
+    found = None if mixed else common(types)
     if found is None:
         shown = " and ".join(dict.fromkeys(map(str, types)))
         walk.findings.problem(node, "MS407", f"{shown} can't be joined together", "cast them to one type")

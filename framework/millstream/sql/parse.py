@@ -54,24 +54,26 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
 
 
 def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
+    """Say where reading stopped; what came after the first stop is guesswork."""
     text = Text("", sql)
     problems = []
     for found in error.errors[:1]:
         highlight = str(found.get("highlight") or "")
         stop = text.offset(int(found.get("line") or 1), int(found.get("col") or 1)) + 1
         start = max(0, stop - len(highlight))
-        description = str(found.get("description") or "can't be read").rstrip(".")
-        message = f"unexpected '{highlight}'" if "Unexpected token" in description else description.lower()
-        if description.startswith("Expecting"):
-            message = f"expected '{description.removeprefix('Expecting').strip()}' before '{highlight}'"
-        problems.append(
-            Problem(
-                "MS401",
-                message,
-                start,
-                stop,
-                "look for a missing comma, parenthesis or keyword before it",
-                highlight,
-            )
-        )
+        message = _in_plain_words(str(found.get("description") or ""), highlight)
+        remedy = "look for a missing comma, parenthesis or keyword before it"
+        problems.append(Problem("MS401", message, start, stop, remedy, highlight))
     return problems
+
+
+def _in_plain_words(description: str, highlight: str) -> str:
+    """Leave sqlglot's own classes and tokens out of what a user is told."""
+    description = description.partition(" but got ")[0].rstrip(".")
+    if description.startswith("Required keyword"):
+        return f"something is missing around '{highlight}'"
+    if not description or "Unexpected token" in description:
+        return f"unexpected '{highlight}'"
+    if description.startswith("Expecting"):
+        return f"expected '{description.removeprefix('Expecting').strip()}' before '{highlight}'"
+    return description[0].lower() + description[1:]

@@ -1,9 +1,9 @@
 """The result types of functions that depend on their arguments: the rules that `spark_functions` names."""
 
-from collections.abc import Callable
 
 from millstream.sql.arithmetic import arithmetic
 from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number
+from millstream.sql.nested_results import NESTED, Rule
 from millstream.sql.value import Value
 from millstream.types import (
     BIGINT,
@@ -20,19 +20,13 @@ from millstream.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     UNKNOWN,
-    VARIANT,
     Array,
     Decimal,
     Field,
-    Map,
     Row,
     Type,
-    TypeSyntaxError,
     parse_type,
 )
-
-Rule = Callable[[str, list[Type], list[object]], Type]
-"""Name of the function, types of the arguments, literal values of the arguments (None when not literal)."""
 
 
 def _whole(_: str, types: list[Type], literals: list[object]) -> Type:
@@ -84,27 +78,6 @@ def _text(_: str, types: list[Type], __: list[object]) -> Type:
 
 def _cast(name: str, _: list[Type], __: list[object]) -> Type:
     return parse_type(name)
-
-
-def _appended(_: str, types: list[Type], __: list[object]) -> Type:
-    match types[0]:
-        case Array(element=element):
-            found = common([element, types[-1]])
-            return Array(found) if found else UNKNOWN
-        case _:
-            return UNKNOWN
-
-
-def _maps(_: str, types: list[Type], __: list[object]) -> Type:
-    return (common(types) or UNKNOWN) if types else Map(STRING, STRING)
-
-
-def _histogram(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(Row((Field("x", types[0]), Field("y", DOUBLE))))
-
-
-def _top(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(Row((Field("item", types[0]), Field("count", BIGINT))))
 
 
 def _rounded(_: str, types: list[Type], literals: list[object]) -> Type:
@@ -204,86 +177,6 @@ def _window(_: str, types: list[Type], __: list[object]) -> Type:
     return Row((Field("start", found), Field("end", found)))
 
 
-def _array(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(common(types) or UNKNOWN)
-
-
-def _array_repeat(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(types[0])
-
-
-def _element(_: str, types: list[Type], __: list[object]) -> Type:
-    match types[0]:
-        case Array(element=element):
-            return element
-        case Map(value=value):
-            return value
-        case _:
-            return UNKNOWN
-
-
-def _sequence(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(common(types[:2]) or UNKNOWN)
-
-
-def _map(_: str, types: list[Type], __: list[object]) -> Type:
-    return Map(common(types[::2]) or UNKNOWN, common(types[1::2]) or UNKNOWN)
-
-
-def _entries(_: str, types: list[Type], __: list[object]) -> Type:
-    match types[0]:
-        case Map(key=key, value=value):
-            return Array(Row((Field("key", key), Field("value", value))))
-        case _:
-            return UNKNOWN
-
-
-def _keys(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(types[0].key) if isinstance(types[0], Map) else UNKNOWN
-
-
-def _values(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(types[0].value) if isinstance(types[0], Map) else UNKNOWN
-
-
-def _map_from_arrays(_: str, types: list[Type], __: list[object]) -> Type:
-    match types:
-        case [Array(element=key), Array(element=value)]:
-            return Map(key, value)
-        case _:
-            return UNKNOWN
-
-
-def _map_from_entries(_: str, types: list[Type], __: list[object]) -> Type:
-    match types[0]:
-        case Array(element=Row(fields=(key, value))):
-            return Map(key.type, value.type)
-        case _:
-            return UNKNOWN
-
-
-def _schema(_: str, __: list[Type], literals: list[object]) -> Type:
-    text = literals[1]
-    if not isinstance(text, str):
-        return UNKNOWN
-    for candidate in (text, f"struct<{text}>"):
-        try:
-            return parse_type(candidate)
-        except TypeSyntaxError:
-            continue
-    return UNKNOWN
-
-
-def _variant_get(_: str, __: list[Type], literals: list[object]) -> Type:
-    if len(literals) < 3:
-        return VARIANT
-    return _schema(_, [], [None, literals[2]])
-
-
-def _by(_: str, types: list[Type], __: list[object]) -> Type:
-    return types[0] if len(types) == 2 else Array(types[0])
-
-
 def _median(_: str, types: list[Type], __: list[object]) -> Type:
     return types[0] if types[0] == INTERVAL else DOUBLE
 
@@ -298,6 +191,7 @@ def _percentile_approx(_: str, types: list[Type], __: list[object]) -> Type:
 
 
 RULES: dict[str, Rule] = {
+    **NESTED,
     "whole": _whole,
     "number": _number,
     "uniform": _uniform,
@@ -306,11 +200,6 @@ RULES: dict[str, Rule] = {
     "zeroed": _zeroed,
     "text": _text,
     "cast": _cast,
-    "appended": _appended,
-    "inserted": _appended,
-    "maps": _maps,
-    "histogram": _histogram,
-    "top": _top,
     "rounded": _rounded,
     "common": _common,
     "branches": _branches,
@@ -325,19 +214,6 @@ RULES: dict[str, Rule] = {
     "dateadd": _dateadd,
     "datediff": _datediff,
     "window": _window,
-    "array": _array,
-    "array_repeat": _array_repeat,
-    "element": _element,
-    "sequence": _sequence,
-    "map": _map,
-    "entries": _entries,
-    "keys": _keys,
-    "values": _values,
-    "map_from_arrays": _map_from_arrays,
-    "map_from_entries": _map_from_entries,
-    "schema": _schema,
-    "variant_get": _variant_get,
-    "by": _by,
     "median": _median,
     "percentile": _percentile,
     "percentile_approx": _percentile_approx,

@@ -174,7 +174,7 @@ from_utc_timestamp to_utc_timestamp : 2 : timestamp : timed
 convert_timezone : 2-3 : timestamp_ntz : R
 window : 2-4 : window : !
 session_window : 2 : window : !
-window_time : 1 : timestamp
+window_time : 1 : timestamp : ?
 time_bucket : 2-3 : $2
 array : 0- : array : !
 array_append array_prepend : 2 : appended

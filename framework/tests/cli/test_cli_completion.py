@@ -26,6 +26,10 @@ def test_scripts_are_valid(shell, tmp_path):
     subprocess.run([shell, "-n", tmp_path / "script"], check=True)
 
 
+def test_an_unknown_shell_is_told_by_the_argument(run):
+    assert "invalid value for 'SHELL': 'tcsh' is not one of 'bash'" in run("completion", "tcsh").err
+
+
 def complete(line: str) -> list[str]:
     """Press TAB at the end of a line in a real bash, and return what it puts in place of the last word."""
     program = Path(sys.executable).with_name("millstream")

@@ -123,3 +123,12 @@ def test_a_remedy_stands_below_its_check():
 
 def test_quiet_shows_what_is_wrong_only(run, shop):
     assert run("debug", "--quiet").out == ""
+
+
+def test_the_cache_is_what_compile_keeps(run, shop):
+    assert checks(run("debug", "--output", "json"))["cache"]["found"] == "nothing yet in target/cache/"
+    run("compile")
+    size = sum(file.stat().st_size for file in (shop / "target/cache").iterdir())
+    assert checks(run("debug", "--output", "json"))["cache"]["found"] == (
+        f"{size / 1024:,.0f} KB in target/cache/"
+    )

@@ -61,6 +61,47 @@ def test_json(run, shop):
     }
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["--output-keys", "name tags"],
+        ["--output-keys", "name,tags"],
+        ["--output-keys", "name", "--output-keys", "tags"],
+    ],
+)
+def test_json_of_chosen_keys(run, shop, keys):
+    found = run("ls", "-s", "totals", "--resource-type", "model", "--output", "json", *keys)
+    assert found.json["nodes"] == [{"name": "totals", "tags": ["money"]}]
+
+
+def test_keys_that_json_has_when_asked_for_only(run, shop):
+    found = run(
+        "ls", "-s", "totals", "--resource-type", "model", "--output", "json", "--output-keys", "columns"
+    )
+    (node,) = found.json["nodes"]
+    assert [column["name"] for column in node["columns"]] == ["user_id", "total"]
+
+
+def test_all_unknown_keys_are_told_with_the_nearest_one(run, shop):
+    found = run("ls", "--output", "json", "--output-keys", "nam tgs name")
+    assert found.code == 2
+    assert [(d["message"], d["help"]) for d in found.json["diagnostics"]] == [
+        ("a node has no key 'nam'", "did you mean 'name'?"),
+        ("a node has no key 'tgs'", "did you mean 'tags'?"),
+    ]
+
+
+def test_keys_are_of_json(run, shop):
+    found = run("ls", "--output-keys", "name")
+    assert found.code == 2
+    assert "--output-keys needs --output json" in found.err
+
+
+def test_an_argument_that_is_no_utf_8_is_told_as_json(run, shop):
+    found = run("ls", "--select", "\udcff", "--output", "json")
+    assert [d["code"] for d in found.json["diagnostics"]] == ["MS603"]
+
+
 def test_nothing_selected_is_a_warning(run, shop):
     found = run("ls", "--select", "totls")
     assert (found.code, found.out) == (0, "")

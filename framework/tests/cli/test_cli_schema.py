@@ -33,3 +33,7 @@ def test_a_folder_that_cannot_be_made_is_told(run, tmp_path):
 def test_no_project_is_needed(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("schema", "manifest", "--output", "json").json["schemas"]["manifest"]["$defs"]["ManifestNode"]
+
+
+def test_an_unknown_name_is_told_by_the_argument(run):
+    assert "invalid value for '[NAME]': 'x' is not one of 'properties'" in run("schema", "x").err

@@ -246,7 +246,7 @@ def test_union(spark, column):
 
 
 def test_every_function_of_the_table_is_called():
-    text = " ".join(value for name, value in vars(calls).items() if name.isupper())
+    text = " ".join([queries.VALID, *(value for name, value in vars(calls).items() if name.isupper())])
     others = set(OTHERS.split())
     called = set(re.findall(r"\b(\w+)\s*\(", text)) | {"range", "variant_explode", "variant_explode_outer"}
     unable = {
@@ -261,6 +261,6 @@ def test_every_function_of_the_table_is_called():
 def test_every_function_of_spark_is_known(spark):
     names = {row[0] for row in spark.sql("show functions").collect()}
     operators = {name for name in names if not name.isidentifier()} | set(
-        "and between case cast div in or when".split()
+        ["and", "between", "case", "cast", "div", "in", "or", "when"]
     )
     assert not names - operators - signatures().keys()

@@ -21,11 +21,12 @@ SHELLS = ("bash", "zsh", "fish")
     ),
 )
 @common()
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
 def command(common: Common, *, shell: str) -> int:
     """Print the script that completes commands in a shell.
 
-    Commands, options, and after --select the names of models, sources and tags of the last compile.
+    SHELL is bash, zsh or fish. It completes commands, options, and after --select the names of models,
+    sources and tags of the last compile.
     """
     script = script_of(shell)
     return finish(common.look, result={"shell": shell, "script": script}, text=script.strip("\n"))

@@ -30,6 +30,8 @@ from millstream.project.values import Settings
 from millstream.project.variables import merge_variables
 
 OLDEST_JAVA = 17
+CACHE = "cache"
+"""The folder below the target folder that `millstream.compile.cache` keeps; a test holds them together."""
 _INDENT = " " * 13
 _MARKS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
 
@@ -118,6 +120,7 @@ def project(common: Common) -> Iterator[Check]:
     )
     yield from profile(common, root, settings, variables)
     yield files(root, settings)
+    yield cache(root, settings)
     yield writes(root, settings)
 
 
@@ -165,6 +168,16 @@ def files(root: Path, settings: Settings) -> Check:
         where = ", ".join(f"{folder}/" for folder in settings.model_paths)
         return Check("files", "bad", told, f"write a model: an .sql file with a SELECT in {where}")
     return Check("files", "good", told)
+
+
+def cache(root: Path, settings: Settings) -> Check:
+    shown = f"{settings.target_path}/{CACHE}/"
+    try:
+        size = sum(file.stat().st_size for file in (root / shown).glob("*.msgpack"))
+    except OSError as error:
+        remedy = "remove it: the next compile makes it anew"
+        return Check("cache", "warning", f"{shown}: {(error.strerror or str(error)).lower()}", remedy)
+    return Check("cache", "good", f"{size / 1024:,.0f} KB in {shown}" if size else f"nothing yet in {shown}")
 
 
 def writes(root: Path, settings: Settings) -> Check:

@@ -6,19 +6,25 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import ManifestNode
 
 KINDS = ("model", "source", "seed", "test", "unit_test", "exposure", "metric")
+KEYS = ("id", "resource_type", "name", "fqn", "path", "tags", "materialized", "depends_on", "description")
+"""What JSON tells of a node when nobody chose keys."""
+MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*KEYS, "kind"})
 
 
 @click.command(
     "ls",
     epilog=(
         "\b\nExamples:\n  millstream ls --select +orders\n  millstream ls --resource-type model --output path"
+        "\n  millstream ls --output json --output-keys 'name tags'"
     ),
 )
 @common("name", "path", "selector", alias=("--format",))
@@ -26,12 +32,21 @@ KINDS = ("model", "source", "seed", "test", "unit_test", "exposure", "metric")
 @click.option(
     "--resource-type", "kinds", multiple=True, type=click.Choice(("all", *KINDS)), help="Only of this type."
 )
-def command(common: Common, *, choice: Choice, kinds: tuple[str, ...]) -> int:
+@click.option(
+    "--output-keys",
+    multiple=True,
+    metavar="KEYS",
+    help="Only these keys of the JSON: 'name tags columns'; may be repeated.",
+)
+def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_keys: tuple[str, ...]) -> int:
     """List what the project holds.
 
     One name a line, in the order of the graph: `project.folder.model`. --output says what is written of
     each: its name, its file's path, or (as by default) a selector that means it alone.
     """
+    if output_keys and not common.look.json:
+        raise click.UsageError("--output-keys needs --output json")
+    keys = keys_of(output_keys)
     found = compiled(common, root_of(common))
     if failed(found):
         return finish(common.look, found.diagnostics, models=models_in(found), result={"nodes": []})
@@ -43,10 +58,25 @@ def command(common: Common, *, choice: Choice, kinds: tuple[str, ...]) -> int:
     return finish(
         common.look,
         [*found.diagnostics, *selection.diagnostics],
-        result={"nodes": [as_data(node) for node in nodes]},
+        result={"nodes": [as_data(node, keys) for node in nodes]},
         text="\n".join(lines) if lines else None,
         models=models_in(found),
     )
+
+
+def keys_of(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys that are asked for, separated by blanks or commas; all that are unknown are told."""
+    wanted = tuple(dict.fromkeys(key for text in given for key in text.replace(",", " ").split()))
+    known = (*KEYS, *MORE_KEYS)
+    listed = f"there are {', '.join(known)}"
+    unknown = [
+        Diagnostic("MS701", f"a node has no key '{key}'", None, did_you_mean(key, known, listed))
+        for key in wanted
+        if key not in known
+    ]
+    if unknown:
+        raise MillstreamError(*unknown)
+    return wanted or KEYS
 
 
 def lines_of(nodes: Iterable[ManifestNode], output: str) -> list[str]:
@@ -71,15 +101,6 @@ def dotted(node: ManifestNode) -> str:
             return f"{kind}:{node.fqn[0]}.{node.name}"
 
 
-def as_data(node: ManifestNode) -> dict[str, Any]:
-    return {
-        "id": node.id,
-        "resource_type": node.kind,
-        "name": node.name,
-        "fqn": node.fqn,
-        "path": node.path,
-        "tags": node.tags,
-        "materialized": node.config.get("materialized"),
-        "depends_on": node.depends_on,
-        "description": node.description,
-    }
+def as_data(node: ManifestNode, keys: Iterable[str] = KEYS) -> dict[str, Any]:
+    told = asdict(node) | {"resource_type": node.kind, "materialized": node.config.get("materialized")}
+    return {key: told[key] for key in keys}

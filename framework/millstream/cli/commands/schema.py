@@ -25,13 +25,14 @@ NAMES = ("properties", "profiles", "project", "selectors", "manifest")
     ),
 )
 @common()
-@click.argument("name", required=False, type=click.Choice(NAMES))
+@click.argument("name", metavar="[NAME]", required=False, type=click.Choice(NAMES))
 @click.option(
     "--write", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write a file for each here."
 )
 def command(common: Common, *, name: str | None, folder: Path | None) -> int:
     """Print the JSON Schemas of the YAML files.
 
+    NAME is one of properties, profiles, project, selectors and manifest; without it all are printed.
     Editors use them to complete and check YAML; `millstream init` wires them for VS Code.
     `manifest` describes target/manifest.json.
     """

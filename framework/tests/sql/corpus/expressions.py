@@ -9,7 +9,7 @@ interval 1 day * 2 | 2 * interval 1 hour | interval 1 day / 2 | interval 1 day +
 """
 
 OPERATORS = """
-i + 1 | i - l | i * 2.5 | n + 1 | n * 2 | n / 3 | n % 7 | n + n | n * n | n / n | i / 2 | i % 2 | i div 2 | l div i | d + 1 | f * 2 | f + i | d / n | s + 1 | y + h | y * y | h % y | n - 100L | n * 1.5 | 1.5 * n * n | i + 0.1 | l * 0.01 | - n | -i | + i | ~i | i & 1 | i | 1L | y ^ h
+i + 1 | i - l | i * 2.5 | n + 1 | n * 2 | n / 3 | n % 7 | n + n | n * n | n / n | i / 2 | i % 2 | i div 2 | l div i | d + 1 | f * 2 | f + i | d / n | s + 1 | y + h | y * y | h % y | n - 100L | n * 1.5 | 1.5 * n * n | i + 0.1 | l * 0.01 | - n | -i | + i | ~i | i & 1 | i|1L | y ^ h
 cast(n as decimal(38,10)) * cast(n as decimal(38,10)) | cast(n as decimal(38,18)) + n | cast(n as decimal(20,0)) / cast(n as decimal(20,19)) | (n + 1) / (n - 1) | n * n * n * n | round(n * 0.15, 2) + n
 s || 'x' | s || i | s || s_n | a || a | a || array(1L) | x || x | i || '' | s || null
 i = 1 | i == l | i <> 2 | i != 2 | i < d | i >= n | s = 'x' | s > s_n | dt = '2026-01-01' | dt < ts | ts >= date'2026-01-01' | i <=> null | i is null | s is not null | b is true | b_n is not false | b is unknown | i is distinct from 1 | i_n is not distinct from l | st = st | a = a | n = 1 | n > i | n_n >= 2.5 | x = x | b = true | iv > interval 1 hour
@@ -25,7 +25,7 @@ i << 1 | l >> 2 | i >>> 1 | y << 2
 
 CASTS = """
 cast(i as string) | cast(s as int) | cast(s as double) | cast(d as int) | cast(i as decimal(12,2)) | cast(n as decimal(8,0)) | cast(n as decimal(9,1)) | cast(n as decimal(10,1)) | cast(n as decimal(11,3)) | cast(n as int) | cast(ts as date) | cast(dt as timestamp) | cast(s as timestamp) | cast(s as date) | cast(ts as bigint) | cast(l as timestamp) | cast(b as int) | cast(i as boolean) | cast(null as int) | cast('1' as int) | cast(1 as double) | cast(s as binary) | cast(x as string)
-i::string | s::int | '2026-01-01'::date | s::timestamp | i::decimal(5,1) | (i + 1)::bigint | s::array<int> | a::array<string> | 1::string | '1.5'::double | ts::date::string
+i::string | s::int | '2026-01-01'::date | s::timestamp | i::decimal(5,1) | (i + 1)::bigint | a::array<string> | 1::string | '1.5'::double | ts::date::string
 cast(a as array<string>) | cast(m as map<string,double>) | cast(st as struct<p:bigint,q:string>) | cast(sts as array<struct<a:string,b:string>>) | cast(st as string) | cast(ts as timestamp_ntz) | cast(tn as timestamp) | cast(s as varchar(10)) | cast(s as char(3)) | cast(i as float) | cast(i as real) | cast(i as integer) | cast(i as long) | cast(i as short) | cast(i as byte) | cast(i as dec(5)) | cast(i as numeric(5,1)) | cast(s as interval day to second) | cast(iv as string) | cast(i as tinyint) | cast(i as smallint) | cast(v as array<int>)
 try_cast(s as int) | try_cast(s as timestamp) | try_cast(i as string) | try_cast(d as decimal(5,2))
 """

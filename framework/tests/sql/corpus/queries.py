@@ -93,6 +93,7 @@ select window.start, window.end, customer, sum(amount) as s from models.orders g
 select window(ts, '1 hour').start as s, count(*) as n from models.orders group by window(ts, '1 hour')
 select session_window(ts, '5 minutes') as w, customer, count(*) as n from models.orders group by session_window(ts, '5 minutes'), customer
 select session_window.start, count(*) as n from models.orders group by session_window(ts, '5 minutes'), customer
+select window_time(window) as t, n from (select window, count(*) as n from models.orders group by window(ts, '5 minutes'))
 select window.end as e, n from (select window, count(*) as n from models.orders group by window(ts, '5 minutes'))
 select window(tn, '5 minutes') as w, count(*) as n from models.t group by 1
 select w.start, n from (select window(ts, '5 minutes') as w, count(*) as n from models.orders group by 1) x
@@ -101,7 +102,7 @@ select i, e.tag from models.t lateral view explode(sa) e as tag
 select i, k, v2 from models.t lateral view explode(m) e as k, v2
 select i, pos, tag from models.t lateral view outer posexplode(sa) e as pos, tag
 select i, p, q from models.t lateral view inline(sts) e as p, q
-select i, c, d from models.t lateral view explode(aa) x as c lateral view explode(c) y as d
+select i, c2, d2 from models.t lateral view explode(aa) x as c2 lateral view explode(c2) y as d2
 select i, c0 from models.t lateral view json_tuple(s, 'a') j as c0
 select i, explode(a) as e from models.t
 select i, posexplode(a) as (p, e) from models.t

@@ -10,8 +10,8 @@ _COLUMN = re.compile(
 
 
 def expressions(text: str) -> list[str]:
-    """Return what stands between ` | `; `i | 1L` is one expression."""
-    return [part.strip() for line in text.strip().splitlines() for part in re.split(r" \| (?!1L \|)", line)]
+    """Return what stands between ` | `."""
+    return [part.strip() for line in text.strip().splitlines() for part in line.split(" | ")]
 
 
 def queries(text: str) -> list[str]:

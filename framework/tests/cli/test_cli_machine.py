@@ -1,0 +1,74 @@
+"""What a machine does to a command: full disks, closed streams, folders that go, an early Ctrl-C."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from millstream.cli.failures import guarded
+
+PROGRAM = f"{sys.executable} -m millstream"
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+
+def bash(line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+
+
+@FULL
+@pytest.mark.parametrize("output", ["", "--output json"])
+def test_a_full_disk_is_the_machines_fault(shop, output):
+    found = bash(f"{PROGRAM} ls {output} > /dev/full")
+    assert found.returncode == 2
+    assert "MS706" in found.stderr
+    assert "no space left on device" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert "sorry" not in found.stderr
+
+
+@FULL
+def test_errors_that_cannot_be_told_keep_their_exit_code(shop):
+    found = bash(f"{PROGRAM} ls --selct x 2> /dev/full")
+    assert (found.returncode, found.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(("streams", "code"), [(">&-", 0), ("2>&-", 0), (">&- 2>&-", 0)])
+def test_closed_streams(shop, streams, code):
+    found = bash(f"{PROGRAM} compile {streams}")
+    assert found.returncode == code
+    assert found.stderr == ""
+    assert json.loads((shop / "target/manifest.json").read_text())["project"] == "shop"
+
+
+def test_a_current_folder_that_is_gone(tmp_path):
+    (tmp_path / "gone").mkdir()
+    found = bash(f"cd {tmp_path}/gone && rmdir ../gone && {PROGRAM} ls")
+    assert found.returncode == 2
+    assert "error[MS706]: the current folder is not there any more" in found.stderr
+    assert "--project-dir" in found.stderr
+
+
+def test_other_errors_of_the_system_are_not_excused(capsys):
+    def fail():
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "x.sql")
+
+    assert guarded(fail, []) == 2
+    assert capsys.readouterr().err.startswith("error[MS900]: ")
+
+
+def test_ctrl_c_while_modules_are_imported():
+    code = (
+        "import sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'millstream.cli.group': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "from millstream.__main__ import main\n"
+        "main()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "Interrupted.\n")

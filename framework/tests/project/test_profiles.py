@@ -1,0 +1,235 @@
+"""profiles.yml and its targets."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from millstream.errors import Diagnostic
+from millstream.project.profiles import DEFAULT, read_target
+from millstream.project.secrets import Secret
+from millstream.project.values import Settings, Target
+
+SHOP = Settings("shop", profile="shop")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MILLSTREAM_PROFILES_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+def read(
+    root: Path, content: str, target: str | None = None, **variables: Any
+) -> tuple[Target, list[Diagnostic]]:
+    (root / "profiles.yml").write_text(content)
+    return read_target(root, SHOP, target, None, variables)
+
+
+def settings(root: Path, body: str) -> tuple[dict[str, Any], list[Diagnostic]]:
+    found, problems = read(root, f"shop: {{target: local, outputs: {{local: {{{body}}}}}}}\n")
+    return found.settings, problems
+
+
+def told(problems: list[Diagnostic]) -> list[tuple[str, str]]:
+    return [
+        (p.code, p.line[p.location.column - 1 : p.location.end - 1] if p.location else "") for p in problems
+    ]
+
+
+def test_without_a_file_all_is_local(tmp_path: Path) -> None:
+    assert read_target(tmp_path, SHOP, None, None, {}) == (Target("shop", "local", DEFAULT), [])
+    _, problems = read_target(tmp_path, SHOP, "production", None, {})
+    assert told(problems) == [("MS112", "")]
+
+
+def test_a_whole_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_PASSWORD", "swordfish")
+    content = """\
+shop:
+  target: local
+  outputs:
+    local: {}
+    live:
+      master: spark://{{ var('host') }}:7077
+      kafka:
+        bootstrap_servers: a:9092,b:9092
+        security_protocol: SASL_SSL
+        sasl_username: ann
+        sasl_password: "{{ env_var('KAFKA_PASSWORD') }}"
+        producer: {linger.ms: 100}
+      tables: {store: postgres, url: "postgresql://db/shop"}
+      trigger: 5 seconds
+      optimization: [push_filters]
+      grouping: off
+      timezone: Europe/Berlin
+      jars: provided
+"""
+    found, problems = read(tmp_path, content, "live", host="h")
+    assert problems == []
+    assert (found.name, str(found.location)) == ("live", "profiles.yml:6:7")
+    assert found.settings == {
+        "master": "spark://h:7077",
+        "kafka": {
+            "bootstrap_servers": "a:9092,b:9092",
+            "security_protocol": "SASL_SSL",
+            "sasl_username": "ann",
+            "sasl_password": Secret("swordfish"),
+            "producer": {"linger.ms": 100},
+        },
+        "tables": {"store": "postgres", "url": "postgresql://db/shop"},
+        "trigger": "5 seconds",
+        "optimization": ["push_filters"],
+        "grouping": "off",
+        "timezone": "Europe/Berlin",
+        "jars": "provided",
+    }
+    assert "swordfish" not in repr(found)
+
+
+def test_only_the_chosen_target_is_rendered(tmp_path: Path) -> None:
+    content = "shop: {target: local, outputs: {local: {}, live: {master: \"{{ env_var('MS_NONE') }}\"}}}"
+    assert read(tmp_path, content)[1] == []
+    assert told(read(tmp_path, content, "live")[1]) == [("MS114", "\"{{ env_var('MS_NONE') }}\"")]
+
+
+def test_the_target_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = "shop: {target: \"{{ env_var('MS_TARGET') }}\", outputs: {live: {}}}"
+    assert told(read(tmp_path, content)[1]) == [("MS114", "\"{{ env_var('MS_TARGET') }}\"")]
+    monkeypatch.setenv("MS_TARGET", "live")
+    assert read(tmp_path, content)[0].name == "live"
+
+
+@pytest.mark.parametrize(
+    ("content", "target", "code", "under", "remedy"),
+    [
+        ("shp: {}", None, "MS112", "shp: {}", "did you mean 'shp'?"),
+        ("", None, "MS112", "", "add `shop:` with `target:` and `outputs:`"),
+        ("shop: 3", None, "MS107", "3", "write target: and outputs:"),
+        ("shop: {target: local}", None, "MS108", "shop", 'add outputs: {local: {master: "local[*]"}}'),
+        (
+            "shop: {outputs: [local]}",
+            None,
+            "MS107",
+            "[local]",
+            'write outputs: {local: {master: "local[*]"}}',
+        ),
+        ("shop: {target: locl, outputs: {local: {}}}", None, "MS112", "locl", "did you mean 'local'?"),
+        ("shop: {outputs: {local: {}}}", "locl", "MS112", "outputs", "did you mean 'local'?"),
+        ("shop: {outputs: {a: {}, b: {}}}", "x", "MS112", "outputs", "targets: a, b"),
+        ("shop: {outputs: {local: {}}, taget: a}", None, "MS106", "taget", "did you mean 'target'?"),
+        ("shop: {outputs: {local: }}", None, "MS107", "}", "write master: …, kafka: …"),
+        ("shop: [a", None, "MS105", None, None),
+    ],
+)
+def test_a_choice_that_can_not_be_made(
+    tmp_path: Path, content: str, target: str | None, code: str, under: str | None, remedy: str | None
+) -> None:
+    _, problems = read(tmp_path, content, target)
+    assert [p.code for p in problems] == [code]
+    assert under is None or told(problems)[0][1] == under
+    assert remedy is None or problems[0].help == remedy
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "under", "remedy"),
+    [
+        ("mastr: x", "MS106", "mastr", "did you mean 'master'?"),
+        ("kafka: embeded", "MS107", "embeded", "did you mean 'embedded'?"),
+        ("kafka: {servers: x}", "MS106", "servers", "write bootstrap_servers: …"),
+        (
+            "kafka: {bootstrap_servers: x, security_protocol: SASL_TLS}",
+            "MS107",
+            "SASL_TLS",
+            "did you mean 'SASL_SSL'?",
+        ),
+        ("trigger: 5s", "MS107", "5s", "write it as in trigger: 5 seconds"),
+        ("trigger: realtme", "MS107", "realtme", "did you mean 'realtime'?"),
+        ("optimization: al", "MS107", "al", "write it as in optimization: all"),
+        ("timezone: Europe/Berln", "MS107", "Europe/Berln", "did you mean 'Europe/Berlin'?"),
+        ("timezone: Europe", "MS107", "Europe", None),
+        ("tables: {store: postgres}", "MS108", "postgres", "add url: postgresql://host:5432/name"),
+        ("tables: {schema: x}", "MS106", "schema", "write database_schema: …"),
+        ("jars: none", "MS107", "none", "use one of fetched, provided"),
+    ],
+)
+def test_a_setting_that_is_wrong(
+    tmp_path: Path, body: str, code: str, under: str, remedy: str | None
+) -> None:
+    _, problems = settings(tmp_path, body)
+    assert (code, under) in told(problems)
+    assert remedy is None or remedy in [p.help for p in problems]
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "key", "value"),
+    [
+        ("kafka: \"{{ env_var('MS_X') }}\"", "embedded", "kafka", "embedded"),
+        ("grouping: \"{{ env_var('MS_X') }}\"", "off", "grouping", "off"),
+        ("timezone: \"{{ env_var('MS_X') }}\"", "UTC", "timezone", Secret("UTC")),
+        ("master: \"{{ env_var('MS_X') }}\"", "local[2]", "master", Secret("local[2]")),
+    ],
+)
+def test_settings_may_come_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, text: str, key: str, value: object
+) -> None:
+    monkeypatch.setenv("MS_X", text)
+    found, problems = settings(tmp_path, body)
+    assert problems == []
+    assert found[key] == value
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "kafka: {bootstrap_servers: x, sasl_password: swordfish}",
+        "kafka: {bootstrap_servers: x, producer: {ssl.key.password: swordfish}}",
+        "spark: {spark.hadoop.fs.s3a.secret.key: swordfish}",
+        "tables: {store: postgres, url: 'postgresql://ann:swordfish@db/shop'}",
+    ],
+)
+def test_a_secret_that_is_written_out_is_a_warning_and_masked(tmp_path: Path, body: str) -> None:
+    found, problems = settings(tmp_path, body)
+    assert [(p.code, p.severity) for p in problems] == [("MS113", "warning")]
+    assert "swordfish" not in repr(problems)
+    assert "swordfish" not in repr(found)
+
+
+def test_a_mistake_beside_a_secret_does_not_show_it(tmp_path: Path) -> None:
+    _, problems = settings(tmp_path, "mastr: x, kafka: {bootstrap_servers: x, sasl_password: [swordfish]}")
+    _, more = settings(tmp_path, "kafka: {bootstrap_servers: x, sasl_password: swordfish}, mastr: x")
+    assert told(more)[-1] == ("MS106", "mastr")
+    assert "swordfish" not in repr(more)
+    assert len(problems) == 2
+
+
+def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "project"
+    for folder in ("project", "named", "environment", "home/.millstream"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "profiles.yml").write_text(f"shop: {{outputs: {{local: {{master: {folder}}}}}}}")
+
+    def master(named: Path | None = None) -> Any:
+        return read_target(root, SHOP, None, named, {})[0].settings["master"]
+
+    monkeypatch.setenv("MILLSTREAM_PROFILES_DIR", str(tmp_path / "environment"))
+    assert master(tmp_path / "named") == "named"
+    assert master() == "environment"
+    monkeypatch.delenv("MILLSTREAM_PROFILES_DIR")
+    assert master() == "project"
+    (root / "profiles.yml").unlink()
+    assert master() == "home/.millstream"
+
+
+def test_a_folder_that_was_named_must_have_one(tmp_path: Path) -> None:
+    _, problems = read_target(tmp_path, SHOP, None, tmp_path / "none", {})
+    assert [(p.code, p.help) for p in problems] == [("MS112", "mend --profiles-dir, or leave it out")]
+
+
+def test_the_place_of_a_file_elsewhere_is_its_whole_path(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/profiles.yml").write_text("shop: 3")
+    inside, _ = read_target(tmp_path, SHOP, None, tmp_path / "a", {})[1], None
+    outside = read_target(tmp_path / "project", SHOP, None, tmp_path / "a", {})[1]
+    assert str(inside[0].location) == "a/profiles.yml:1:7"
+    assert str(outside[0].location) == f"{tmp_path}/a/profiles.yml:1:7"
