@@ -83,7 +83,7 @@ class TracingEnvironment(SandboxedEnvironment):
     """The environment that every SQL template of a project is rendered in."""
 
     code_generator_class = TracingCodeGenerator
-    concat = staticmethod(concat)  # type: ignore[assignment]
+    concat = staticmethod(concat)
 
     def __init__(self) -> None:
         super().__init__(

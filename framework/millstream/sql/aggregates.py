@@ -76,7 +76,7 @@ def filtered(walk: Expressions, node: exp.Filter) -> Value:
 
 
 def windowed(walk: Expressions, node: exp.Window) -> Value:
-    """Evaluate a call before OVER: an aggregate there does not group its SELECT, and may hold one that does."""
+    """Evaluate a call before OVER: an aggregate there does not group its SELECT, though one in it does."""
     value = _over(walk, node.this)
     sources = value.sources
     sources |= as_kind(influences(walk.values(node.args.get("partition_by") or [])), "group")

@@ -1,4 +1,7 @@
-"""Types and NULLs of `+ - * / % div` and `& | ^` (ANSI mode): `DecimalPrecision`, `BinaryArithmeticWithDatetimeResolver`."""
+"""Types and NULLs of `+ - * / % div` and `& | ^` in ANSI mode.
+
+Spark: `DecimalPrecisionTypeCoercion`, `BinaryArithmeticWithDatetimeResolver`.
+"""
 
 from millstream.sql.coercion import TIMES, as_decimal, bounded, common_number, is_numeric
 from millstream.sql.value import Value, nullable_as
@@ -64,7 +67,7 @@ def bits(left: Value, right: Value) -> Result | None:
 
 
 def decimal_of(value: Value, found: Type) -> Decimal:
-    """Return the decimal that an operand becomes beside one: a whole number in the SQL keeps its own digits."""
+    """Return the decimal that an operand becomes beside one: a literal keeps its own digits."""
     if isinstance(value.literal, int) and not isinstance(value.literal, bool):
         return Decimal(len(str(abs(value.literal))), 0)
     return as_decimal(found)
@@ -124,7 +127,7 @@ def _scaled(operator: str, left: Value, right: Value) -> Result | None:
 
 
 def _moved(time: Value, by: Value, operator: str) -> Result | None:
-    """Return what a date or time plus or minus something is; an interval's kind decides what becomes of a date."""
+    """Return what a date or time plus or minus something is: of a date and an interval, its kind decides."""
     nullable = time.nullable or by.nullable
     if by.type == INTERVAL:
         if time.type != DATE:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
@@ -32,7 +33,7 @@ class Binder:
         relation: Callable[[tuple[str, ...]], InputRelation | None],
         known_relations: Callable[[], list[str]],
         functions: Mapping[str, Function],
-        variant_paths: Set[int],
+        variant_paths: AbstractSet[int],
     ) -> None:
         self.findings = Findings(sql, functions, variant_paths, self.query)
         self.relation = relation

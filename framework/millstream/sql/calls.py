@@ -10,7 +10,7 @@ from millstream.errors import did_you_mean
 from millstream.sql import aggregates
 from millstream.sql.coercion import common
 from millstream.sql.lambdas import LAMBDAS, call_lambda
-from millstream.sql.names import function_name
+from millstream.sql.names import function_name, plural
 from millstream.sql.nullability import call_nullable
 from millstream.sql.operators import concatenation
 from millstream.sql.python_calls import call_python
@@ -72,7 +72,7 @@ def _arity(signature: Signature) -> str:
     if signature.most is None:
         return f"{signature.least} or more arguments"
     if signature.least == signature.most:
-        return f"{signature.least} argument{'s' if signature.least != 1 else ''}"
+        return plural(signature.least, "argument")
     return f"{signature.least} to {signature.most} arguments"
 
 
@@ -155,8 +155,8 @@ def _part_of_interval(types: list[Type], literals: list[object]) -> Type | None:
 
 
 def special(walk: Expressions, node: exp.Expr) -> Value:
-    """Return what is known of a call with words between its arguments, which sqlglot reads as nodes of their own."""
-    children = [c for c in node.iter_expressions() if isinstance(c, exp.Expr) and not isinstance(c, exp.Var)]
+    """Return what is known of a call with words between its arguments: to sqlglot it is a node of its own."""
+    children = [child for child in node.iter_expressions() if not isinstance(child, exp.Var)]
     values = walk.values(children)
     match node:
         case exp.Extract():

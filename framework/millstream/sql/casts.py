@@ -1,4 +1,4 @@
-"""What CAST can do, and when it makes a NULL of a value (ANSI mode): `Cast.canAnsiCast`, `Cast.forceNullable`."""
+"""What CAST can do, and when it makes a NULL of a value: Spark's `Cast.canAnsiCast` and `forceNullable`."""
 
 from millstream.types import (
     BIGINT,

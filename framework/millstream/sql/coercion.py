@@ -1,7 +1,5 @@
 """Which type Spark makes of two (ANSI mode): `org.apache.spark.sql.catalyst.analysis.AnsiTypeCoercion`."""
 
-from functools import reduce
-
 from millstream.sql.casts import DIGITS
 from millstream.types import (
     BIGINT,
@@ -65,7 +63,7 @@ def common_type(left: Type, right: Type) -> Type | None:
     if STRING in {left, right}:
         return _common_with_string(right if left == STRING else left)
     if left in TIMES and right in TIMES:
-        return max(left, right, key=TIMES.index)  # type: ignore[arg-type]
+        return max(left, right, key=TIMES.index)
     return None
 
 
@@ -88,7 +86,7 @@ def _common_nested(left: Type, right: Type) -> Type | None:
 
 def common_number(left: Type, right: Type) -> Type:
     if left in INTEGERS and right in INTEGERS:
-        return max(left, right, key=INTEGERS.index)  # type: ignore[arg-type]
+        return max(left, right, key=INTEGERS.index)
     if {left, right} & {FLOAT, DOUBLE}:
         # Whatever is not a float itself may lose digits in one, so ANSI mode takes the double.
         return left if left == right else DOUBLE
@@ -109,4 +107,7 @@ def common(types: list[Type]) -> Type | None:
     """Return the common type of many, NULL of none."""
     # Spark looks at texts last: text, date and timestamp become a timestamp in any order.
     ordered = sorted(types, key=lambda found: found == STRING) if STRING in types else types
-    return reduce(lambda left, right: left and common_type(left, right), ordered, NULL)  # type: ignore[arg-type, return-value]
+    found: Type | None = NULL
+    for type_ in ordered:
+        found = None if found is None else common_type(found, type_)
+    return found

@@ -1,4 +1,4 @@
-"""What a name means: a column, a struct's field, a lambda's variable, or a function that needs no parentheses."""
+"""What a name means: a column, a struct's field, a lambda's variable, a function without parentheses."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bo
         and all(is_numeric(t) for t in types)
         and not {FLOAT, DOUBLE} & {*types}
     ):
-        # Beside a decimal a whole number takes the digits it is written with, which Spark counts as a narrowing.
+        # Beside a decimal a literal takes its own digits, which Spark counts as a narrowing.
         first, second = decimal_of(left, left.type), decimal_of(right, right.type)
     return nullable_as(left, first) or nullable_as(right, second)
 
@@ -59,7 +59,7 @@ def condition(walk: Expressions, node: exp.Expr) -> Value:
 
 
 def logical(walk: Expressions, node: exp.Expr) -> Value:
-    values = [condition(walk, child) for child in node.iter_expressions() if isinstance(child, exp.Expr)]
+    values = [condition(walk, child) for child in node.iter_expressions()]
     return computed(BOOLEAN, values, nullable=any(nullable_as(value, BOOLEAN) for value in values))
 
 

@@ -26,7 +26,7 @@ class Expressions:
         self.aliases: dict[str, Value] = {}
         """Earlier columns of the same SELECT, that Spark lets later ones use."""
         self.outputs: dict[str, Value] = {}
-        """The columns of the SELECT, in HAVING and ORDER BY, where they come before those of its relations."""
+        """The columns of the SELECT, which HAVING and ORDER BY know before those of its relations."""
         self.lambdas: list[dict[str, Value]] = []
         self.keys: list[tuple[exp.Expr, Value]] | None = None
         """Group keys, while only grouped or aggregated expressions are allowed."""

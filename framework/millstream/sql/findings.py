@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -22,7 +23,7 @@ class Findings:
         self,
         sql: str,
         functions: Mapping[str, Function],
-        variant_paths: Set[int],
+        variant_paths: AbstractSet[int],
         subquery: Callable[[exp.Expr, Scope], Result],
     ) -> None:
         self.sql = sql

@@ -33,7 +33,9 @@ def generated(walk: Expressions, node: exp.Expr, alias: str, names: list[str]) -
         walk.findings.called.add(function.name)
         given = list(bind_arguments(walk, node, function).values())
         row = function.returns
-        parts = [(f.name, f.type) for f in row.fields] if isinstance(row, Row) else [("value", row)]
+        parts: list[tuple[str, Type]] = [("value", row)]
+        if isinstance(row, Row):
+            parts = [(f.name, f.type) for f in row.fields]
         return Relation(alias or name, _columns(parts, names, given))
     signature = signatures().get(name)
     if signature is None or not signature.generator:

@@ -84,14 +84,16 @@ def has_aggregate(node: exp.Expr) -> bool:
 
 
 def _of_window(node: exp.Expr) -> bool:
-    parent, child = node.parent, node
-    while isinstance(parent, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
-        parent, child = parent.parent, parent
+    child: exp.Expr = node
+    while isinstance(
+        parent := child.parent, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup
+    ):
+        child = parent
     return isinstance(parent, exp.Window) and parent.this is child
 
 
 def shape(walk: Expressions, node: object) -> str:
-    """Return a text that is the same for expressions that mean the same: qualifiers, case and brackets don't count."""
+    """Return a text that is the same for expressions that mean the same, with or without qualifiers."""
     match node:
         case exp.Column():
             parts = [part for part in node.parts if isinstance(part, exp.Identifier)]

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from millstream.sql.value import Value
+from millstream.sql.value import Value, computed
 from millstream.types import BOOLEAN, INT, UNKNOWN, Array, Map, Type
 
 if TYPE_CHECKING:
     from millstream.sql.expressions import Expressions
-
 LAMBDAS = frozenset(
     [
         "transform",
@@ -33,8 +32,6 @@ _ALWAYS_NULLABLE = frozenset(("exists", "forall", "aggregate", "reduce"))
 
 def call_lambda(walk: Expressions, node: exp.Anonymous, name: str) -> Value:
     """Evaluate the plain arguments, then each function with its variables bound to their elements."""
-    from millstream.sql.expressions import computed
-
     plain = [walk.value(argument) for argument in node.expressions if not isinstance(argument, exp.Lambda)]
     bodies: list[Value] = []
     for argument in node.expressions:
@@ -46,8 +43,6 @@ def call_lambda(walk: Expressions, node: exp.Anonymous, name: str) -> Value:
 
 
 def _body(walk: Expressions, node: exp.Lambda, types: list[Type], plain: list[Value]) -> Value:
-    from millstream.sql.expressions import Value, computed
-
     sources = computed(UNKNOWN, plain).sources
     variables = {
         variable.name.lower(): Value(types[index] if index < len(types) else UNKNOWN, True, sources)

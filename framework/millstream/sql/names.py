@@ -1,4 +1,4 @@
-"""Names that the syntax tree hands over."""
+"""Names that the syntax tree hands over, and words for messages."""
 
 from sqlglot import exp
 
@@ -8,3 +8,8 @@ from millstream.sql.tokens import MARK
 def function_name(node: exp.Expr) -> str:
     """Return the name of a marked call in lower case, '' of anything else."""
     return str(node.this).removesuffix(MARK).lower() if isinstance(node, exp.Anonymous) else ""
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `1 argument`, `2 arguments`."""
+    return f"{count} {noun}{'s' if count != 1 else ''}"

@@ -117,7 +117,8 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
         return Value(found, value.nullable, value.sources, None, value.aggregate)
     nullable = value.nullable or bool(node.args.get("safe")) or makes_nulls(value.type, found)
     if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
-        nullable = False  # date'2026-01-01' is a literal; sqlglot makes a TryCast of every cast that is written as one.
+        # A literal, date'2026-01-01': of what is written as a cast sqlglot makes a TryCast.
+        nullable = False
     return computed(found, [value], nullable=nullable)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def project(walk: Expressions, nodes: list[exp.Expr]) -> tuple[list[Bound], list[exp.Expr]]:
-    """Return the columns of a SELECT list, and the item that each is of; one without a name has the name ''."""
+    """Return the columns of a SELECT list, '' when they have no name, and the item that each is of."""
     columns: list[Bound] = []
     origins: list[exp.Expr] = []
     for node in nodes:
@@ -53,7 +53,7 @@ def _generator(node: exp.Expr) -> tuple[exp.Anonymous, list[str]] | None:
 
 
 def _star(walk: Expressions, node: exp.Expr, star: exp.Star) -> list[Bound]:
-    if isinstance(node, exp.Star):
+    if not isinstance(node, exp.Column):
         found = [column for _, column in walk.scope.star()]
     else:
         parts = [part for part in node.parts if isinstance(part, exp.Identifier)]

@@ -9,6 +9,7 @@ from sqlglot import exp
 from millstream.errors import did_you_mean
 from millstream.project.values import Function
 from millstream.sql.coercion import common_type, is_numeric
+from millstream.sql.names import plural
 from millstream.sql.value import Value, computed
 from millstream.types import INTEGERS, NULL, STRING, UNKNOWN, Array, Map, Row, Type
 
@@ -68,7 +69,7 @@ def _check_count(walk: Expressions, node: exp.Anonymous, function: Function, giv
         walk.findings.problem(
             node,
             "MS406",
-            f"{function.name}() takes {count} argument{'s' if count != 1 else ''}, not {len(node.expressions)}",
+            f"{function.name}() takes {plural(count, 'argument')}, not {len(node.expressions)}",
             f"it is defined as {function.name}({signature})",
             function.name,
         )
@@ -89,6 +90,6 @@ def assignable(given: Type, wanted: Type) -> bool:
             )
     if is_numeric(given) and is_numeric(wanted):
         if wanted in INTEGERS:
-            return given in INTEGERS and INTEGERS.index(given) <= INTEGERS.index(wanted)  # type: ignore[arg-type]
+            return given in INTEGERS and INTEGERS.index(given) <= INTEGERS.index(wanted)
         return True
     return STRING not in {given, wanted} and common_type(given, wanted) == wanted

@@ -1,6 +1,5 @@
 """The result types of functions that depend on their arguments: the rules that `spark_functions` names."""
 
-
 from millstream.sql.arithmetic import arithmetic
 from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number
 from millstream.sql.nested_results import NESTED, Rule

@@ -51,6 +51,9 @@ class Relation(Struct):
                 return column
         return None
 
+    def taken_as_given(self, name: str) -> Bound | None:
+        return self.take(name) if self.open else None
+
     def take(self, name: str) -> Bound:
         """Take a column of a relation that is not known in full as given."""
         sources: frozenset[Source] = frozenset({(self.open, name, "direct")}) if self.open != "?" else NOTHING
@@ -87,13 +90,11 @@ class Scope:
         return next((r for r in self.relations if r.alias.lower() == folded), None)
 
     def qualified(self, names: list[str]) -> tuple[list[tuple[Relation, Bound]], int]:
-        """Return the columns that `alias.column` or `models.alias.column` means, and how many names that took."""
+        """Return what `alias.column` or `models.alias.column` means, and how many names that took."""
         folded = [name.lower() for name in names]
         for relations, size in ((self._aliased(folded[:size]), size) for size in range(1, len(names))):
             found = [
-                (r, c)
-                for r in relations
-                if (c := r.find(folded[size]) or (r.take(names[size]) if r.open else None))
+                (r, c) for r in relations if (c := r.find(folded[size]) or r.taken_as_given(names[size]))
             ]
             if found:
                 return found, size + 1

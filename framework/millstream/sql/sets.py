@@ -29,7 +29,7 @@ def set_operation(binder: Binder, node: exp.SetOperation, parent: Scope | None) 
         binder.findings.problem(
             node.right,
             "MS412",
-            f"the sides of {type(node).__name__.upper()} have {len(left.columns)} and {len(right.columns)} columns",
+            f"the sides have {len(left.columns)} and {len(right.columns)} columns",
             "select the same columns on both sides",
         )
     columns = [_both(binder.findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]

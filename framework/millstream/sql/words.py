@@ -3,9 +3,10 @@
 from sqlglot.tokenizer_core import Token, TokenType
 
 _SYNTAX = """
-and or not in is like rlike ilike regexp between case when then else end as on using over by select distinct all
-from join where having group order with values union except intersect minus lateral view unnest table partition
-within interval cast try_cast extract div cube rollup qualify limit offset tablesample pivot unpivot
+and or not in is like rlike ilike regexp between case when then else end as on using over by select
+distinct all from join where having group order with values union except intersect minus lateral view
+unnest table partition within interval cast try_cast extract div cube rollup qualify limit offset
+tablesample pivot unpivot
 """
 _KEYWORDS = frozenset(_SYNTAX.split()) | {"grouping sets"}
 """Words before a parenthesis that call nothing, or that sqlglot must see to read what they do."""

@@ -123,6 +123,8 @@ def test_a_password_inside_a_setting_is_one(text):
     assert is_secret_setting("url", text)
 
 
-@pytest.mark.parametrize("text", ["jdbc:postgresql://db/x?user=bob", "-Xmx1g -Dfile.encoding=UTF-8", "http://a:8081/b"])
+@pytest.mark.parametrize(
+    "text", ["jdbc:postgresql://db/x?user=bob", "-Xmx1g -Dfile.encoding=UTF-8", "http://a:8081/b"]
+)
 def test_a_setting_without_a_password_is_none(text):
     assert not is_secret_setting("url", text)

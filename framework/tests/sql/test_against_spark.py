@@ -260,7 +260,14 @@ def test_every_function_of_the_table_is_called():
 
 def test_every_function_of_spark_is_known(spark):
     names = {row[0] for row in spark.sql("show functions").collect()}
-    operators = {name for name in names if not name.isidentifier()} | set(
-        ["and", "between", "case", "cast", "div", "in", "or", "when"]
-    )
+    operators = {name for name in names if not name.isidentifier()} | {
+        "and",
+        "between",
+        "case",
+        "cast",
+        "div",
+        "in",
+        "or",
+        "when",
+    }
     assert not names - operators - signatures().keys()

@@ -1,0 +1,83 @@
+"""A small shop's relations, and the analysis of SQL over them."""
+
+from millstream.project.values import Function, Parameter
+from millstream.sql.analyze import analyze
+from millstream.sql.values import Analysis, InputRelation, RelationColumn
+from millstream.text import Location
+from millstream.types import DOUBLE, Row, Type, parse_type
+
+
+def _columns(text: str, *hidden: str) -> tuple[RelationColumn, ...]:
+    row = parse_type(f"struct<{text}>")
+    assert isinstance(row, Row)
+    shown = tuple(RelationColumn(field.name, field.type, field.name != "id") for field in row.fields)
+    return shown + tuple(RelationColumn(name, parse_type("bigint"), hidden=True) for name in hidden)
+
+
+RELATIONS = {
+    ("sources", "shop", "events"): InputRelation(
+        "source.shop.events",
+        _columns(
+            "id bigint, type string, user_id string, value double, price decimal(10,2), ts timestamp, "
+            "tags array<string>, labels map<string,int>, meta struct<device:string,os:string>, v variant",
+            "_offset",
+        ),
+    ),
+    ("models", "users"): InputRelation(
+        "model.users", _columns("id bigint, name string, country string, age int")
+    ),
+    ("seeds", "countries"): InputRelation("seed.countries", _columns("country string, region string")),
+    ("models", "free"): InputRelation("model.free", _columns("id bigint"), open=True),
+}
+EVENTS, USERS, COUNTRIES = "source.shop.events", "model.users", "seed.countries"
+
+
+def _function(name: str, *parameters: Parameter, table: bool = False, returns: Type = DOUBLE) -> Function:
+    return Function(
+        name, f"macros/{name}.py", Location("macros/x.py", 1, 1), parameters, returns, table=table
+    )
+
+
+FUNCTIONS = {
+    "score": _function(
+        "score", Parameter("type", parse_type("string")), Parameter("value", DOUBLE, required=False)
+    ),
+    "split_up": _function(
+        "split_up",
+        Parameter("text", parse_type("string")),
+        table=True,
+        returns=parse_type("struct<word:string,n:int>"),
+    ),
+}
+
+
+def analysis(sql: str) -> Analysis:
+    return analyze(sql, RELATIONS.get, lambda: ["users", "countries", "events"], FUNCTIONS)
+
+
+def columns(sql: str) -> str:
+    """Return the columns as DDL, with `!` after what is never NULL; there must be nothing wrong."""
+    found = analysis(sql)
+    assert not found.problems, found.problems
+    return ", ".join(f"{c.name} {c.type}{'' if c.nullable else '!'}" for c in found.columns)
+
+
+def type_of(expression: str) -> str:
+    return columns(f"select {expression} as x from sources.shop.events").removeprefix("x ")
+
+
+def influences(sql: str) -> dict[str, str]:
+    """Return each column's sources as text, `*` for the rows'."""
+    found = analysis(sql)
+    assert not found.problems, found.problems
+    short = {EVENTS: "e", USERS: "u", COUNTRIES: "c", "model.free": "f"}
+
+    def told(sources) -> str:
+        return " ".join(sorted(f"{short[node]}.{column}:{kind}" for node, column, kind in sources))
+
+    return {column.name: told(column.sources) for column in found.columns} | {"*": told(found.rows)}
+
+
+def problems(sql: str) -> list[tuple[str, str]]:
+    """Return the code of what is wrong, and the piece of SQL that it points at."""
+    return [(problem.code, sql[problem.start : problem.stop]) for problem in analysis(sql).problems]

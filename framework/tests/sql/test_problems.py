@@ -1,0 +1,147 @@
+import pytest
+from shop import analysis, problems
+
+from millstream.codes.sql import CODES
+
+E = "from sources.shop.events"
+CASES = [
+    # code, SQL, what it points at, remedy
+    ("MS401", f"select id frm x {E}", "x", "look for a missing comma"),
+    ("MS402", f"select tpye {E}", "tpye", "did you mean 'type'?"),
+    ("MS402", f"select zzz {E}", "zzz", "columns in scope: _offset, id,"),
+    ("MS402", f"select e.tpye {E} e", "tpye", "did you mean 'type'?"),
+    ("MS402", f"select evnts.id {E}", "evnts", "did you mean 'events'?"),
+    ("MS402", f"select events.id {E} e", "events", "relations in scope: e"),
+    ("MS402", f"select meta.oss {E}", "oss", "did you mean 'os'?"),
+    ("MS402", f"select id {E} where `no such` = 1", "`no such`", "columns in scope"),
+    ("MS402", f"select * except (tpye) {E}", "tpye", "did you mean 'type'?"),
+    ("MS402", f"select q.* {E} e", "q", "relations in scope: e"),
+    ("MS402", f"select id {E} order by 5", "5", "count the SELECT's columns from 1"),
+    ("MS402", f"select count(*) as n {E} group by 5", "5", "count the SELECT's columns from 1"),
+    (
+        "MS402",
+        f"select 1 as one {E} join models.users using (nosuch)",
+        "nosuch",
+        "name a column of both sides",
+    ),
+    ("MS402", f"select transform(tags, t -> x) as y {E}", "x", "columns in scope"),
+    ("MS402", f"select id {E} where user_id = usr_id", "usr_id", "did you mean 'user_id'?"),
+    ("MS403", f"select id {E} e join models.users u on e.id = u.id", "id", "write which relation it is of"),
+    ("MS404", "select 1 as a from users", "users", "write {{ ref('users') }}"),
+    ("MS404", "select 1 as a from usrs", "usrs", "did you mean 'users'?"),
+    ("MS404", "with big as (select 1 as x) select * from bigg", "bigg", "did you mean 'big'?"),
+    ("MS404", "select 1 as a from prod.zzzz", "prod.zzzz", "read models by {{ ref('…') }}"),
+    ("MS405", f"select uper(type) as u {E}", "uper", "did you mean 'upper'?"),
+    ("MS405", f"select scor(type) as u {E}", "scor", "did you mean 'score'?"),
+    ("MS405", f"select zzzz(type) as u {E}", "zzzz", "define `def zzzz(…)` in a file of macros/"),
+    ("MS405", f"select x {E} lateral view explod(tags) t as x", "explod", "did you mean 'explode'?"),
+    ("MS406", f"select upper(type, 1) as u {E}", "upper", "see Spark's functions"),
+    ("MS406", f"select score() as u {E}", "score", "it is defined as score(type: string, value: double)"),
+    ("MS406", f"select score(type, valu => 1) as u {E}", "valu", "did you mean 'value'?"),
+    ("MS406", f"select sum(*) as u {E}", "sum", "name a column"),
+    ("MS407", f"select ts + meta as u {E}", "ts + meta", "cast one side to a number"),
+    ("MS407", f"select tags > 1 as u {E}", "tags > 1", "cast one side to the other's type"),
+    ("MS407", f"select id {E} where value", "value", "compare it"),
+    ("MS407", f"select case when id then 1 end as x {E}", "id", "compare it"),
+    (
+        "MS407",
+        f"select case when true then id else tags end as x {E}",
+        "id else tags",
+        "cast them to one type",
+    ),
+    ("MS407", f"select coalesce(id, meta) as x {E}", "coalesce", "cast the arguments to one type"),
+    ("MS407", f"select cast(id as intt) as x {E}", "id", "use a type of Spark SQL"),
+    ("MS407", f"select cast(meta as int) as x {E}", "meta", "take a part of it"),
+    ("MS407", f"select sum(tags) as x {E}", "sum", "cast the argument"),
+    ("MS407", f"select id[0] as x {E}", "id[0", "only arrays and maps"),
+    ("MS407", f"select id.x {E}", "x", "only structs and maps have fields"),
+    ("MS407", f"select score(tags) as x {E}", "tags", "cast it: cast(… as string)"),
+    ("MS407", f"select explode(id) as x {E}", "explode", "give it an array"),
+    ("MS408", f"select id, type as id {E}", "id", "rename one"),
+    ("MS408", f"select id, * {E}", "*", "leave it out: * except (…)"),
+    ("MS409", f"select id + 1 {E}", "id + 1", "give it one: … as name"),
+    ("MS409", f"select count(*) {E}", "count", "give it one: … as name"),
+    ("MS410", "delete from x", "delete", "write only the query"),
+    (
+        "MS411",
+        f"select type, value {E} group by type",
+        "value",
+        "add it to GROUP BY, or take any_value(value)",
+    ),
+    ("MS411", f"select id, count(*) as n {E}", "id", "add it to GROUP BY"),
+    ("MS411", f"select * {E} group by type", "*", "name the columns"),
+    ("MS411", f"select type {E} group by type having value > 1", "value", "add it to GROUP BY"),
+    ("MS412", f"select id {E} union all select id, name from models.users", "id, name", "the same columns"),
+    (
+        "MS412",
+        f"select (select id, name from models.users) as x {E}",
+        "id, name from models.users",
+        "select one",
+    ),
+    ("MS413", "select u.id from models.users u, models.users u", "u", "give one an alias: … as u_2"),
+    ("MS415", f"select id {E} where sum(value) > 1", "sum", "filter aggregates with HAVING"),
+    ("MS415", f"select sum(max(value)) as s {E}", "max", "filter aggregates with HAVING"),
+    ("MS415", f"select rank() as r {E}", "rank", "write which rows it looks at"),
+    ("MS415", f"select id + explode(array(1)) as x {E}", "explode", "lateral view explode"),
+    ("MS415", f"select split_up(type) as x {E}", "split_up", "lateral split_up(…) as t"),
+]
+
+
+@pytest.mark.parametrize(("code", "sql", "place", "remedy"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
+def test_problem(code, sql, place, remedy):
+    found = [p for p in analysis(sql).problems if p.code == code]
+    assert [sql[p.start : p.stop] for p in found][:1] == [place]
+    assert remedy in found[0].help
+
+
+def test_every_code_is_triggered():
+    # MS414 is told of models whose columns stay unknown, when the project is put together.
+    assert {case[0] for case in CASES} == CODES.keys() - {"MS414"}
+
+
+def test_all_mistakes_are_told():
+    sql = f"select tpye, uper(user_id) as u, vlue {E} where nosuch = 1"
+    assert sorted(problems(sql)) == [
+        ("MS402", "nosuch"),
+        ("MS402", "tpye"),
+        ("MS402", "vlue"),
+        ("MS405", "uper"),
+    ]
+
+
+def test_an_unknown_column_is_told_once_per_place():
+    sql = f"select tpye as a, tpye as b {E}"
+    assert [p.start for p in analysis(sql).problems] == [7, 18]
+
+
+def test_an_unknown_group_key_makes_no_further_problems():
+    assert problems(f"select type, count(*) as n {E} group by tpye") == [("MS402", "tpye")]
+
+
+def test_an_unknown_relation_makes_no_further_problems():
+    assert problems("select a, x.b from usrs x") == [("MS404", "usrs")]
+
+
+def test_a_place_is_told_over_lines():
+    sql = f"select id,\n  tpye\n{E}"
+    assert problems(sql) == [("MS402", "tpye")]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"select id {E} e join models.users u using (id)",
+        f"select max(value) as value {E} group by type having value > 1",
+        f"select upper(type) as t {E} group by t",
+        f"select e.type as t {E} e group by type",
+        f"select meta.os {E} group by meta",
+        f"select type, sum(value) as s, sum(value) / count(*) as m {E} group by type order by s",
+        "select id from models.users u, (select 1 as one) u",
+        f"select count(*) as n, 'x' as kind, current_date as day {E}",
+        f"select row_number() over (partition by type order by sum(value)) as r {E} group by type",
+        f"select sum(sum(value)) over () as s {E} group by type",
+        f"select (select max(name) from models.users u where u.id = events.id) as n {E}",
+    ],
+)
+def test_no_false_alarm(sql):
+    assert problems(sql) == []
