@@ -29,7 +29,10 @@ CODES = {
         "With GROUP BY, every column must be a group key or stand inside an aggregate.",
     ),
     "MS412": Code("Sets of different columns", "The sides of a UNION must have the same number of columns."),
-    "MS413": Code("Duplicate relation", "Two relations of one FROM have the same name: give one an alias."),
+    "MS413": Code(
+        "Ambiguous relation",
+        "Two relations of one FROM have the name that stands before a column: give one an alias of its own.",
+    ),
     "MS414": Code(
         "Columns not known",
         "The SQL is not understood, so its columns are not known: declare them with types in YAML.",

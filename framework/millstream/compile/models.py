@@ -17,6 +17,7 @@ from millstream.project.load import folders
 from millstream.project.templates import Rendered, Renderer
 from millstream.project.values import ModelProperties, Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
+from millstream.text import Location
 from millstream.types import UNKNOWN
 
 Progress = Callable[[str, int, int], None]
@@ -155,6 +156,7 @@ class Models:
             relation = self._relation(model, analysis)
             model.node = model_node(self.project, model, relation, analysis, self.renderer.library.macros)
             model.diagnostics = model.diagnostics + self._undeclared(model, relation)
+            model.diagnostics += self._unknown_columns(model, relation, analysis)
         self.relations[model.id] = relation
         self._schemas[model.id] = digest_of(relation)
 
@@ -236,6 +238,20 @@ class Models:
             )
             for column in properties.columns
             if column.name.lower() not in folded
+        ]
+
+    def _unknown_columns(self, model: Model, relation: InputRelation, analysis: Analysis) -> list[Diagnostic]:
+        """Warn of a model whose columns nobody can know, which hides mistakes in all that read it."""
+        if not relation.open or not analysis.opaque or model.diagnostics:
+            return []
+        return [
+            Diagnostic(
+                "MS414",
+                f"the columns of '{model.file.name}' are not known: {analysis.opaque[0]}",
+                Location(model.file.path, 1, 1, 2),
+                "declare them with their types under `models:` in YAML",
+                severity="warning",
+            )
         ]
 
     # -- for the next time

@@ -32,7 +32,7 @@ def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> V
         )
     with_star = [argument for argument in node.expressions if isinstance(argument, exp.Star)]
     values = walk.values(_plain(node)) if over else _arguments(walk, node, starred=name != "count")
-    if not values and with_star and name != "count":
+    if with_star and name != "count" and len(values) > (signature.most or len(values)):
         walk.findings.problem(node, "MS406", f"{name}(*) is not possible", "name a column")
     types: list[Type] = [value.type for value in values] or [UNKNOWN]
     if name in _NEEDS_NUMBERS and not _summable(types[0]):

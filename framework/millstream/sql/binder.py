@@ -13,7 +13,6 @@ from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
 from millstream.sql.grouping import group_keys
-from millstream.sql.names import function_name
 from millstream.sql.projection import project
 from millstream.sql.relations import Relations
 from millstream.sql.result import Result, renamed
@@ -92,10 +91,6 @@ class Binder:
             rows |= as_kind(influences([value for _, value in keys]), "group")
             if len(self.findings.problems) == before:
                 walk.group_by(keys)
-            for key, value in keys:
-                # Spark names the column of `window(…)` after the function, also where it is only grouped by.
-                if (name := function_name(key)) in {"window", "session_window"}:
-                    walk.aliases[name] = value
         columns, origins = project(walk, node.expressions)
         walk.outputs = outputs(columns)
         if having := node.args.get("having"):

@@ -10,16 +10,21 @@ from millstream.errors import did_you_mean
 from millstream.sql.scope import NOTHING, Bound, Relation, Scope, as_kind
 from millstream.sql.spark_functions import signatures
 from millstream.sql.value import Value
-from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row, Type
+from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row
 
 if TYPE_CHECKING:
     from millstream.sql.expressions import Expressions
 
-_WITHOUT_PARENTHESES: dict[str, Type] = {
-    "current_date": DATE,
-    "current_timestamp": TIMESTAMP,
-    "localtimestamp": TIMESTAMP_NTZ,
-    **dict.fromkeys(("current_user", "session_user", "user"), STRING),
+_WITHOUT_PARENTHESES = {
+    name: Bound(name, found, False, NOTHING)
+    for name, found in (
+        ("current_date", DATE),
+        ("current_timestamp", TIMESTAMP),
+        ("localtimestamp", TIMESTAMP_NTZ),
+        ("current_user", STRING),
+        ("session_user", STRING),
+        ("user", STRING),
+    )
 }
 
 Found = tuple[Bound, list[exp.Identifier]]
@@ -52,9 +57,9 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> F
     names = [part.name for part in parts]
     first = names[0].lower()
     if walk.lambdas and (value := walk.variable(first)):
-        return _bound(names[0], value), parts[1:]
+        return walk.bound(names[0], value), parts[1:]
     if walk.outputs and len(parts) == 1 and not walk.inside_aggregate and (value := walk.outputs.get(first)):
-        return _bound(names[0], value), []
+        return walk.bound(names[0], value), []
     scope: Scope | None = walk.scope
     while scope is not None:
         if found := _in_scope(walk, scope, parts, names):
@@ -62,10 +67,10 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> F
                 _not_grouped(walk, node, names[-1])
             return found
         if scope is walk.scope and (alias := walk.aliases.get(first)):
-            return _bound(names[0], alias), parts[1:]
+            return walk.bound(names[0], alias), parts[1:]
         scope = scope.parent
     if len(parts) == 1 and (plain := _WITHOUT_PARENTHESES.get(first)):
-        return Bound(first, plain, False, NOTHING), []
+        return plain, []
     _unknown(walk, parts, names)
     return Bound(names[-1], UNKNOWN, True, NOTHING), []
 
@@ -158,10 +163,6 @@ def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
                 part, "MS407", f"a {other} has no field '{name}'", "only structs and maps have fields"
             )
     return Value(VARIANT if value.type == VARIANT else UNKNOWN, True, sources, aggregate=value.aggregate)
-
-
-def _bound(name: str, value: Value) -> Bound:
-    return Bound(name, value.type, value.nullable, value.sources)
 
 
 def listed(intro: str, names: list[str]) -> str:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from millstream.sql import access, aggregates, calls, columns, conditions, literals, operators, subqueries
 from millstream.sql.findings import Findings
 from millstream.sql.grouping import quiet_shape
-from millstream.sql.scope import Scope
+from millstream.sql.scope import Bound, Scope
 from millstream.sql.value import Value, computed
 from millstream.types import UNKNOWN
 
@@ -36,6 +36,7 @@ class Expressions:
         self.no_aggregates = ""
         """The clause that can't hold aggregates, while in it."""
         self.inside_aggregate = False
+        self._bounds: dict[int, tuple[Value, Bound]] = {}
         self.window_calls: set[int] = set()
         """Calls that OVER belongs to: they look at rows of the result, so they do not group it."""
 
@@ -68,6 +69,12 @@ class Expressions:
     def variable(self, folded: str) -> Value | None:
         """Return the variable of a lambda around this place."""
         return next((names[folded] for names in reversed(self.lambdas) if folded in names), None)
+
+    def bound(self, name: str, value: Value) -> Bound:
+        """Return a value as a column: always the same one, as a column of a relation is."""
+        return self._bounds.setdefault(
+            id(value), (value, Bound(name, value.type, value.nullable, value.sources))
+        )[1]
 
     def _key(self, node: exp.Expr) -> Value | None:
         for key, value in self.keys or ():

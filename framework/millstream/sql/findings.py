@@ -35,7 +35,11 @@ class Findings:
         self.called: set[str] = set()
 
     def problem(self, node: exp.Expr, code: str, message: str, remedy: str = "", needle: str = "") -> None:
-        start, stop = extent(node, self.sql)
+        self.problem_at(*extent(node, self.sql), code, message, remedy, needle)
+
+    def problem_at(
+        self, start: int, stop: int, code: str, message: str, remedy: str = "", needle: str = ""
+    ) -> None:
         found = Problem(code, message, start, stop, remedy, needle or self.sql[start:stop])
         if found not in self.problems:
             self.problems.append(found)

@@ -85,7 +85,8 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
     if not name.endswith("_outer"):
         # Positions and the keys of maps are never NULL.
         for (part, _), column in zip(parts, columns, strict=True):
-            column.nullable = part not in {"pos", "key"} and name != "range"
+            sure = {"pos", "value"} if name == "variant_explode" else {"pos", "key"}
+            column.nullable = part not in sure and name != "range"
     return columns
 
 

@@ -30,15 +30,24 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
     if group.args.get("all"):
         nodes = [_unaliased(item) for item in node.expressions if not has_aggregate(item)]
     walk.no_aggregates = "GROUP BY"
-    keys = [(found := _key(key, node, walk), walk.value(found)) for key in nodes]
+    keys = [_evaluated(key, node, walk) for key in nodes]
     if sets:
         walk.findings.not_understood(group, f"GROUP BY {type(sets[0]).__name__.upper()}")
         inside = [found for part in sets for found in _members(part)]
-        keys += [(found := _key(key, node, walk), walk.value(found)) for key in inside]
+        keys += [_evaluated(key, node, walk) for key in inside]
         for _, value in keys:
             value.nullable = True
     walk.no_aggregates = ""
     return keys
+
+
+def _evaluated(key: exp.Expr, node: exp.Select, walk: Expressions) -> tuple[exp.Expr, Value]:
+    found = _key(key, node, walk)
+    value = walk.value(found)
+    # Spark names the column of `window(…)` after the function, also where it is only grouped by.
+    if (name := function_name(found)) in {"window", "session_window"}:
+        walk.aliases[name] = value
+    return found, value
 
 
 def _members(node: exp.Expr) -> list[exp.Expr]:

@@ -6,12 +6,18 @@ from msgspec import Struct
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
+from millstream.errors import did_you_mean
 from millstream.sql.tokens import SPARK, Tokens, tokenize
 from millstream.sql.values import Problem
 from millstream.text import Text
+from millstream.types import NAMES
 
 # What sqlglot does not support it logs and passes on as a Command: here that is a located error.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+_AROUND = ("alias", "with_", "order", "limit", "offset")
+"""What may stand around a query in parentheses."""
 
 
 class Parsed(Struct):
@@ -44,7 +50,7 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
             ),
         )
     tree = statements[0]
-    while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
+    while isinstance(tree, exp.Subquery) and not any(tree.args.get(part) for part in _AROUND):
         tree = tree.this
     if not isinstance(tree, exp.Query | exp.Values | exp.Table):
         first = tokens.tokens[0]
@@ -62,6 +68,10 @@ def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
         stop = text.offset(int(found.get("line") or 1), int(found.get("col") or 1)) + 1
         start = max(0, stop - len(highlight))
         message = _in_plain_words(str(found.get("description") or ""), highlight)
+        if message == "expected TYPE after CAST":
+            hint = did_you_mean(highlight, NAMES, "use a type of Spark SQL")
+            problems.append(Problem("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight))
+            continue
         remedy = "look for a missing comma, parenthesis or keyword before it"
         problems.append(Problem("MS401", message, start, stop, remedy, highlight))
     return problems

@@ -9,6 +9,7 @@ from sqlglot import exp
 from millstream.errors import did_you_mean
 from millstream.project.values import Function
 from millstream.sql.coercion import common_type, is_numeric
+from millstream.sql.findings import extent
 from millstream.sql.names import plural
 from millstream.sql.value import Value, computed
 from millstream.types import INTEGERS, NULL, STRING, UNKNOWN, Array, Map, Row, Type
@@ -39,9 +40,10 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
             name, value = argument.this.name, walk.value(argument.expression)
             if name not in names:
                 hint = did_you_mean(name, names, f"it takes {', '.join(names)}")
-                walk.findings.problem(
-                    argument, "MS406", f"{function.name}() has no parameter '{name}'", hint, name
-                )
+                # The name has no place in the tree: it is the last of its kind before the value.
+                start = walk.findings.sql.rfind(name, 0, extent(argument, walk.findings.sql)[0])
+                message = f"{function.name}() has no parameter '{name}'"
+                walk.findings.problem_at(start, start + len(name), "MS406", message, hint, name)
                 continue
         else:
             value = walk.value(argument)

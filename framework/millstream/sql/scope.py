@@ -103,7 +103,9 @@ class Scope:
     def _aliased(self, folded: list[str]) -> list[Relation]:
         found = [r for r in self.relations if r.alias.lower() == folded[-1]]
         before = tuple(folded[:-1])
-        return [r for r in found if tuple(map(str.lower, r.path)) == before] if before else found
+        return (
+            [r for r in found if tuple(map(str.lower, r.path[-len(before) :])) == before] if before else found
+        )
 
     def named(self, folded: str) -> list[tuple[Relation, Bound]]:
         """Return every column of this name, once for a USING."""

@@ -57,7 +57,7 @@ def test_nothing_is_selected():
 
 
 def test_case_without_end():
-    assert problems("select case when 1 = 1 then 2 from sources.shop.events") == [("MS401", "from")]
+    assert problems("select case when 1 = 1 then 2 from sources.shop.events") == [("MS401", "2")]
 
 
 def test_sql_that_is_nested_too_deeply():

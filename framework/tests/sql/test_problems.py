@@ -50,7 +50,7 @@ CASES = [
         "cast them to one type",
     ),
     ("MS407", f"select coalesce(id, meta) as x {E}", "coalesce", "cast the arguments to one type"),
-    ("MS407", f"select cast(id as intt) as x {E}", "id", "use a type of Spark SQL"),
+    ("MS407", f"select cast(id as intt) as x {E}", "intt", "did you mean 'int'?"),
     ("MS407", f"select cast(meta as int) as x {E}", "meta", "take a part of it"),
     ("MS407", f"select sum(tags) as x {E}", "sum", "cast the argument"),
     ("MS407", f"select id[0] as x {E}", "id[0", "only arrays and maps"),
@@ -71,7 +71,12 @@ CASES = [
     ("MS411", f"select id, count(*) as n {E}", "id", "add it to GROUP BY"),
     ("MS411", f"select * {E} group by type", "*", "name the columns"),
     ("MS411", f"select type {E} group by type having value > 1", "value", "add it to GROUP BY"),
-    ("MS412", f"select id {E} union all select id, name from models.users", "id, name", "the same columns"),
+    (
+        "MS412",
+        f"select id {E} union all select id, name from models.users",
+        "id, name from models.users",
+        "the same columns",
+    ),
     (
         "MS412",
         f"select (select id, name from models.users) as x {E}",
@@ -140,6 +145,7 @@ def test_a_place_is_told_over_lines():
         f"select count(*) as n, 'x' as kind, current_date as day {E}",
         f"select row_number() over (partition by type order by sum(value)) as r {E} group by type",
         f"select sum(sum(value)) over () as s {E} group by type",
+        f"select window.start as s, count(*) as n {E} group by window(ts, '5 minutes'), window.start",
         f"select (select max(name) from models.users u where u.id = events.id) as n {E}",
     ],
 )

@@ -196,6 +196,101 @@ select percentile_approx(amount, 0.5) as p, percentile_cont(0.5) within group (o
 select try_divide(amount, 0) as t, nullif(amount, 0) as n, amount / nullif(id, 0) as r from models.orders
 select coalesce(c.country, 'none') as country from models.orders o left join models.customers c on o.id = c.id
 select * from models.orders o left join models.customers c on o.id = c.id and c.age between 1 and 9
+select pos, key, value from models.t m, lateral variant_explode(m.v) e
+select e.key from models.t m, lateral variant_explode_outer(v) e
+select * from variant_explode(parse_json('[1]'))
+select o.id from models.orders o inner join models.customers c on (o.id = c.id) where (o.amount > 1)
+select count(*) from models.orders
+select a.id, b.id as b_id from models.orders a join models.orders b on a.id = b.id + 1
+select id, case customer when 'a' then 1 when 'b' then 2 end as k from models.orders
+select date_add(ts, 1) as d, date_diff(ts, current_date()) as dd, dateadd(MONTH, 1, ts) as m from models.orders
+select customer, first_value(amount) over (partition by customer order by ts rows between unbounded preceding and unbounded following) as f from models.orders
+select max(amount) over (partition by customer) - amount as d from models.orders
+select customer, collect_list(amount) filter (where amount > 1) as l from models.orders group by customer
+select distinct on_time from (select amount > 1 as on_time from models.orders)
+select * from models.orders where (id, customer) in (select id, customer from models.customers)
+select array_contains(array('a', 'b'), customer) as c from models.orders
+select explode(split(customer, ',')) as part from models.orders
+select id, part from models.orders lateral view explode(split(customer, ',')) as part
+select id, part from models.orders lateral view explode(split(customer, ',')) p as part where part <> ''
+select concat_ws(',', collect_set(customer)) as s from models.orders
+select unix_timestamp(ts) div 60 as m from models.orders
+select id from models.orders where ts > current_timestamp() - interval 1 hour
+select id from models.orders where ts > now() - interval '1' day and date(ts) = current_date
+select cast(amount as decimal(10, 2)) as a, amount::double as b from models.orders
+select sum(case when amount > 10 then amount end) as s from models.orders
+select customer, sum(amount) as s from models.orders group by customer having sum(amount) > (select avg(amount) from models.orders)
+select id, (select count(1) from models.customers c where c.customer = o.customer) as n from models.orders o where o.id > 0
+select named_struct('a', 1, 'b', named_struct('c', 2)).b.c as x
+select map('a', 1) as m, map_keys(map('a', 1)) as k
+select from_unixtime(id / 1000) as t, timestamp_millis(id) as u from models.orders
+select regexp_extract(customer, '(\\\\d+)', 1) as r from models.orders
+select 'a\\'b' as q
+select "double quoted" as q
+select `customer` as `Customer Name` from models.orders
+select item.`sku` as x, item['count'] as c from models.orders
+select t.item.sku as s from models.orders t group by t.item.sku
+select item.sku as s, max(item.count) as m from models.orders group by item.sku having max(item.count) > 1
+select year(ts) as y, month(ts) as m, count(*) as n from models.orders group by year(ts), month(ts) order by y, m
+select year(ts) y, count(*) n from models.orders group by y having y > 2020
+select to_date(ts) as d, percentile(amount, array(0.5, 0.9)) as p from models.orders group by to_date(ts)
+select customer, approx_count_distinct(id) as n, std(amount) as sd from models.orders group by customer
+select o.*, c.* except (id, customer) from models.orders o join models.customers c on o.id = c.id
+with a as (select * from models.orders), b as (select * from models.customers) select a.*, b.age from a left join b on a.id = b.id and b.age > 1
+with a as (select id from models.orders), a2 as (select id from a union all select id from models.customers) select count(distinct id) as n from a2
+with x as (select customer, count(*) c from models.orders group by customer) select avg(c) as m from x
+select * from (select id, customer, rank() over (partition by customer order by ts) rk from models.orders) r where r.rk <= 3
+select id, amount, sum(amount) over (order by ts rows between 2 preceding and 1 following) as s from models.orders
+select nvl(customer, 'x') as c, nvl2(customer, 1, 0) as d, ifnull(amount, 0) as e from models.orders
+select if(amount is null or amount = 0, null, id / amount) as r from models.orders
+select window.start as ws, window.end as we, count(*) as n from models.orders group by window(ts, '1 hour'), window.start, window.end
+select window(ts, '5 minutes').start as s, customer, count(*) as n from models.orders group by 1, 2
+select date_format(window.start, 'HH:mm') as s, count(*) as n from models.orders group by window(ts, '5 minutes')
+select w.end as e, sum(n) as n from (select window(ts, '5 minutes') w, count(*) n from models.orders group by window(ts, '5 minutes')) group by w.end
+select customer, window.end, max_by(amount, ts) as last_amount from models.orders group by window(ts, '5 minutes'), customer
+select cast(window.start as date) as d, count(*) as n from models.orders group by window(ts, '1 day')
+select customer, count(*) as count, sum(amount) as sum, min(ts) as min, max(ts) as max, avg(amount) as avg from models.orders group by customer
+select id, count, sum from (select id, 1 as count, 2 as sum from models.orders)
+select t.date, t.timestamp from (select date(ts) as date, ts as timestamp from models.orders) t
+select key, value from (select id as key, amount as value from models.orders) where key > 1 and value > 2
+select type, status from (select 1 as type, 2 as status)
+select left(customer, 2) as l, right(customer, 2) as r, position('a' in customer) as p from models.orders
+select customer rlike '^a' as m, customer not like '%b' as n from models.orders
+select -amount as neg, +amount as pos, not (amount > 1) as nn, ~id as inv from models.orders
+select id from models.orders where not exists (select * from models.customers c where c.id = orders.id)
+select (amount + 1) * 2 as a, ((id)) as b from models.orders
+select array_sort(collect_list(struct(ts, id)), (l, r) -> case when l.ts < r.ts then -1 else 1 end) as s from models.orders
+select transform(sequence(0, 3), i -> i * 2) as s from models.t
+select aggregate(collect_list(amount), cast(0 as decimal(12,2)), (acc, x) -> cast(acc + x as decimal(12,2))) as s from models.orders
+select size(filter(collect_list(amount), x -> x > 1)) as n from models.orders group by customer
+select max(struct(ts, id)).id as last_id from models.orders group by customer
+select map_from_arrays(collect_list(customer), collect_list(amount)) as m from models.orders
+select element_at(map_from_entries(collect_list(struct(customer, amount))), 'a') as e from models.orders
+select customer, id from models.orders group by all
+select count(*) as n from models.orders where item.count > 1 and item.sku is not null
+select coalesce(o.customer, c.customer) as customer from models.orders o full outer join models.customers c on o.customer = c.customer
+select id, 'a' as kind from models.orders union all select id, 'b' from models.customers union all select null, 'c'
+select * from (select 1 as id union all select 2) x join models.orders o using (id)
+select s.id from (select o.id from models.orders o) s
+select 1 + 1 as two, 'x' || 1 as x1, 1 = 1 as t, null as n, array() as e, map() as m
+select greatest(amount, 0) as g, least(ts, current_timestamp()) as l from models.orders
+select round(amount, 1) as r, format_number(amount, 2) as f, bround(amount) as b, ceil(amount) as c from models.orders
+select sha2(customer, 256) as h, md5(customer) as m, hash(id, customer) as hh, uuid() as u from models.orders
+select to_json(struct(id, customer as c)) as j, to_json(map('a', id)) as k from models.orders
+select get_json_object(customer, '$.a') as a, from_json(customer, 'map<string,string>')['x'] as b from models.orders
+select try_cast(customer as int) as a, try_to_timestamp(customer, 'yyyy') as b, try_divide(id, 0) as c from models.orders
+select id from models.orders where customer = 'a' or customer in ('b', 'c') and not amount between 1 and 2
+select sum(amount) as total from models.orders where customer like 'a%' having total > 10
+select o.id, o.ts - lag(o.ts) over (partition by o.customer order by o.ts) as gap from models.orders o
+select id, ntile(4) over (order by amount desc) as q, percent_rank() over (partition by customer order by amount) as p from models.orders
+select last_value(amount, true) over (partition by customer order by ts) as l, nth_value(amount, 2) over (order by ts) as n from models.orders
+select any_value(customer) filter (where amount > 1) as c, bool_or(amount > 5) as b, every(id > 0) as e from models.orders
+select grouping(customer) as g, customer, count(*) as n from models.orders group by rollup(customer)
+select stack(2, id, 'a', id + 1, 'b') as (n, s) from models.orders
+select inline(array(struct(1 as a, 'x' as b)))
+select c.*, o.id as oid from models.customers c left join models.orders o on o.customer = c.customer and o.ts > timestamp'2026-01-01 00:00:00'
+select /* comment ' with quote */ id -- and "another
+  from models.orders
 """
 """One a line; what is indented continues it."""
 
