@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from millstream.sql.columns import field
+from millstream.sql.raising import becomes_raises
 from millstream.sql.scope import as_kind
 from millstream.sql.structs import struct_of
 from millstream.sql.value import Value, computed
@@ -21,6 +22,8 @@ def element(walk: Expressions, node: exp.Bracket) -> Value:
     value = walk.value(node.this)
     index = walk.values(node.expressions)
     found: Type = UNKNOWN
+    if not isinstance(value.type, Map | Row) or becomes_raises(index, getattr(value.type, "key", UNKNOWN)):
+        walk.findings.marks.raises(node)
     match value.type:
         case Array(element=of) | Map(value=of):
             found = of

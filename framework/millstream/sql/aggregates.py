@@ -9,6 +9,8 @@ from sqlglot import exp
 
 from millstream.sql.coercion import is_numeric
 from millstream.sql.conditions import condition
+from millstream.sql.names import function_name
+from millstream.sql.raising import call_raises
 from millstream.sql.results import result_type
 from millstream.sql.scope import as_kind
 from millstream.sql.spark_functions import Signature
@@ -38,7 +40,12 @@ def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> V
     if name in _NEEDS_NUMBERS and not _summable(types[0]):
         walk.findings.problem(node, "MS407", f"{name}() needs numbers, not {types[0]}", "cast the argument")
     found = result_type(signature.result, name, types, [value.literal for value in values] or [None])
-    return computed(found, values, nullable=signature.nullable != "never", aggregate=not over)
+    result = computed(found, values, nullable=signature.nullable != "never", aggregate=not over)
+    if not over:
+        walk.findings.marks.aggregate(node, walk.scope, name, result)
+    if call_raises(signature, values, found):
+        walk.findings.marks.raises(node)
+    return result
 
 
 def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list[Value]:
@@ -49,7 +56,9 @@ def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list
     values: list[Value] = []
     for argument in node.expressions:
         for inner in argument.expressions if isinstance(argument, exp.Distinct) else [argument]:
-            if (star := star_columns(walk, inner)) is None:
+            if isinstance(argument, exp.Star) and not starred:
+                continue  # `count(*)` counts rows, whatever their columns
+            if (star := star_columns(walk, inner, named=False)) is None:
                 values.append(walk.value(inner))
             elif starred:
                 values += [value for _, value in star]
@@ -107,7 +116,10 @@ def within_group(walk: Expressions, node: exp.WithinGroup) -> Value:
     found = value.type
     if str(node.this.this).lower().startswith("percentile"):
         found = INTERVAL if ordered and ordered[0].type == INTERVAL else DOUBLE
-    return computed(found, [value, *ordered], nullable=True, aggregate=True)
+    result = computed(found, [value, *ordered], nullable=True, aggregate=True)
+    if isinstance(node.this, exp.Anonymous):
+        walk.findings.marks.aggregate(node.this, walk.scope, function_name(node.this), result)
+    return result
 
 
 def _inner(walk: Expressions, node: exp.Expr) -> Value:

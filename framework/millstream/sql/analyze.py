@@ -6,10 +6,13 @@ from sqlglot import exp
 
 from millstream.project.values import Function
 from millstream.sql.binder import Binder
+from millstream.sql.bodies import query
 from millstream.sql.findings import extent
 from millstream.sql.parse import Parsed, parse
+from millstream.sql.query import Query, Whole
 from millstream.sql.result import Result
 from millstream.sql.values import Analysis, InputRelation, Problem, ResultColumn, Watermark
+from millstream.sql.whole import whole
 
 
 def analyze(
@@ -22,7 +25,7 @@ def analyze(
     parsed = parse(sql)
     if not isinstance(parsed, Parsed):
         return Analysis(open=True, problems=parsed)
-    binder = Binder(sql, relation, known_relations, functions, parsed.tokens.variant_paths)
+    binder = Binder(parsed, sql, relation, known_relations, functions)
     try:
         result = binder.query(parsed.tree)
     except RecursionError:
@@ -41,7 +44,21 @@ def analyze(
             for clause in parsed.tokens.watermarks
         ),
         problems=tuple(problems),
+        query=None if problems else _query(binder, result),
     )
+
+
+def _query(binder: Binder, result: Result) -> Query:
+    """Return what the SQL says, or all of it as it is where it can't be taken apart for sure."""
+    findings, text = binder.findings, binder.text
+    if text.watermarks:
+        findings.marks.not_apart("a WATERMARK of something that is no relation")
+    reasons = tuple(findings.opaque or findings.marks.whole)
+    if result.body is not None and not reasons:
+        return query(result.body, binder.bodies)
+    pieces = whole(text.found, findings.marks)
+    reasons = reasons or ("a query that is not understood",)
+    return Query(Whole(pieces, reasons, 0, len(findings.sql)))
 
 
 def _word(sql: str, start: int) -> str:

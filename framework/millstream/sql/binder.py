@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
 
+from msgspec.structs import replace as replaced
 from sqlglot import exp
 
 from millstream.project.values import Function
 from millstream.sql import sets
+from millstream.sql.clauses import NotApartError, source
 from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
+from millstream.sql.froms import Text
 from millstream.sql.grouping import group_keys
+from millstream.sql.parse import Parsed
 from millstream.sql.projection import project
+from millstream.sql.query import Body
 from millstream.sql.relations import Relations
 from millstream.sql.result import Result, renamed
-from millstream.sql.scope import NOTHING, Bound, Scope, as_kind
+from millstream.sql.scope import NOTHING, Bound, Scope, as_kind, unused
+from millstream.sql.selects import Keys, select
 from millstream.sql.value import Value, influences
 from millstream.sql.values import InputRelation, Source
 
@@ -28,13 +33,17 @@ class Binder:
 
     def __init__(
         self,
+        parsed: Parsed,
         sql: str,
         relation: Callable[[tuple[str, ...]], InputRelation | None],
         known_relations: Callable[[], list[str]],
         functions: Mapping[str, Function],
-        variant_paths: AbstractSet[int],
     ) -> None:
-        self.findings = Findings(sql, functions, variant_paths, self.query)
+        self.findings = Findings(sql, functions, parsed.tokens.variant_paths, self.query)
+        found = source(sql, parsed.tokens.tokens)
+        self.text = Text(found, self.findings, list(parsed.tokens.watermarks))
+        self.bodies: dict[str, Body] = {}
+        """The CTEs by unique names."""
         self.relation = relation
         self.known_relations = known_relations
         self.ctes: Ctes = {}
@@ -54,6 +63,7 @@ class Binder:
                 case exp.Subquery():
                     return self._ordered(node, parent, self.query(node.this, parent))
                 case exp.Values():
+                    self.findings.marks.not_apart("VALUES")
                     return sets.values(self.findings, node, parent)
                 case exp.Table():
                     return Relations(self, Expressions(self.findings, Scope(parent))).whole(node)
@@ -71,7 +81,11 @@ class Binder:
             if with_.args.get("recursive"):
                 # It may read itself: what it is then is not worked out.
                 self.ctes = {**self.ctes, cte.alias.lower(): Result([], open="?")}
-            self.ctes = {**self.ctes, cte.alias.lower(): renamed(self.query(cte.this, parent), names)}
+            result = self.query(cte.this, parent)
+            if result.body is not None:
+                result.cte = unused(cte.alias, {key.lower() for key in self.bodies})
+                self.bodies[result.cte] = result.body
+            self.ctes = {**self.ctes, cte.alias.lower(): renamed(result, names)}
 
     # -- SELECT
 
@@ -93,10 +107,27 @@ class Binder:
                 walk.group_by(keys)
         columns, origins = project(walk, node.expressions)
         walk.outputs = outputs(columns)
+        walk.spelt |= {column.name.lower(): column.name for column in columns}
         if having := node.args.get("having"):
             rows |= as_kind(condition(walk, having.this).sources, "filter")
         rows |= self._after(node, walk, columns)
-        return Result(columns, rows, self._open(node, scope), origins)
+        return Result(
+            columns, rows, self._open(node, scope), origins, self._apart(node, scope, columns, keys)
+        )
+
+    def _apart(self, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Body | None:
+        """Return a SELECT clause by clause, unless something in the model is not understood so far."""
+        findings = self.findings
+        if findings.problems or findings.opaque or findings.marks.whole:
+            return None
+        if open_ := self._open(node, scope):
+            findings.marks.not_apart(f"a star over {open_}, whose columns are not all known")
+            return None
+        try:
+            return select(self.text, node, scope, columns, keys)
+        except NotApartError as reason:
+            findings.marks.not_apart(str(reason))
+            return None
 
     def _after(self, node: exp.Select, walk: Expressions, columns: list[Bound]) -> frozenset[Source]:
         rows = NOTHING
@@ -136,7 +167,10 @@ class Binder:
         walk = Expressions(self.findings, Scope(parent))
         walk.outputs = outputs(result.columns)
         rows = self._order(node, walk, result.columns)
-        return Result(result.columns, result.rows | rows, result.open, result.origins) if rows else result
+        if not rows:
+            return result
+        self.findings.marks.not_apart("an order after a set operation")
+        return replaced(result, rows=result.rows | rows)
 
     def _open(self, node: exp.Select, scope: Scope) -> str:
         has_star = any(item.is_star for item in node.expressions)

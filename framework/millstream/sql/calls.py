@@ -14,6 +14,7 @@ from millstream.sql.names import function_name, plural
 from millstream.sql.nullability import call_nullable
 from millstream.sql.operators import concatenation
 from millstream.sql.python_calls import call_python
+from millstream.sql.raising import call_raises
 from millstream.sql.results import result_type
 from millstream.sql.spark_functions import Signature, signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
@@ -48,6 +49,8 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         return _nothing_known(walk, node, aggregate=signature.aggregate)
     if signature.aggregate:
         return aggregates.aggregate(walk, node, signature)
+    if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
+        walk.findings.marks.call(node, impure=True)
     if signature.window and id(node) not in walk.window_calls:
         walk.findings.problem(node, "MS415", f"{name}() needs OVER (…)", "write which rows it looks at")
     if signature.generator:
@@ -122,18 +125,22 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
         walk.findings.problem(node, "MS407", f"{name}() can't mix {shown}", "cast the arguments to one type")
     found = _part_of_interval(types, literals) if name in _EXTRACTS else None
     found = found or result_type(signature.result, name, types, literals)
+    if call_raises(signature, values, found):
+        walk.findings.marks.raises(node)
     value = computed(found, values, nullable=call_nullable(signature, values, found))
     value.literal = _KINDS.get(name)
     return value
 
 
 def _starred(walk: Expressions, node: exp.Expr) -> list[Value]:
-    star = star_columns(walk, node)
+    star = star_columns(walk, node, named=False)
     return [walk.value(node)] if star is None else [value for _, value in star]
 
 
 def _zipped(walk: Expressions, arguments: list[exp.Expr]) -> Value:
     values = walk.values(arguments)
+    for argument in arguments:
+        walk.findings.marks.fix(argument)
     fields = [
         Field(
             field_name(argument) or str(index),
@@ -158,6 +165,8 @@ def special(walk: Expressions, node: exp.Expr) -> Value:
     """Return what is known of a call with words between its arguments: to sqlglot it is a node of its own."""
     children = [child for child in node.iter_expressions() if not isinstance(child, exp.Var)]
     values = walk.values(children)
+    if isinstance(node, exp.Extract | exp.Chr) and any(v.type in {STRING, UNKNOWN} for v in values):
+        walk.findings.marks.raises(node)
     match node:
         case exp.Extract():
             types: list[Type] = [STRING, *(value.type for value in values)]

@@ -100,6 +100,40 @@ def makes_nulls(given: Type, wanted: Type) -> bool:
             return given == DATE and wanted in {TIMESTAMP_NTZ, VARIANT}
 
 
+def cast_raises(given: Type, wanted: Type) -> bool:
+    """Tell whether a value can be such that its cast fails (ANSI mode); where not sure, it can."""
+    if given in {wanted, NULL} or (wanted == STRING and given != UNKNOWN):
+        return False
+    match given, wanted:
+        case Array(), Array():
+            return cast_raises(given.element, wanted.element)
+        case Map(), Map():
+            return cast_raises(given.key, wanted.key) or cast_raises(given.value, wanted.value)
+        case Row(), Row() if len(given.fields) == len(wanted.fields):
+            return any(cast_raises(a.type, b.type) for a, b in zip(given.fields, wanted.fields, strict=True))
+        case _, Decimal():
+            return not (isinstance(given, Decimal) or given in {*INTEGERS, BOOLEAN}) or not _fits(
+                given, wanted
+            )
+        case Decimal(), _:
+            return wanted not in {FLOAT, DOUBLE, BOOLEAN}
+    if given in INTEGERS and wanted in INTEGERS:
+        return INTEGERS.index(given) > INTEGERS.index(wanted)
+    return wanted not in _SAFE.get(given, ())
+
+
+_SAFE: dict[Type, frozenset[Type]] = {
+    BOOLEAN: _NUMBERS,
+    **dict.fromkeys(INTEGERS, frozenset({FLOAT, DOUBLE, BOOLEAN, TIMESTAMP})),
+    **dict.fromkeys((FLOAT, DOUBLE), frozenset({FLOAT, DOUBLE, BOOLEAN})),
+    STRING: frozenset({BINARY}),
+    DATE: frozenset({TIMESTAMP, TIMESTAMP_NTZ}),
+    TIMESTAMP: frozenset({DATE, TIMESTAMP_NTZ, BIGINT, FLOAT, DOUBLE}),
+    TIMESTAMP_NTZ: frozenset({DATE, TIMESTAMP}),
+}
+"""Casts that every value survives, beside those to text and between integers."""
+
+
 def _fits(given: Type, wanted: Decimal) -> bool:
     whole = wanted.precision - wanted.scale
     match given:

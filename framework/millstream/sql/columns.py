@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
-from millstream.sql.scope import NOTHING, Bound, Relation, Scope, as_kind
+from millstream.sql.scope import NOTHING, Bound, Refs, Relation, Scope, as_kind
 from millstream.sql.spark_functions import signatures
 from millstream.sql.value import Value
 from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row
@@ -59,17 +59,22 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> F
     if walk.lambdas and (value := walk.variable(first)):
         return walk.bound(names[0], value), parts[1:]
     if walk.outputs and len(parts) == 1 and not walk.inside_aggregate and (value := walk.outputs.get(first)):
+        _note(walk, parts, (("", walk.spelt.get(first, first)),))
         return walk.bound(names[0], value), []
     scope: Scope | None = walk.scope
     while scope is not None:
         if found := _in_scope(walk, scope, parts, names):
+            if scope is not walk.scope:
+                walk.findings.marks.not_apart(f"a subquery that reads '{names[-1]}' of the query around it")
             if walk.keys is not None and scope is walk.scope and not _is_grouped(walk, *found):
                 _not_grouped(walk, node, names[-1])
             return found
         if scope is walk.scope and (alias := walk.aliases.get(first)):
+            _note(walk, parts[:1], (("", walk.spelt.get(first, first)),))
             return walk.bound(names[0], alias), parts[1:]
         scope = scope.parent
     if len(parts) == 1 and (plain := _WITHOUT_PARENTHESES.get(first)):
+        walk.findings.marks.impure.add(parts[0].meta.get("start", -1))
         return plain, []
     _unknown(walk, parts, names)
     return Bound(names[-1], UNKNOWN, True, NOTHING), []
@@ -86,7 +91,9 @@ def _in_scope(walk: Expressions, scope: Scope, parts: list[exp.Identifier], name
                 f"give one an alias: … as {names[0]}_2",
             )
         if matches:
-            return matches[0][1], parts[size:]
+            relation, bound = matches[0]
+            _note(walk, parts[:size], ((relation.key, bound.name),))
+            return bound, parts[size:]
     found = scope.named(names[0].lower())
     if not found:
         return None
@@ -95,7 +102,14 @@ def _in_scope(walk: Expressions, scope: Scope, parts: list[exp.Identifier], name
         walk.findings.problem(
             parts[0], "MS403", f"'{names[0]}' is ambiguous: {places}", "write which relation it is of"
         )
+    _note(walk, parts[:1], scope.refs(*found[0]))
     return found[0][1], parts[1:]
+
+
+def _note(walk: Expressions, parts: list[exp.Identifier], refs: Refs) -> None:
+    walk.findings.marks.reference(
+        walk.scope, parts, refs, in_lambda=bool(walk.lambdas), by_path=len(parts) > 2
+    )
 
 
 def _is_grouped(walk: Expressions, bound: Bound, rest: list[exp.Identifier]) -> bool:

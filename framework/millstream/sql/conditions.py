@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from millstream.sql.arithmetic import decimal_of
 from millstream.sql.coercion import common, common_type, is_numeric
+from millstream.sql.raising import becomes_raises
 from millstream.sql.scope import as_kind
 from millstream.sql.value import Value, computed, influences, nullable_as
 from millstream.types import BOOLEAN, DOUBLE, FLOAT, NULL, STRING, UNKNOWN, VARIANT, Decimal, Map
@@ -38,6 +39,8 @@ def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bo
             "cast one side to the other's type",
         )
         return True
+    if left.type != right.type and becomes_raises([left, right], found):
+        walk.findings.marks.raises(node)
     first = second = found
     types = (left.type, right.type)
     if (
@@ -55,6 +58,8 @@ def condition(walk: Expressions, node: exp.Expr) -> Value:
     value = walk.value(node)
     if value.type not in {BOOLEAN, UNKNOWN, NULL, STRING}:
         walk.findings.problem(node, "MS407", f"a condition is needed here, not a {value.type}", "compare it")
+    if value.type in {STRING, UNKNOWN}:
+        walk.findings.marks.raises(node)
     return value
 
 
@@ -73,6 +78,8 @@ def matched(walk: Expressions, node: exp.Expr) -> Value:
         nodes += inner.expressions if isinstance(inner, exp.Tuple) else [inner]
         many |= several
     values = walk.values([child for child in nodes if not isinstance(child, exp.Var)])
+    if any(value.literal is None for value in values[1:]):
+        walk.findings.marks.raises(node)  # a pattern that is not known beforehand can be a wrong one
     return computed(BOOLEAN, values, nullable=True if many else None)
 
 
@@ -101,6 +108,8 @@ def in_(walk: Expressions, node: exp.In) -> Value:
     if found is None:
         shown = ", ".join(dict.fromkeys(str(other.type) for other in values))
         walk.findings.problem(node, "MS407", f"{shown} can't be compared", "cast them to one type")
+    elif becomes_raises(values, found):
+        walk.findings.marks.raises(node)
     return computed(BOOLEAN, values, nullable=any(nullable_as(other, found or UNKNOWN) for other in values))
 
 

@@ -25,6 +25,8 @@ class Expressions:
         self.scope = scope
         self.aliases: dict[str, Value] = {}
         """Earlier columns of the same SELECT, that Spark lets later ones use."""
+        self.spelt: dict[str, str] = {}
+        """Their names and those of `outputs` as they are written."""
         self.outputs: dict[str, Value] = {}
         """The columns of the SELECT, which HAVING and ORDER BY know before those of its relations."""
         self.lambdas: list[dict[str, Value]] = []

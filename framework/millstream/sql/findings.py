@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.project.values import Function
+from millstream.sql.marks import Marks
 from millstream.sql.values import Problem
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Findings:
         self.problems: list[Problem] = []
         self.opaque: list[str] = []
         self.called: set[str] = set()
+        self.marks = Marks(variant_paths)
 
     def problem(self, node: exp.Expr, code: str, message: str, remedy: str = "", needle: str = "") -> None:
         self.problem_at(*extent(node, self.sql), code, message, remedy, needle)

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
+from millstream.expressions import Expression
+from millstream.sql.casts import cast_raises
 from millstream.sql.coercion import common_type
-from millstream.sql.scope import NOTHING, Bound, Relation, as_kind
+from millstream.sql.reading import first_of
+from millstream.sql.scope import NOTHING, Bound, Joined, Refs, Relation, as_kind
 from millstream.sql.values import Source
-from millstream.types import UNKNOWN
+from millstream.types import BOOLEAN, UNKNOWN
 
 if TYPE_CHECKING:
     from millstream.sql.expressions import Expressions
@@ -24,17 +27,29 @@ def shared_names(before: list[Relation], added: list[Relation]) -> list[str]:
 
 
 def join_columns(
-    walk: Expressions, name: exp.Expr, before: list[Relation], added: list[Relation], side: str
+    walk: Expressions,
+    name: exp.Expr,
+    before: list[Relation],
+    added: list[Relation],
+    side: str,
+    joined: Joined,
 ) -> frozenset[Source]:
     """Make one column of the two that USING names; return what decides which rows meet."""
     folded = name.name.lower()
-    left = walk.scope.merged.get(folded) or _find(before, folded)
-    right = _find(added, folded)
+    merged_before = walk.scope.merged.get(folded)
+    left, left_refs = (merged_before, walk.scope.sides[folded]) if merged_before else _find(before, folded)
+    right, right_refs = _find(added, folded)
     if left is None or right is None:
         _missing(walk, name, [*([] if left else before), *([] if right else added)])
         return NOTHING
+    joined.equal += (_equal(left, left_refs, right, right_refs),)
+    walk.scope.sides[folded] = (
+        left_refs + right_refs if side == "FULL" else right_refs if side == "RIGHT" else left_refs
+    )
     one, other = (right, left) if side == "RIGHT" else (left, right)
     if side == "FULL":
+        if left.type != right.type:
+            walk.findings.marks.not_apart("a FULL JOIN whose USING has columns of two types")
         found = common_type(left.type, right.type) or UNKNOWN
         merged = Bound(left.name, found, True, as_kind(left.sources | right.sources, "computed"))
     else:
@@ -43,9 +58,25 @@ def join_columns(
     return as_kind(one.sources | other.sources, "join")
 
 
-def _find(relations: list[Relation], folded: str) -> Bound | None:
-    listed = next((found for relation in relations if (found := relation.find(folded))), None)
-    return listed or next((relation.take(folded) for relation in relations if relation.open), None)
+def _equal(left: Bound, left_refs: Refs, right: Bound, right_refs: Refs) -> Expression:
+    found = common_type(left.type, right.type) or UNKNOWN
+    return Expression(
+        (*first_of(left_refs), " = ", *first_of(right_refs)),
+        BOOLEAN,
+        left.nullable or right.nullable,
+        raises=cast_raises(left.type, found) or cast_raises(right.type, found),
+    )
+
+
+def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
+    for relation in relations:
+        if found := relation.find(folded):
+            return found, ((relation.key, found.name),)
+    for relation in relations:
+        if relation.open:
+            taken = relation.take(folded)
+            return taken, ((relation.key, taken.name),)
+    return None, ()
 
 
 def _missing(walk: Expressions, name: exp.Expr, relations: list[Relation]) -> None:

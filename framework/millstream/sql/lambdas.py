@@ -44,6 +44,7 @@ def call_lambda(walk: Expressions, node: exp.Anonymous, name: str) -> Value:
 
 def _body(walk: Expressions, node: exp.Lambda, types: list[Type], plain: list[Value]) -> Value:
     sources = computed(UNKNOWN, plain).sources
+    walk.findings.marks.lambda_of(node)
     variables = {
         variable.name.lower(): Value(types[index] if index < len(types) else UNKNOWN, True, sources)
         for index, variable in enumerate(node.expressions)

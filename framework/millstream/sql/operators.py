@@ -12,11 +12,13 @@ from millstream.sql.casts import can_cast, makes_nulls
 from millstream.sql.coercion import common, common_type
 from millstream.sql.conditions import condition
 from millstream.sql.datatypes import data_type
+from millstream.sql.raising import arithmetic_raises, becomes_raises
 from millstream.sql.value import Value, computed, nullable_as
 from millstream.types import (
     BIGINT,
     BINARY,
     DOUBLE,
+    FLOAT,
     INT,
     INTERVAL,
     NULL,
@@ -47,6 +49,8 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
             node, "MS407", f"{left.type} {sign} {right.type} can't be calculated", "cast one side to a number"
         )
     type_, nullable = found or (UNKNOWN, True)
+    if arithmetic_raises(sign, left, right, type_):
+        walk.findings.marks.raises(node)
     value = computed(type_, [left, right], nullable=nullable)
     if type_ == INTERVAL:
         value.literal = interval_kind(sign, left, right)
@@ -55,6 +59,8 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
 
 def shifted(walk: Expressions, node: exp.Binary) -> Value:
     left, right = walk.value(node.left), walk.value(node.right)
+    if becomes_raises([left, right], BIGINT):
+        walk.findings.marks.raises(node)
     return computed(left.type if left.type in {BIGINT, UNKNOWN} else INT, [left, right])
 
 
@@ -71,6 +77,12 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
     found = DOUBLE if value.type in {STRING, NULL} else value.type
     result = computed(found, [value], nullable=nullable_as(value, found))
     result.literal = literal
+    if (
+        isinstance(node, exp.Neg)
+        and value.literal is None
+        and (found not in {FLOAT, DOUBLE} or value.type == STRING)
+    ):
+        walk.findings.marks.raises(node)
     return result
 
 
@@ -115,6 +127,8 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
     found = found or UNKNOWN
     if found == value.type and not node.args.get("safe"):
         return Value(found, value.nullable, value.sources, None, value.aggregate)
+    if not node.args.get("safe") and becomes_raises([value], found):
+        walk.findings.marks.raises(node)
     nullable = value.nullable or bool(node.args.get("safe")) or makes_nulls(value.type, found)
     if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
         # A literal, date'2026-01-01': of what is written as a cast sqlglot makes a TryCast.
@@ -132,6 +146,8 @@ def case(walk: Expressions, node: exp.Case) -> Value:
         results.append(walk.value(branch.args["true"]))
     if (default := node.args.get("default")) is not None:
         results.append(walk.value(default))
+    if node.this and becomes_raises(conditions, common([value.type for value in conditions]) or UNKNOWN):
+        walk.findings.marks.raises(node)
     return chosen(walk, node, conditions, results, complete=default is not None)
 
 
@@ -151,6 +167,8 @@ def chosen(
             node, "MS407", f"the branches have different types: {types}", "cast them to one type"
         )
     type_ = found or UNKNOWN
+    if becomes_raises(results, type_):
+        walk.findings.marks.raises(node)
     nullable = not complete or any(nullable_as(value, type_) for value in results)
     return computed(type_, [*conditions, *results], nullable=nullable)
 

@@ -5,9 +5,11 @@ import logging
 from msgspec import Struct
 from sqlglot import exp
 from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.errors import did_you_mean
-from millstream.sql.tokens import SPARK, Tokens, tokenize
+from millstream.sql.clauses import NotApartError
+from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
 from millstream.sql.values import Problem
 from millstream.text import Text
 from millstream.types import NAMES
@@ -32,7 +34,7 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
     if not tokens.tokens:
         return (Problem("MS410", "there is no SQL", 0, 1, "write a SELECT"),)
     try:
-        trees = SPARK.parser().parse(tokens.tokens, sql)
+        trees = SPARK.parser().parse(_numbered(tokens.tokens), sql)
     except ParseError as error:
         return tuple(_syntax_problems(error, sql))
     except RecursionError:
@@ -57,6 +59,24 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
         message = f"a model is a SELECT, not {first.text.upper()}"
         return (Problem("MS410", message, first.start, first.end + 1, "write only the query"),)
     return Parsed(tree, tokens)
+
+
+def _numbered(tokens: list[Token]) -> list[Token]:
+    """Give each SELECT the index of its word as a comment, which the parser hands over."""
+    return [
+        Token(t.token_type, t.text, t.line, t.col, t.start, t.end, [f"{MARK}{index}"])
+        if t.token_type == TokenType.SELECT
+        else t
+        for index, t in enumerate(tokens)
+    ]
+
+
+def select_token(node: exp.Select) -> int:
+    """Return the index of a SELECT's word among the tokens."""
+    found = next((text for text in node.comments or () if text.startswith(MARK)), None)
+    if found is None:
+        raise NotApartError("a SELECT that has no place in the SQL")
+    return int(found.removeprefix(MARK))
 
 
 def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:

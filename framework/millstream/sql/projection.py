@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
+from millstream.expressions import quoted
 from millstream.sql.columns import field, resolve
 from millstream.sql.generators import generator_columns, is_generator
 from millstream.sql.names import function_name
-from millstream.sql.scope import Bound
+from millstream.sql.scope import Bound, Output, Relation
 from millstream.sql.value import Value
 from millstream.types import UNKNOWN, Row
 
@@ -22,22 +23,24 @@ def project(walk: Expressions, nodes: list[exp.Expr]) -> tuple[list[Bound], list
     """Return the columns of a SELECT list, '' when they have no name, and the item that each is of."""
     columns: list[Bound] = []
     origins: list[exp.Expr] = []
-    for node in nodes:
-        columns += _item(walk, node)
+    for index, node in enumerate(nodes):
+        columns += _item(walk, node, index)
         origins += [node] * (len(columns) - len(origins))
     return columns, origins
 
 
-def _item(walk: Expressions, node: exp.Expr) -> list[Bound]:
+def _item(walk: Expressions, node: exp.Expr, index: int) -> list[Bound]:
     if isinstance(node, exp.Star):
-        return _star(walk, node, node)
+        return _star(walk, node, node, index)
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        return _star(walk, node, node.this)
+        return _star(walk, node, node.this, index)
     if generator := _generator(node):
-        return generator_columns(walk, *generator)
+        return _generated(walk, *generator, index)
     value = walk.value(node)
     name = _name(walk, node)
+    walk.scope.outputs.append(Output(index))
     if isinstance(node, exp.Alias):
+        walk.spelt.setdefault(name.lower(), name)
         walk.aliases.setdefault(name.lower(), value)
     return [Bound(name, value.type, value.nullable, value.sources)]
 
@@ -52,18 +55,29 @@ def _generator(node: exp.Expr) -> tuple[exp.Anonymous, list[str]] | None:
     return (inner, names) if isinstance(inner, exp.Anonymous) and is_generator(inner) else None
 
 
-def _star(walk: Expressions, node: exp.Expr, star: exp.Star) -> list[Bound]:
+def _generated(walk: Expressions, call: exp.Anonymous, names: list[str], index: int) -> list[Bound]:
+    """Return the columns of `explode(…)` in a SELECT list: what it makes is joined to the row."""
+    columns = generator_columns(walk, call, names)
+    relation = Relation(function_name(call), columns, call=call)
+    walk.scope.join(relation, listed=True)
+    walk.scope.outputs += [Output(index, ((relation.key, column.name),)) for column in columns]
+    return columns
+
+
+def _star(walk: Expressions, node: exp.Expr, star: exp.Star, index: int) -> list[Bound]:
     if not isinstance(node, exp.Column):
-        found = [column for _, column in walk.scope.star()]
+        found = list(walk.scope.star())
     else:
         parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
         relation = walk.scope.relation(parts[-1].name)
         if relation is None:
-            return _except(walk, star, _fields(walk, node, parts))
-        found = [column for column in relation.columns if not column.hidden]
-    kept = _except(walk, star, found)
+            return _of_struct(walk, node, star, parts, index)
+        found = [(relation, column) for column in relation.columns if not column.hidden]
+    origins = {id(column): walk.scope.refs(relation, column) for relation, column in found}
+    kept = _except(walk, star, [column for _, column in found])
     if walk.keys is not None:
         _check_grouped(walk, star, kept)
+    walk.scope.outputs += [Output(index, origins[id(column)]) for column in kept]
     return [Bound(column.name, column.type, column.nullable, column.sources) for column in kept]
 
 
@@ -74,8 +88,24 @@ def _check_grouped(walk: Expressions, star: exp.Star, columns: list[Bound]) -> N
         walk.findings.problem(exp.Star().update_positions(star), "MS411", message, "name the columns", "*")
 
 
-def _fields(walk: Expressions, node: exp.Column, parts: list[exp.Identifier]) -> list[Bound]:
+def _of_struct(
+    walk: Expressions, node: exp.Column, star: exp.Star, parts: list[exp.Identifier], index: int
+) -> list[Bound]:
     """Return the fields of a struct, `item.*`."""
+    kept = _except(walk, star, _fields(walk, node, parts))
+    start = parts[0].meta.get("start", -1)
+    found = walk.findings.marks.references.get(start)
+    if found is None or not kept:
+        walk.findings.marks.not_apart("the fields of a struct that is not known in full")
+        return kept
+    before = [part.name for part in parts if part.meta.get("end", 0) >= found.stop]
+    for column in kept:
+        path = "".join(f".{quoted(name)}" for name in (*before, column.name))
+        walk.scope.outputs.append(Output(index, found.refs, path))
+    return kept
+
+
+def _fields(walk: Expressions, node: exp.Column, parts: list[exp.Identifier]) -> list[Bound]:
     if len(parts) == 1 and not walk.scope.named(parts[0].name.lower()):
         name = parts[0].name
         known = [r.alias for r in walk.scope.relations]

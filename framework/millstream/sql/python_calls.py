@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> Value:
     walk.findings.called.add(function.name)
+    walk.findings.marks.call(node, python=function.name)
     if function.table:
         walk.findings.problem(
             node,

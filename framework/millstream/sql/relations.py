@@ -11,14 +11,19 @@ from millstream.sql import sets
 from millstream.sql.conditions import condition
 from millstream.sql.generators import generated
 from millstream.sql.joins import join_columns, shared_names
+from millstream.sql.query import Cte, Derived, JoinKind, Scan
 from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, Relation, as_kind
+from millstream.sql.scope import NOTHING, Bound, Joined, Relation, as_kind
 from millstream.sql.values import InputRelation, Source
 
 if TYPE_CHECKING:
     from millstream.sql.binder import Binder
     from millstream.sql.expressions import Expressions
 
+_KINDS: dict[str, JoinKind] = {
+    "inner": "inner", "left": "left", "right": "right", "full": "full",
+    "semi": "semi", "anti": "anti", "cross": "cross",
+}  # fmt: skip
 _ROOTS = frozenset(("models", "seeds", "sources"))
 
 
@@ -43,6 +48,7 @@ class Relations:
     def whole(self, node: exp.Table) -> Result:
         """Return all columns of a relation."""
         self._add(node)
+        self.findings.marks.not_apart("a relation without a SELECT")
         return Result([column for _, column in self.scope.star()], self.rows, self.scope.relations[0].open)
 
     def _add(self, node: exp.Expr) -> None:
@@ -64,12 +70,16 @@ class Relations:
         match node:
             case exp.Table(this=exp.Anonymous() as call):
                 relation = generated(self.walk, call, alias, names)
+                relation.call = call
             case exp.Table():
                 relation = self._table(node)
             case exp.Values():
+                self.findings.marks.not_apart("VALUES as a relation")
                 relation = self._derived(sets.values(self.findings, node, self.scope.parent), "")
             case exp.Subquery(this=exp.Table() as table):
                 relation = self._relation(table)
+                if table.args.get("joins"):
+                    self.findings.marks.not_apart("joins in parentheses that have an alias")
             case exp.Subquery():
                 relation = self._derived(self.binder.query(node.this, self.scope.parent), "")
             case _:
@@ -81,7 +91,15 @@ class Relations:
             else column
             for index, column in enumerate(relation.columns)
         ]
-        return Relation(alias or relation.alias, columns, relation.open, () if alias else relation.path)
+        return Relation(
+            alias or relation.alias,
+            columns,
+            relation.open,
+            () if alias else relation.path,
+            input=relation.input,
+            renamed=relation.renamed or (tuple(c.name for c in relation.columns) if names else ()),
+            call=relation.call,
+        )
 
     def _changed(self, node: exp.Expr, relation: Relation) -> Relation:
         """Note what is done to a relation before it is read."""
@@ -95,17 +113,22 @@ class Relations:
 
     def _derived(self, result: Result, alias: str) -> Relation:
         self.rows |= result.rows
-        return Relation(alias, result.columns, result.open)
+        read = Cte(result.cte) if result.cte else Derived(result.body) if result.body else None
+        return Relation(alias, result.columns, result.open, input=read, renamed=result.names)
 
     def _table(self, node: exp.Table) -> Relation:
         parts = tuple(part.name for part in node.parts)
         if len(parts) == 1 and (cte := self.binder.ctes.get(parts[0].lower())):
+            self.findings.marks.relation(node, "")
             return self._derived(cte, parts[0])
         found = self.binder.relation(parts) or self.binder.relation(tuple(map(str.lower, parts)))
         if found:
-            return Relation(parts[-1], bound_columns(found), found.id if found.open else "", parts[:-1])
+            self.findings.marks.relation(node, found.id)
+            open_ = found.id if found.open else ""
+            return Relation(parts[-1], bound_columns(found), open_, parts[:-1], input=Scan(found.id))
         if len(parts) < 2 or parts[0].lower() not in _ROOTS:
             self._unknown_table(node, parts)
+        self.findings.marks.not_apart(f"{'.'.join(parts)} is not known")
         return Relation(parts[-1], [], "?")
 
     def _unknown_table(self, node: exp.Table, parts: tuple[str, ...]) -> None:
@@ -123,9 +146,12 @@ class Relations:
 
     def _join(self, node: exp.Join) -> None:
         kind, side = (node.kind or "").upper(), (node.side or "").upper()
-        before = list(self.scope.relations)
+        before, entered = list(self.scope.relations), len(self.scope.joined)
         self._add(node.this)
         added = self.scope.relations[len(before) :]
+        joined = self.scope.joined[entered]
+        if len(self.scope.joined) > entered + 1:
+            self.findings.marks.not_apart("a join within a join")
         if side in {"LEFT", "FULL"} and kind not in {"SEMI", "ANTI"}:
             self.scope.outer(added)
         if side in {"RIGHT", "FULL"}:
@@ -139,10 +165,35 @@ class Relations:
         if (node.args.get("method") or "").upper() == "NATURAL":
             names = [exp.to_identifier(name) for name in shared_names(before, added)]
         for name in names:
-            self.rows |= join_columns(self.walk, name, before, added, side)
+            self.rows |= join_columns(self.walk, name, before, added, side, joined)
+        self._note_join(node, joined, kind, side)
         if kind in {"SEMI", "ANTI"}:
             for relation in added:
                 self.scope.remove(relation)
+
+    def _note_join(self, node: exp.Join, joined: Joined, kind: str, side: str) -> None:
+        """Note how a relation is joined with those before it."""
+        given = node.args.get("on")
+        # To a join without a condition the parser gives TRUE.
+        joined.on = given is not None and not isinstance(given, exp.Boolean)
+        if joined.relation.call is not None:
+            # Each row before it makes its own rows, so it is no join of two relations.
+            joined.outer = side == "LEFT"
+            # To a LATERAL without a condition the parser gives TRUE.
+            if (
+                not (given is None or isinstance(given, exp.Boolean))
+                or side not in {"", "LEFT"}
+                or kind not in {"", "INNER", "CROSS"}
+            ):
+                self.findings.marks.not_apart("a condition on rows that a call makes")
+            return
+        joined.comma = kind == "CROSS" and not joined.on
+        if side in {"RIGHT", "FULL"} and any(each.comma for each in self.scope.joined):
+            self.findings.marks.not_apart(f"a {side} JOIN after relations without a condition")
+        found = (kind if kind in {"SEMI", "ANTI"} else side or "INNER").lower()
+        if found == "inner" and not joined.on and not joined.equal:
+            found = "cross"
+        joined.join = _KINDS[found]
 
     # -- rows made from rows
 
@@ -155,9 +206,11 @@ class Relations:
             relation = self._derived(result, alias)
         else:
             relation = generated(self.walk, node.this, alias, names)
+            relation.call = node.this
         self.rows |= frozenset().union(*(as_kind(column.sources, "join") for column in relation.columns))
         self.scope.add(relation)
         if node.args.get("outer"):
+            self.scope.joined[-1].outer = True
             self.scope.outer([relation])
 
 

@@ -3,6 +3,7 @@
 from msgspec import Struct
 from sqlglot import exp
 
+from millstream.sql.query import Body
 from millstream.sql.scope import NOTHING, Bound
 from millstream.sql.values import Source
 
@@ -15,6 +16,12 @@ class Result(Struct, gc=False):
     open: str = ""
     origins: list[exp.Expr] = []
     """The item of the SELECT list that each column is of."""
+    body: Body | None = None
+    """What it says; None where it can't be taken apart."""
+    cte: str = ""
+    """The key of the CTE that it is."""
+    names: tuple[str, ...] = ()
+    """The columns of `body`, where the alias of a CTE names them anew."""
 
 
 def renamed(result: Result, names: list[str]) -> Result:
@@ -27,4 +34,5 @@ def renamed(result: Result, names: list[str]) -> Result:
         )
         for index, column in enumerate(result.columns)
     ]
-    return Result(columns, result.rows, result.open, result.origins)
+    own = tuple(column.name for column in result.columns)
+    return Result(columns, result.rows, result.open, result.origins, result.body, result.cte, own)

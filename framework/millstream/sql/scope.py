@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from msgspec import Struct, field
 
+from millstream.expressions import Expression
+from millstream.sql.query import Cte, Derived, JoinKind, Scan
 from millstream.sql.values import Kind, Source
 from millstream.types import UNKNOWN, Type
 
+Refs = tuple[tuple[str, str], ...]
+"""Columns by relation and name, of which the first that is not NULL counts; mostly one."""
 NOTHING: frozenset[Source] = frozenset()
 
 
@@ -44,6 +49,13 @@ class Relation(Struct):
     """What comes before its name, `models` of `models.orders`, while it has no alias."""
     taken: dict[str, Bound] = field(default_factory=dict)
     """Columns of an open relation that were taken as given."""
+    key: str = ""
+    """What tells it from the others of its SELECT."""
+    input: Scan | Cte | Derived | None = None
+    renamed: tuple[str, ...] = ()
+    """The columns of `input`, where the alias names them anew."""
+    call: Any = None
+    """The call that makes it, instead of an input: a node of the tree."""
 
     def find(self, folded: str) -> Bound | None:
         for column in self.columns:
@@ -61,6 +73,32 @@ class Relation(Struct):
         return self.taken.setdefault(name.lower(), bound)
 
 
+class Joined(Struct):
+    """How a relation came into its SELECT."""
+
+    relation: Relation
+    join: JoinKind | None = None
+    on: bool = False
+    """It has a condition of its own."""
+    equal: tuple[Expression, ...] = ()
+    """What USING and NATURAL mean."""
+    outer: bool = False
+    comma: bool = False
+    listed: bool = False
+    """Made by a call in the SELECT list, not in FROM."""
+
+
+class Output(Struct, gc=False):
+    """What a column of a SELECT is."""
+
+    item: int
+    """The place in the SELECT list."""
+    refs: Refs = ()
+    """The column that it is, of a star or of what a call makes; else it is cut out of the text."""
+    path: str = ""
+    """The fields after it, `.sku`."""
+
+
 class Scope:
     """The relations of one SELECT, within those of the query around it."""
 
@@ -69,11 +107,29 @@ class Scope:
         self.relations: list[Relation] = []
         self.merged: dict[str, Bound] = {}
         """Columns of USING, which exist once for both sides."""
+        self.sides: dict[str, Refs] = {}
+        """Where each of those comes from."""
+        self.joined: list[Joined] = []
+        """All relations as they were written, also those that semi joins hide."""
+        self.outputs: list[Output] = []
         self._by_name: dict[str, list[tuple[Relation, Bound]]] | None = None
 
     def add(self, relation: Relation) -> None:
+        self.join(relation)
         self.relations.append(relation)
         self._by_name = None
+
+    def join(self, relation: Relation, *, listed: bool = False) -> None:
+        """Take a relation in, without giving its columns names."""
+        used = {each.relation.key.lower() for each in self.joined}
+        relation.key = unused(relation.alias or "rows", used)
+        self.joined.append(Joined(relation, listed=listed))
+
+    def refs(self, relation: Relation, column: Bound) -> Refs:
+        """Return where a column of this scope comes from."""
+        if self.merged and self.merged.get(folded := column.name.lower()) is column:
+            return self.sides[folded]
+        return ((relation.key, column.name),)
 
     def remove(self, relation: Relation) -> None:
         self.relations.remove(relation)
@@ -138,3 +194,12 @@ class Scope:
 
 def nullable(column: Bound) -> Bound:
     return column if column.nullable else Bound(column.name, column.type, True, column.sources, column.hidden)
+
+
+def unused(name: str, used: set[str]) -> str:
+    """Return a name that is not taken; `used` is in lower case."""
+    found, count = name, 1
+    while found.lower() in used:
+        count += 1
+        found = f"{name}_{count}"
+    return found

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from millstream.sql.bodies import union
 from millstream.sql.coercion import common, common_type
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
+from millstream.sql.query import Body
 from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, Scope, as_kind
 from millstream.sql.value import Value, nullable_as
@@ -36,7 +38,10 @@ def set_operation(binder: Binder, node: exp.SetOperation, parent: Scope | None) 
     columns += left.columns[len(columns) :]
     if node.args.get("distinct") or not isinstance(node, exp.Union):
         rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
-    return Result(columns, rows, left.open or right.open, left.origins)
+    body: Body | None = None
+    if isinstance(node, exp.Union) and not binder.findings.problems:
+        body = union(node, left, right, columns)
+    return Result(columns, rows, left.open or right.open, left.origins, body)
 
 
 def _both(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
@@ -72,7 +77,8 @@ def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Re
             findings.problem(
                 node.right, "MS412", f"only one side of UNION BY NAME has {names}", "select it on both sides"
             )
-    return Result([by_name.get(c.name.lower(), c) for c in left.columns], right.rows, right.open)
+    ordered = [by_name.get(column.name.lower(), column) for column in left.columns]
+    return Result(ordered, right.rows, right.open, body=right.body)
 
 
 def values(findings: Findings, node: exp.Values, parent: Scope | None) -> Result:

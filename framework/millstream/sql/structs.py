@@ -18,12 +18,14 @@ def struct_of(walk: Expressions, nodes: list[exp.Expr]) -> Value:
     fields: list[Field] = []
     values: list[Value] = []
     for node in nodes:
-        if (star := star_columns(walk, node)) is not None:
+        if (star := star_columns(walk, node, named=True)) is not None:
             fields += [Field(name, value.type) for name, value in star]
             values += [value for _, value in star]
             continue
         value = walk.value(node)
-        fields.append(Field(field_name(node) or f"col{len(fields) + 1}", value.type))
+        name, default = field_name(node), f"col{len(fields) + 1}"
+        walk.findings.marks.field(node, name, default)
+        fields.append(Field(name or default, value.type))
         values.append(value)
     return computed(Row(tuple(fields)), values, nullable=False)
 
@@ -38,15 +40,21 @@ def named_struct(walk: Expressions, nodes: list[exp.Expr]) -> Value:
     return computed(Row(tuple(fields)), values, nullable=False)
 
 
-def star_columns(walk: Expressions, node: exp.Expr) -> list[tuple[str, Value]] | None:
-    """Return the columns of `*` or `t.*` among the arguments of a call; None of anything else."""
+def star_columns(walk: Expressions, node: exp.Expr, *, named: bool) -> list[tuple[str, Value]] | None:
+    """Return the columns of `*` or `t.*` among the arguments of a call; None of anything else.
+
+    `named`: the call makes fields of their names.
+    """
     if isinstance(node, exp.Star):
-        found = [column for _, column in walk.scope.star()]
+        pairs = list(walk.scope.star())
     elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         relation = walk.scope.relation(node.table)
-        found = [column for column in relation.columns if not column.hidden] if relation else []
+        pairs = [(relation, column) for column in relation.columns if not column.hidden] if relation else []
     else:
         return None
+    refs = tuple(walk.scope.refs(*pair) for pair in pairs)
+    walk.findings.marks.star(walk.scope, node, refs, named=named)
+    found = [column for _, column in pairs]
     return [(column.name, Value(column.type, column.nullable, column.sources)) for column in found]
 
 

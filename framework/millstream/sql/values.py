@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.sql.query import Query
 from millstream.types import Type
 
 Kind = Literal["direct", "computed", "filter", "join", "group", "order"]
@@ -51,6 +52,8 @@ class Analysis(Struct, frozen=True):
     """There may be columns beside `columns`."""
     watermarks: tuple[Watermark, ...] = ()
     problems: tuple[Problem, ...] = ()
+    query: Query | None = None
+    """What it says, clause by clause; None where something is wrong."""
 
 
 class RelationColumn(Struct, frozen=True):

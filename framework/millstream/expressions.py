@@ -1,0 +1,259 @@
+"""Expressions of SQL as values: the text that the user wrote, cut where it reads a column or a relation.
+
+An expression is moved, joined and put into another one by its pieces alone. Nothing parses it again, and what
+no rule touched is executed as it was written (spaces and comments aside).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.types import Type
+
+
+class Ref(Struct, frozen=True, tag="ref", array_like=True):
+    """A column that an expression reads."""
+
+    column: str
+    relation: str = ""
+    """The alias it has in its SELECT; empty within a plan, where a node's columns have names of their own."""
+    named: bool = False
+    """The name becomes part of the value, as that of a field does in `struct(x)`."""
+    fixed: bool = False
+    """Only a column can stand here, under this very name: `arrays_zip(a, b)`."""
+    in_lambda: bool = False
+    """Within a lambda, where Spark takes no subquery."""
+
+
+class Read(Struct, frozen=True, tag="read", array_like=True):
+    """A relation that a subquery of an expression, or opaque SQL, reads: a node id."""
+
+    relation: str
+
+
+Piece = str | Ref | Read
+
+
+class Expression(Struct, frozen=True, array_like=True, dict=True):
+    """One expression; its facts hold for the whole of it."""
+
+    pieces: tuple[Piece, ...]
+    type: Type
+    nullable: bool = True
+    deterministic: bool = True
+    raises: bool = False
+    """It can fail on a row, as a cast or a division does; so it must not see rows that it did not see."""
+    functions: tuple[str, ...] = ()
+    """The Python functions that it calls, one entry a call."""
+    atomic: bool = False
+    """It needs no parentheses inside another one."""
+    variables: frozenset[str] = frozenset()
+    """Names of lambda variables in it: a column of such a name must be written with its relation."""
+    start: int = 0
+    stop: int = 0
+    """Where it stands in the compiled SQL of its model."""
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, Ref))
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The names of the columns that it reads."""
+        return frozenset(piece.column for piece in self.pieces if isinstance(piece, Ref))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The relations that its subqueries read."""
+        return tuple(dict.fromkeys(piece.relation for piece in self.pieces if isinstance(piece, Read)))
+
+    @property
+    def column(self) -> str | None:
+        """The column that it is, when it is one and nothing more."""
+        match self.pieces:
+            case (Ref(column=name),):
+                return name
+        return None
+
+    @cached_property
+    def content(self) -> str:
+        """What it calculates, in one text: not where it stands."""
+        return msgspec.json.encode((self.pieces, str(self.type))).decode()
+
+    @property
+    def movable(self) -> bool:
+        """Tell whether it gives the same wherever it is evaluated, and never fails."""
+        return self.deterministic and not self.raises
+
+    @property
+    def text(self) -> str:
+        """The expression for people to read, and what tells it from others."""
+        return render(self)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def column(name: str, found: Type, *, nullable: bool = True) -> Expression:
+    """Return the expression that is a column."""
+    return Expression((Ref(name),), found, nullable, atomic=True)
+
+
+def render(
+    expression: Expression,
+    ref: Callable[[Ref], str] | None = None,
+    read: Callable[[Read], str] | None = None,
+) -> str:
+    """Return an expression as SQL; `ref` writes its columns, `read` its relations."""
+    parts: list[str] = []
+    for piece in expression.pieces:
+        match piece:
+            case Ref():
+                parts.append(ref(piece) if ref else _plain(piece))
+            case Read():
+                parts.append(read(piece) if read else quoted(piece.relation))
+            case _:
+                parts.append(piece)
+    return "".join(parts)
+
+
+def _plain(ref: Ref) -> str:
+    return f"{quoted(ref.relation)}.{quoted(ref.column)}" if ref.relation else quoted(ref.column)
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL takes it anywhere."""
+    return (
+        name
+        if name.isidentifier() and name.isascii() and name.lower() not in RESERVED
+        else f"`{name.replace('`', '``')}`"
+    )
+
+
+def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool:
+    """Tell whether the columns of an expression can be replaced by what they are made of."""
+    for ref in expression.refs:
+        found = by.get(ref.column)
+        if found is None:
+            continue
+        if ref.fixed and (found.column is None or found.column != ref.column):
+            return False
+        if ref.in_lambda and (found.reads or found.functions):
+            return False  # Spark runs neither subqueries nor Python within a lambda
+        if expression.variables and (
+            found.variables or any(r.column in expression.variables for r in found.refs)
+        ):
+            # A column of the name of a lambda's variable would be taken for it.
+            return False
+    return True
+
+
+def substitute(expression: Expression, by: Mapping[str, Expression]) -> Expression:
+    """Replace the columns that `by` knows; ask `can_substitute` first."""
+    return rebound(expression, lambda ref: by.get(ref.column))
+
+
+def rebound(expression: Expression, of: Callable[[Ref], Expression | None]) -> Expression:
+    """Replace each column by what `of` gives for it."""
+    pieces: list[Piece] = []
+    used: list[Expression] = []
+    for piece in expression.pieces:
+        found = of(piece) if isinstance(piece, Ref) else None
+        if not isinstance(piece, Ref) or found is None:
+            pieces.append(piece)
+            continue
+        used.append(found)
+        pieces += _placed(piece, found, alone=len(expression.pieces) == 1)
+    if not used:
+        return expression
+    return replace(
+        expression,
+        pieces=joined(pieces),
+        deterministic=expression.deterministic and all(each.deterministic for each in used),
+        raises=expression.raises or any(each.raises for each in used),
+        functions=expression.functions + tuple(name for each in used for name in each.functions),
+        atomic=used[0].atomic if len(expression.pieces) == 1 else expression.atomic,
+        variables=expression.variables.union(*(each.variables for each in used)),
+    )
+
+
+def _placed(ref: Ref, found: Expression, *, alone: bool) -> list[Piece]:
+    """Return what stands in place of a column: in parentheses where it needs them, named where it was."""
+    if (name := found.column) is not None and isinstance(only := found.pieces[0], Ref):
+        renamed = ref.named and name != ref.column
+        inner: list[Piece] = [
+            replace(only, named=ref.named and not renamed, fixed=ref.fixed, in_lambda=ref.in_lambda)
+        ]
+        return [*inner, f" as {quoted(ref.column)}"] if renamed else inner
+    inner = [replace(p, in_lambda=True) if ref.in_lambda and isinstance(p, Ref) else p for p in found.pieces]
+    if ref.named:
+        return [*inner, f" as {quoted(ref.column)}"]
+    return inner if alone or found.atomic else ["(", *inner, ")"]
+
+
+def joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Join texts that stand side by side, so that equal expressions have equal pieces."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, str) and found and isinstance(before := found[-1], str):
+            found[-1] = before + piece
+        elif piece:
+            found.append(piece)
+    return tuple(found)
+
+
+def any_of(alternatives: Iterable[Iterable[Expression]], found: Type) -> Expression:
+    """Return the condition that holds where all of one alternative hold, or all of another."""
+    pieces: list[Piece] = []
+    parts: list[Expression] = []
+    for conditions in alternatives:
+        listed = list(conditions)
+        parts += listed
+        pieces.append(" or " if pieces else "")
+        pieces += (
+            all_of(listed, found).pieces
+            if len(listed) == 1 and listed[0].atomic
+            else ["(", *all_of(listed, found).pieces, ")"]
+        )
+    return _combined(pieces, parts, found)
+
+
+def all_of(conditions: Iterable[Expression], found: Type) -> Expression:
+    """Return the conditions as one."""
+    listed = list(conditions)
+    if len(listed) == 1:
+        return listed[0]
+    pieces: list[Piece] = []
+    for condition in listed:
+        pieces.append(" and " if pieces else "")
+        pieces += condition.pieces if condition.atomic else ["(", *condition.pieces, ")"]
+    return _combined(pieces, listed, found)
+
+
+def _combined(pieces: list[Piece], parts: list[Expression], found: Type) -> Expression:
+    return Expression(
+        joined(pieces),
+        found,
+        any(part.nullable for part in parts),
+        all(part.deterministic for part in parts),
+        any(part.raises for part in parts),
+        tuple(name for part in parts for name in part.functions),
+        variables=frozenset().union(*(part.variables for part in parts)),
+    )
+
+
+_WORDS = """
+all and anti any as authorization between both by case cast check collate column constraint create cross
+current_date current_time current_timestamp current_user distinct else end escape except exists false fetch
+filter for foreign from full grant group having in inner intersect interval into is join lateral leading left
+like natural not null offset on only or order outer overlaps primary references right rlike select semi
+session_user some table then time to trailing true union unique unknown user using values when where window
+with within
+"""
+RESERVED = frozenset(_WORDS.split())
+"""Words that are not names without backquotes."""

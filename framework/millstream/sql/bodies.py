@@ -1,0 +1,72 @@
+"""Queries made of queries: unions, and what of the CTEs is read at all."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from sqlglot import exp
+
+from millstream.expressions import Expression, Ref
+from millstream.sql.query import Body, Cte, Derived, From, Item, Query, Select, Union
+from millstream.sql.result import Result
+from millstream.sql.scope import Bound
+
+
+def union(node: exp.Union, left: Result, right: Result, columns: list[Bound]) -> Body | None:
+    """Return a union; the sides of UNION ALL that are unions themselves become sides of it."""
+    if left.body is None or right.body is None:
+        return None
+    first, second = left.body, right.body
+    if node.args.get("by_name"):
+        second = _in_order(second, right.columns)
+    types = tuple(column.type for column in columns)
+    if node.args.get("distinct"):
+        return Union((first, second), distinct=True, types=types, start=first.start, stop=second.stop)
+    sides = [
+        inner
+        for side in (first, second)
+        for inner in (
+            side.sides if isinstance(side, Union) and not side.distinct and side.types == types else (side,)
+        )
+    ]
+    return Union(tuple(sides), types=types, start=first.start, stop=second.stop)
+
+
+def _in_order(body: Body, columns: list[Bound]) -> Body:
+    """Put the columns of a side of UNION BY NAME in the order of the other."""
+    if isinstance(body, Select):
+        by_name = {item.name.lower(): item for item in body.items}
+        return replace(body, items=tuple(by_name[column.name.lower()] for column in columns))
+    items = tuple(
+        Item(c.name, Expression((Ref(c.name, "side"),), c.type, c.nullable, atomic=True)) for c in columns
+    )
+    side = From("side", Derived(body), tuple(column.name for column in columns))
+    return Select(items, (side,), start=body.start, stop=body.stop)
+
+
+def query(body: Body, ctes: dict[str, Body]) -> Query:
+    """Return a whole query, without the CTEs that nothing reads."""
+    read: set[str] = set()
+    waiting = [body]
+    while waiting:
+        for name in _ctes(waiting.pop()):
+            if name not in read:
+                read.add(name)
+                waiting.append(ctes[name])
+    return Query(body, {name: each for name, each in ctes.items() if name in read})
+
+
+def _ctes(body: Body) -> list[str]:
+    match body:
+        case Select():
+            names: list[str] = []
+            for each in body.relations:
+                match each.input:
+                    case Cte(name=name):
+                        names.append(name)
+                    case Derived(query=inner):
+                        names += _ctes(inner)
+            return names
+        case Union():
+            return [name for side in body.sides for name in _ctes(side)]
+        case _:
+            return []

@@ -1,0 +1,261 @@
+"""Where the clauses of a SELECT begin and end, found among the tokens: the tree keeps no places for them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from msgspec import Struct
+from sqlglot.tokenizer_core import Token, TokenType
+
+from millstream.sql.words import CLOSING, OPENING
+
+Region = tuple[int, int]
+"""Indexes of tokens: from the first, to the one after the last."""
+
+_ENDS = frozenset((TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.SEMICOLON))
+_CLAUSES = {
+    TokenType.FROM: "from",
+    TokenType.WHERE: "where",
+    TokenType.GROUP_BY: "group",
+    TokenType.HAVING: "having",
+    TokenType.QUALIFY: "qualify",
+    TokenType.ORDER_BY: "order",
+    TokenType.SORT_BY: "order",
+    TokenType.CLUSTER_BY: "order",
+    TokenType.DISTRIBUTE_BY: "order",
+    TokenType.LIMIT: "order",
+    TokenType.OFFSET: "order",
+    TokenType.WINDOW: "window",
+}
+_JOINS = frozenset(
+    (
+        TokenType.JOIN,
+        TokenType.LEFT,
+        TokenType.RIGHT,
+        TokenType.FULL,
+        TokenType.INNER,
+        TokenType.CROSS,
+        TokenType.SEMI,
+        TokenType.ANTI,
+        TokenType.NATURAL,
+        TokenType.LATERAL,
+        TokenType.COMMA,
+    )
+)
+_AFTER_JOIN = frozenset((*_JOINS, TokenType.OUTER, TokenType.VIEW))
+_NESTED = frozenset(("array", "map", "struct"))
+_QUERIES = frozenset((TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE))
+_NAMING = frozenset((TokenType.DOT, TokenType.ALIAS))
+"""After these a word is a name, whatever it means elsewhere."""
+
+
+class NotApartError(Exception):
+    """A query that is understood, but not cut into its clauses."""
+
+
+class Source(Struct):
+    """The tokens of one query, and which parentheses belong together."""
+
+    sql: str
+    tokens: list[Token]
+    starts: list[int]
+    match: list[int]
+    """For each opening parenthesis or bracket the index of its closing one; else -1."""
+
+    def at(self, offset: int) -> int:
+        """Return the index of the token that begins at an offset."""
+        return bisect_left(self.starts, offset)
+
+    def span(self, region: Region) -> tuple[int, int]:
+        first, last = region
+        return (self.tokens[first].start, self.tokens[last - 1].end + 1) if last > first else (0, 0)
+
+
+def source(sql: str, tokens: list[Token]) -> Source:
+    match = [-1] * len(tokens)
+    open_: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.token_type in OPENING:
+            open_.append(index)
+        elif token.token_type in CLOSING and open_:
+            match[open_.pop()] = index
+    return Source(sql, tokens, [token.start for token in tokens], match)
+
+
+def clauses(found: Source, select: int) -> dict[str, Region]:
+    """Return the clauses of the SELECT whose word is at this index; `items` is its list."""
+    tokens, match = found.tokens, found.match
+    regions: dict[str, Region] = {}
+    name, start = "items", select + 1
+    index = start
+    while index < len(tokens):
+        token = tokens[index]
+        kind = token.token_type
+        if match[index] >= 0:
+            index = match[index] + 1
+            continue
+        if kind in CLOSING or (kind in _ENDS and tokens[index - 1].token_type != TokenType.STAR):
+            break  # `* except (a, b)` goes on
+        if kind in _CLAUSES and _begins_clause(tokens, index):
+            regions[name] = (start, index)
+            name, start = _CLAUSES[kind], index + 1
+        index += 1
+    regions[name] = (start, index)
+    regions["all"] = (select, index)
+    first, last = regions["items"]
+    while first < last and tokens[first].token_type in {TokenType.DISTINCT, TokenType.ALL, TokenType.HINT}:
+        first += 1
+    regions["items"] = (first, last)
+    return regions
+
+
+def _begins_clause(tokens: list[Token], index: int) -> bool:
+    """Tell a clause from a name, `window.end`, and from `a is [not] distinct from b`."""
+    before = tokens[index - 1].token_type
+    if before in _NAMING:
+        return False
+    compared = before == TokenType.DISTINCT and tokens[index - 2].token_type in {TokenType.IS, TokenType.NOT}
+    return not (compared and tokens[index].token_type == TokenType.FROM)
+
+
+def by_commas(found: Source, region: Region) -> list[Region]:
+    parts: list[Region] = []
+    first = index = region[0]
+    angle = 0
+    while index < region[1]:
+        token = found.tokens[index]
+        if found.match[index] >= 0:
+            index = found.match[index] + 1
+            continue
+        if token.token_type == TokenType.LT and found.tokens[index - 1].text.lower() in _NESTED:
+            angle += 1
+        elif token.token_type == TokenType.GT and angle:
+            angle -= 1
+        elif token.token_type == TokenType.COMMA and not angle:
+            parts.append((first, index))
+            first = index + 1
+        index += 1
+    if first < region[1]:
+        parts.append((first, region[1]))
+    return parts
+
+
+def conjuncts(found: Source, region: Region) -> list[Region]:
+    """Split a condition where all of its parts have to hold."""
+    region = unwrapped(found, region)
+    parts: list[Region] = []
+    first = index = region[0]
+    cases = betweens = 0
+    while index < region[1]:
+        kind = found.tokens[index].token_type
+        if found.match[index] >= 0:
+            index = found.match[index] + 1
+            continue
+        if index > region[0] and found.tokens[index - 1].token_type == TokenType.DOT:
+            pass
+        elif kind == TokenType.CASE:
+            cases += 1
+        elif kind == TokenType.END and cases:
+            cases -= 1
+        elif not cases and kind == TokenType.OR:
+            return [region]
+        elif not cases and kind == TokenType.BETWEEN:
+            betweens += 1
+        elif not cases and kind == TokenType.AND and betweens:
+            betweens -= 1
+        elif not cases and kind == TokenType.AND:
+            parts.append((first, index))
+            first = index + 1
+        index += 1
+    if not parts:
+        return [region]
+    parts.append((first, region[1]))
+    return [inner for part in parts for inner in conjuncts(found, part)]
+
+
+def unwrapped(found: Source, region: Region) -> Region:
+    """Take parentheses off that are around all of a region, unless they hold a query or a struct."""
+    first, last = region
+    while (
+        last - first > 2
+        and found.tokens[first].token_type == TokenType.L_PAREN
+        and found.match[first] == last - 1
+        and found.tokens[first + 1].token_type not in _QUERIES
+        and len(by_commas(found, (first + 1, last - 1))) == 1
+    ):
+        first, last = first + 1, last - 1
+    return first, last
+
+
+class Part(Struct):
+    """One relation of a FROM clause."""
+
+    region: Region
+    on: Region | None = None
+
+
+def relations(found: Source, region: Region) -> list[Part]:
+    """Split a FROM clause into its relations, in the order in which they are written."""
+    tokens, match = found.tokens, found.match
+    parts: list[Part] = []
+    start = index = region[0]
+    stop = on = -1
+    view = False
+
+    def close(end: int) -> None:
+        if end > start:
+            own = (start, end if stop < 0 else stop)
+            parts.extend(_within(found, own) or [Part(own)])
+            if on >= 0:
+                parts[-1].on = (on, end)
+
+    while index < region[1]:
+        kind = tokens[index].token_type
+        if match[index] >= 0:
+            index = match[index] + 1
+        elif tokens[index - 1].token_type in _NAMING:
+            index += 1
+        elif kind in _JOINS and not (view and kind == TokenType.COMMA):
+            close(index)
+            while index < region[1] and tokens[index].token_type in _AFTER_JOIN:
+                view = view or tokens[index].token_type == TokenType.VIEW
+                index += 1
+            start, stop, on = index, -1, -1
+        else:
+            if kind in {TokenType.ON, TokenType.USING} and stop < 0:
+                stop = index
+                on = index + 1 if kind == TokenType.ON else -1
+            index += 1
+    close(region[1])
+    return parts
+
+
+def _within(found: Source, region: Region) -> list[Part]:
+    """Return the relations of joins in parentheses that have no alias."""
+    first, last = region
+    if found.match[first] != last - 1 or found.tokens[first].token_type != TokenType.L_PAREN:
+        return []
+    if found.tokens[first + 1].token_type in _QUERIES:
+        return []
+    inner = relations(found, (first + 1, last - 1))
+    return inner if len(inner) > 1 else []
+
+
+def call_region(found: Source, start: int) -> Region:
+    """Return a call from its name to its last parenthesis, with FILTER, WITHIN GROUP and IGNORE NULLS."""
+    index = found.at(start)
+    stop = found.match[index + 1] + 1
+    while stop < len(found.tokens):
+        word = found.tokens[stop].text.lower()
+        following = found.tokens[stop + 1] if stop + 1 < len(found.tokens) else None
+        if word in {"filter", "within group"} and following and following.token_type == TokenType.L_PAREN:
+            stop = found.match[stop + 1] + 1
+        elif word == "within" and following and following.text.lower() == "group":
+            stop = found.match[stop + 2] + 1
+        elif word in {"ignore nulls", "respect nulls"}:
+            stop += 1
+        elif word in {"ignore", "respect"} and following and following.text.lower() == "nulls":
+            stop += 2
+        else:
+            break
+    return index, stop

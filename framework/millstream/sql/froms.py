@@ -1,0 +1,137 @@
+"""The FROM clause of a SELECT as values."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from sqlglot import exp
+
+from millstream.expressions import Expression, Ref
+from millstream.sql.clauses import (
+    NotApartError,
+    Part,
+    Region,
+    Source,
+    call_region,
+    conjuncts,
+    relations,
+    source,
+)
+from millstream.sql.expressions import Expressions
+from millstream.sql.findings import Findings
+from millstream.sql.names import function_name
+from millstream.sql.parse import Parsed, parse
+from millstream.sql.query import Cte, Derived, From, Generated, Item, Scan, Select
+from millstream.sql.reading import Reader
+from millstream.sql.scope import Joined, Relation, Scope
+from millstream.sql.streaming import WatermarkClause
+from millstream.types import BOOLEAN, UNKNOWN
+
+
+class Text(Struct):
+    """The SQL that clauses are cut out of, and what was noted about it."""
+
+    found: Source
+    findings: Findings
+    watermarks: list[WatermarkClause]
+    """Those that no relation has taken yet."""
+
+
+def from_clause(text: Text, region: Region | None, scope: Scope) -> tuple[From, ...]:
+    """Return the relations of a SELECT, after them what calls in its list make of each row."""
+    parts = relations(text.found, region) if region else []
+    written = [each for each in scope.joined if not each.listed]
+    if len(parts) != len(written):
+        raise NotApartError("a FROM clause that could not be taken apart")
+    reader = Reader(text.found, text.findings.marks, scope)
+    entries = [_entry(text, each, part, reader) for each, part in zip(written, parts, strict=True)]
+    made = [_generated(text, each, reader) for each in scope.joined if each.listed]
+    return (*entries, *made)
+
+
+def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
+    relation = joined.relation
+    if relation.call is not None:
+        return _generated(text, joined, reader)
+    if joined.on and part.on is None:
+        raise NotApartError("a FROM clause that could not be taken apart")
+    on = joined.equal
+    if part.on is not None:
+        on += tuple(reader.expression(each, BOOLEAN) for each in conjuncts(text.found, part.on))
+    start, stop = text.found.span(part.region)
+    return From(
+        relation.key,
+        _renamed(relation),
+        _names(relation),
+        joined.join,
+        on,
+        _watermark(text, relation, start, stop),
+        start,
+        stop,
+    )
+
+
+def _names(relation: Relation) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(column.name for column in (*relation.columns, *relation.taken.values()) if column.name)
+    )
+
+
+def _renamed(relation: Relation) -> Scan | Cte | Derived:
+    """Return what a relation reads; where its alias names the columns, a SELECT that does so."""
+    if relation.input is None:
+        raise NotApartError(f"{relation.alias or 'a relation'} could not be taken apart")
+    if not relation.renamed:
+        return relation.input
+    key = relation.key
+    items = tuple(
+        Item(column.name, Expression((Ref(name, key),), column.type, column.nullable, atomic=True))
+        for name, column in zip(relation.renamed, relation.columns, strict=False)
+    )
+    return Derived(Select(items, (From(key, relation.input, relation.renamed),)))
+
+
+def _generated(text: Text, joined: Joined, reader: Reader) -> From:
+    """Return a call that makes rows of each row before it."""
+    relation = joined.relation
+    start = relation.call.meta.get("start")
+    if start is None:
+        raise NotApartError("a call has no place in the SQL")
+    region = call_region(text.found, start)
+    name = function_name(relation.call)
+    function = text.findings.functions.get(name)
+    python = bool(function and function.table)
+    call = reader.expression(region, UNKNOWN)
+    if any(not ref.relation for ref in call.refs):
+        raise NotApartError(f"{name}() of a column that the same SELECT makes")
+    columns = tuple((column.name, column.type, column.nullable) for column in relation.columns)
+    made = Generated(call, columns, name, python=python, outer=joined.outer)
+    first, last = text.found.span(region)
+    return From(relation.key, made, _names(relation), start=first, stop=last)
+
+
+# -- WATERMARK
+
+
+def _watermark(text: Text, relation: Relation, start: int, stop: int) -> tuple[Expression, str] | None:
+    clause = next((each for each in text.watermarks if start <= each.start < stop), None)
+    if clause is None:
+        return None
+    text.watermarks.remove(clause)
+    if relation.renamed:
+        raise NotApartError("a WATERMARK of a relation whose alias names its columns")
+    sql = text.findings.sql
+    first, last = clause.expression
+    parsed = parse("select".ljust(first) + sql[first:last])
+    if not isinstance(parsed, Parsed):
+        text.findings.problems += parsed
+        raise NotApartError("WATERMARK")
+    node = parsed.tree.expressions[0]
+    if isinstance(node, exp.Alias):
+        raise NotApartError("a WATERMARK that makes a column of its own")
+    scope = Scope()
+    scope.relations.append(relation)
+    value = Expressions(text.findings, scope).value(node)
+    found = source(sql, parsed.tokens.tokens)
+    reader = Reader(found, text.findings.marks, scope)
+    expression = reader.expression((1, len(found.tokens)), value.type, nullable=value.nullable)
+    return expression, " ".join(sql[slice(*clause.delay)].split())

@@ -1,0 +1,312 @@
+"""An expression is cut out of the SQL: its tokens in one spacing, its columns as pieces of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from millstream.expressions import Expression, Piece, Read, Ref, joined, quoted
+from millstream.sql.clauses import NotApartError, Region, Source
+from millstream.sql.marks import Marks, Reference
+from millstream.sql.scope import Refs, Scope
+from millstream.sql.words import NAMES
+from millstream.types import Type
+
+_MARK = "\x00"
+_CALLING = frozenset(("cast", "try_cast", "extract", "trim", "substring", "substr", "position", "overlay"))
+"""Functions whose name the parser must see, so that it is not marked as a call."""
+_IMPURE = frozenset(
+    ("current_date", "current_timestamp", "current_time", "localtimestamp", "current_user", "session_user")
+)
+_TIGHT_AFTER = frozenset(("(", "[", ".", "::", ":"))
+_TIGHT_BEFORE = frozenset((")", "]", ",", ".", "::", "[", ":"))
+_SIGNS = frozenset((TokenType.DASH, TokenType.PLUS, TokenType.TILDE))
+_BEFORE_SIGN = _SIGNS | {
+    TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.COMMA, TokenType.STAR, TokenType.SLASH, TokenType.MOD,
+    TokenType.DIV, TokenType.DPIPE, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT,
+    TokenType.GTE, TokenType.NULLSAFE_EQ, TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.WHEN,
+    TokenType.THEN, TokenType.ELSE, TokenType.CASE, TokenType.BETWEEN, TokenType.AMP, TokenType.PIPE,
+    TokenType.CARET, TokenType.ARROW, TokenType.FARROW, TokenType.INTERVAL, TokenType.DISTINCT,
+}  # fmt: skip
+"""A sign after these belongs to what comes next."""
+_BEFORE_WORDS = frozenset((TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN))
+_POSTFIX = frozenset(("within", "ignore", "respect"))
+_AS_WRITTEN = frozenset((TokenType.NUMBER, TokenType.STRING, *NAMES))
+_ANGLES = frozenset((TokenType.LT, TokenType.GT))
+_NESTED = frozenset(("array", "map", "struct"))
+_SIZED = frozenset(("decimal", "dec", "numeric", "varchar", "char"))
+_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+Special = Callable[[int], "tuple[Expression, int] | None"]
+"""What stands for the tokens from an index on, and the index after them."""
+
+
+def first_of(refs: Refs, *, named: bool = False, fixed: bool = False, in_lambda: bool = False) -> list[Piece]:
+    """Return a column of a FROM clause, also one that USING made of the columns of both sides."""
+    found = [
+        Ref(name, relation, named=named and len(refs) == 1, fixed=fixed, in_lambda=in_lambda)
+        for relation, name in refs
+    ]
+    if len(found) == 1:
+        return [*found]
+    pieces: list[Piece] = ["coalesce("]
+    for ref in found:
+        pieces += [ref, ", "]
+    return [*pieces[:-1], ")"]
+
+
+class Reader:
+    """Cuts expressions out of one SELECT; `special` tells what else than its columns stands in them."""
+
+    def __init__(self, found: Source, marks: Marks, scope: Scope, special: Special | None = None) -> None:
+        self.found = found
+        self.marks = marks
+        self.scope = scope
+        self.special = special
+
+    def expression(self, region: Region, type_: Type, *, nullable: bool = True) -> Expression:
+        """Return what stands in a region."""
+        cut = _Cut(self)
+        cut.read(region)
+        start, stop = self.found.span(region)
+        pieces = joined(cut.pieces)
+        bare = len(pieces) == 1 and isinstance(pieces[0], Ref)
+        return Expression(
+            pieces,
+            type_,
+            nullable,
+            deterministic=not cut.impure,
+            raises=not bare and (cut.raising or bool(cut.python) or self.marks.raises_somewhere),
+            functions=tuple(cut.python),
+            atomic=bare or self.atomic(region),
+            variables=frozenset(cut.variables),
+            start=start,
+            stop=stop,
+        )
+
+    def reference(self, index: int) -> Reference | None:
+        found = self.marks.references.get(self.found.tokens[index].start)
+        return found if found is not None and found.scope is self.scope else None
+
+    def after(self, index: int, offset: int) -> int:
+        """Return the index of the first token that does not begin before an offset."""
+        starts = self.found.starts
+        while index < len(starts) and starts[index] < offset:
+            index += 1
+        return index
+
+    def atomic(self, region: Region) -> bool:
+        """Tell whether a region is one word, a path, a call, or all in parentheses."""
+        first, last = region
+        tokens, match = self.found.tokens, self.found.match
+        if tokens[first].token_type in {TokenType.DASH, TokenType.NOT, TokenType.CASE}:
+            return False
+        index = first if match[first] >= 0 else first + 1
+        while index < last:
+            kind = tokens[index].token_type
+            if kind == TokenType.DOT:
+                index += 2
+            elif match[index] >= 0 and (
+                index == first or calls(tokens[index - 1]) or kind == TokenType.L_BRACKET
+            ):
+                index = match[index] + 1
+            else:
+                return False
+        return True
+
+
+class _Cut:
+    """One walk over the tokens of a region."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.found = reader.found
+        self.marks = reader.marks
+        self.pieces: list[Piece] = []
+        self.impure = self.raising = False
+        self.python: list[str] = []
+        self.variables: set[str] = set()
+        self._last: Token | None = None
+        self._last_text = ""
+        self._glue = True
+        self._angles = 0
+        """How many brackets of a type are open, `array<struct<`."""
+
+    def read(self, region: Region) -> None:
+        index, stop = region
+        while index < stop:
+            index = self._step(index)
+        if self._last is not None and self._last.end in self.marks.variant_paths:
+            following = self.found.tokens[stop].start if stop < len(self.found.tokens) else None
+            self.pieces.append(_path(self.found.sql[self._last.end + 1 : following]))
+
+    def _step(self, index: int) -> int:
+        token = self.found.tokens[index]
+        start, marks = token.start, self.marks
+        if start in marks.raising_around:
+            self.raising = True
+        if self.reader.special and (special := self.reader.special(index)):
+            return self._replaced(index, *special)
+        if reference := marks.references.get(start):
+            stop = self.reader.after(index, reference.stop)
+            own = reference.scope is self.reader.scope
+            if own or reference.by_path:
+                pieces = self._column(reference, start) if own else without_path(reference)
+                return self._put("x", pieces, index, stop)
+        elif named := marks.relations.get(start):
+            alias = [f" as {quoted(named.alias)}"] if named.alias else []
+            return self._put("x", [Read(named.id), *alias], index, self.reader.after(index, named.stop))
+        elif (star := marks.stars.get(start)) and star.scope is self.reader.scope:
+            stars: list[Piece] = []
+            for refs in star.columns:
+                stars += [", "] if stars else []
+                stars += first_of(refs, named=star.named)
+                if star.named and len(refs) > 1:
+                    stars.append(f" as {quoted(refs[0][1])}")
+            return self._put("x", stars, index, self.reader.after(index, star.stop))
+        elif start in marks.ctes:
+            raise NotApartError("a subquery that reads a CTE")
+        text = self._text(token, index)
+        self._facts(token, text)
+        return self._put(text, [text], index, index + 1)
+
+    def _replaced(self, index: int, found: Expression, stop: int) -> int:
+        tokens, pieces = self.found.tokens, list(found.pieces)
+        start = tokens[index].start
+        if not calls(tokens[index]):
+            self.raising |= any(each.start in self.marks.raising_around for each in tokens[index:stop])
+        self.raising |= found.raises
+        self.impure |= not found.deterministic
+        self.python += found.functions
+        self.variables |= found.variables
+        reference = self.reader.reference(index)
+        if reference and start in self.marks.named:
+            pieces = _labelled(pieces, reference.written)
+        elif label := self.marks.unnamed.get(start):
+            pieces = self._unnamed(pieces, index, stop, label)
+        elif start in self.marks.fixed:
+            raise NotApartError("arrays_zip over a group key or an alias")
+        return self._put("x", pieces, index, stop)
+
+    def _unnamed(self, pieces: list[Piece], index: int, stop: int, label: str) -> list[Piece]:
+        """Keep the name that Spark gives to a field, where a column takes the place of an expression."""
+        tokens = self.found.tokens
+        if stop < len(tokens) and tokens[stop].token_type not in {TokenType.COMMA, TokenType.R_PAREN}:
+            return pieces
+        before = tokens[index - 1].token_type
+        if before == TokenType.L_PAREN and not calls(tokens[index - 2]):
+            raise NotApartError("a group key in parentheses within a struct")
+        return [*pieces, f" as {quoted(label)}"]
+
+    def _column(self, reference: Reference, start: int) -> list[Piece]:
+        named, fixed = start in self.marks.named, start in self.marks.fixed
+        if fixed and len(reference.refs) > 1:
+            raise NotApartError("arrays_zip over a column of both sides of a join")
+        pieces = first_of(reference.refs, named=named, fixed=fixed, in_lambda=reference.in_lambda)
+        return _labelled(pieces, reference.written) if named else pieces
+
+    def _facts(self, token: Token, text: str) -> None:
+        marks, start = self.marks, token.start
+        if start in marks.raising:
+            self.raising = True
+        if start in marks.impure or (text in _IMPURE and self._last_text != "."):
+            self.impure = True
+        if start in marks.python:
+            self.python.append(marks.python[start])
+        if start in marks.variables:
+            self.variables.add(marks.variables[start])
+
+    def _text(self, token: Token, index: int) -> str:
+        raw = self.found.sql[token.start : token.end + 1]
+        if "'" in raw or '"' in raw or "`" in raw:
+            return raw
+        if token.token_type in _AS_WRITTEN and not calls(token):
+            before = self._last
+            if before is None or token.token_type == TokenType.NUMBER:
+                return raw
+            # No name: `interval 5 minutes`, `sum(x) ignore nulls`, `extract(hour from …)`.
+            unit = (
+                before.token_type in _BEFORE_WORDS
+                or self._last_text in _POSTFIX
+                or (self._last_text == "(" and self.found.tokens[index - 2].text.lower() == "extract")
+            )
+            return raw.lower() if unit else raw
+        return " ".join(raw.lower().split())
+
+    def _put(self, text: str, pieces: list[Piece], first: int, after: int) -> int:
+        """Add pieces with the space that belongs before them."""
+        tokens = self.found.tokens
+        if self._last is not None:
+            self.pieces += self._between(self._last, tokens[first], text)
+        self.pieces += pieces
+        before, self._last = self._last, tokens[after - 1]
+        if label := self.marks.fields.get(self._last.end + 1):
+            self.pieces.append(f" as {quoted(label)}")
+        self._glue = tokens[first].token_type in _SIGNS and (
+            before is None or before.token_type in _BEFORE_SIGN
+        )
+        if text == ">" and self._angles:
+            self._angles -= 1
+        self._last_text = text
+        return after
+
+    def _between(self, last: Token, token: Token, text: str) -> list[Piece]:
+        gap = self.found.sql[last.end + 1 : token.start]
+        if gap and not gap.isspace():
+            gap = without_comments(gap)
+            if gap.strip():
+                # What the parser must not see, such as the path of `value:a.b`.
+                tight = text in _TIGHT_BEFORE or not gap[-1].isspace()
+                return [_path(gap), "" if tight else " "]
+        if self._glue and token.token_type in _SIGNS:
+            return [" "]  # `- -1`: two dashes begin a comment
+        if self._glue or self._last_text in _TIGHT_AFTER or text in _TIGHT_BEFORE:
+            return []
+        if not gap and token.token_type == last.token_type == TokenType.STRING:
+            return []  # `'it''s'` is one text
+        if text == "(" and (calls(last) or last.text.lower() in _SIZED):
+            return []
+        if self._angles and (text == ">" or self._last_text == "<"):
+            return []
+        if text == "<" and last.text.lower() in _NESTED:
+            self._angles += 1
+            return []
+        # `>>` is no `> >`.
+        together = not gap and token.token_type in _ANGLES and last.token_type in _ANGLES
+        return [] if together else [" "]
+
+
+def _path(gap: str) -> str:
+    """Return what the parser must not see, without spaces around its first sign: `: a.b` is `:a.b`."""
+    text = without_comments(gap).strip()
+    return f":{text[1:].lstrip()}" if text.startswith(":") else text
+
+
+def without_comments(gap: str) -> str:
+    """Return what stands between two tokens, a space in place of each comment."""
+    return _COMMENTS.sub(" ", gap)
+
+
+def calls(token: Token) -> bool:
+    """Tell whether a word before a parenthesis calls a function."""
+    return token.text.endswith(_MARK) or token.text.lower() in _CALLING
+
+
+def _labelled(pieces: list[Piece], written: str) -> list[Piece]:
+    """Let a column give the name to a field under which it was written."""
+    match pieces:
+        case [Ref() as ref] if ref.column == written:
+            return [Ref(ref.column, ref.relation, named=True, in_lambda=ref.in_lambda)]
+        case [Ref() as ref]:
+            plain = Ref(ref.column, ref.relation, in_lambda=ref.in_lambda)
+            return [plain, f" as {quoted(written)}"]
+        case _:
+            return [*pieces, f" as {quoted(written)}"]
+
+
+def without_path(reference: Reference) -> list[Piece]:
+    """Return a column of a subquery without the name of a relation that is read under another one."""
+    relation, _ = reference.refs[0]
+    return [f"{quoted(relation)}.{quoted(reference.written)}"]

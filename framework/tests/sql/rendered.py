@@ -1,0 +1,79 @@
+"""A query as SQL again, to see that nothing was lost or changed."""
+
+from millstream.expressions import Expression, Ref, quoted, rebound, render
+from millstream.sql.query import Body, Cte, Derived, From, Generated, Measure, Query, Scan, Select, Union
+
+
+def rendered(query: Query) -> str:
+    ctes = ", ".join(f"{quoted(name)} as ({_body(body)})" for name, body in query.ctes.items())
+    return f"{f'with {ctes} ' if ctes else ''}{_body(query.body)}"
+
+
+def _body(body: Body) -> str:
+    match body:
+        case Select():
+            return _select(body)
+        case Union():
+            return (" union " if body.distinct else " union all ").join(
+                f"({_body(side)})" for side in body.sides
+            )
+        case _:
+            raise AssertionError(body)
+
+
+def _select(given: Select) -> str:
+    """Put keys and aggregates back to where they are read."""
+    by: dict[str, Expression] = {key.name: key.expression for key in given.keys or ()}
+    by |= {measure.name: _call(measure) for measure in given.measures}
+    items = ", ".join(f"{_text(item.expression, by)} as {quoted(item.name)}" for item in given.items)
+    parts = [f"select{' distinct' if given.distinct else ''} {items}"]
+    parts += [f"{'' if index else 'from '}{_from(each, index)}" for index, each in enumerate(given.relations)]
+    if given.where:
+        parts.append(f"where {_all(given.where, {})}")
+    if given.keys:
+        parts.append(f"group by {', '.join(_text(key.expression, {}) for key in given.keys)}")
+    if given.having:
+        parts.append(f"having {_all(given.having, by)}")
+    return " ".join(parts)
+
+
+def _call(measure: Measure) -> Expression:
+    if measure.condition is None:
+        return measure.call
+    pieces = (*measure.call.pieces, " filter (where ", *measure.condition.pieces, ")")
+    return Expression(pieces, measure.call.type, measure.call.nullable)
+
+
+def _text(expression: Expression, by: dict[str, Expression]) -> str:
+    return render(rebound(expression, lambda ref: None if ref.relation else by.get(ref.column)), _ref, _read)
+
+
+def _all(conditions: tuple[Expression, ...], by: dict[str, Expression]) -> str:
+    return " and ".join(f"({_text(condition, by)})" for condition in conditions)
+
+
+def _ref(ref: Ref) -> str:
+    return f"{quoted(ref.relation)}.{quoted(ref.column)}" if ref.relation else quoted(ref.column)
+
+
+def _read(read) -> str:
+    kind, _, name = read.relation.partition(".")
+    return f"{kind}s.{name}"
+
+
+def _from(each: From, index: int) -> str:
+    late = f" watermark {_text(each.watermark[0], {})} delay of {each.watermark[1]}" if each.watermark else ""
+    match each.input:
+        case Generated():
+            names = ", ".join(quoted(name) for name, _, _ in each.input.columns)
+            call = f"{_text(each.input.call, {})} as {quoted(each.alias)}({names})"
+            return call if not index else f"{'left join' if each.input.outer else ', '} lateral {call}"
+        case Scan(relation=relation):
+            kind, _, name = relation.partition(".")
+            text = f"{kind}s.{name}"
+        case Cte(name=name):
+            text = quoted(name)
+        case Derived(query=body):
+            text = f"({_body(body)})"
+    on = f" on {_all(each.on, {})}" if each.on else ""
+    return f"{f'{each.join} join ' if each.join else ', ' if index else ''}{text}{late} as {quoted(each.alias)}{on}"
