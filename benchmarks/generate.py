@@ -1,8 +1,8 @@
 """Write a project of N models: `python benchmarks/generate.py FOLDER --models 1000 --seed 1`.
 
-60% of the models project and filter, 25% aggregate, 15% join; a quarter call SQL macros. Every model reads
-two relations of the layers above it (20 sources of 12 columns on top, ten layers below), and has 10 to 20
-columns.
+60% of the models project and filter, 25% aggregate into tables, 15% join a stream with such a table or with
+another stream; a quarter call SQL macros. Every model reads two relations of the layers above it (20 sources of
+12 columns on top, ten layers below), and has 10 to 20 columns.
 The same seed writes the same files. A column's name tells its type, so that any two relations can be united.
 """
 
@@ -38,6 +38,7 @@ class Relation(NamedTuple):
     name: str
     call: str
     columns: tuple[str, ...]
+    table: bool = False
 
 
 class Model(NamedTuple):
@@ -130,8 +131,10 @@ def aggregate(random: Random, left: Relation, right: Relation, macros: int) -> t
             case _:
                 value = f"{random.choice(['min', 'max'])}({inner})"
         lines.append(f"{value} as {output}")
+    key = ", ".join(f"'{group}'" for group in groups)
+    config = f"{{{{ config(materialized='table', unique_key=[{key}]) }}}}\n\n"
     sql = f"{head}select\n  " + ",\n  ".join(lines) + "\nfrom events\ngroup by " + ", ".join(groups) + "\n"
-    return sql, [*groups, *wanted]
+    return config + sql, [*groups, *wanted]
 
 
 def join(random: Random, left: Relation, right: Relation, macros: int) -> tuple[str, list[str]]:
@@ -142,7 +145,7 @@ def join(random: Random, left: Relation, right: Relation, macros: int) -> tuple[
         plain = number >= macros and side and random.random() < 0.6
         value = f"{side}.{output}" if plain else expression(random, output, columns, number < macros)
         lines.append(f"{value} as {output}")
-    how = random.choice(["inner", "left"])
+    how = random.choice(["inner", "left"]) if right.table else "inner"
     sql = "select\n  " + ",\n  ".join(lines)
     return f"{sql}\nfrom {left.call} as l\n{how} join {right.call} as r on l.{KEY} = r.{KEY}\n", [
         KEY,
@@ -178,15 +181,16 @@ def make_models(random: Random, sources: list[Relation], models: int) -> list[Mo
         layer = number * DEPTH // models + 1
         if layer == len(layers):
             layers.append([])
-        # One parent directly above makes the graph as deep as it has layers.
-        first = random.choice(layers[layer - 1])
-        others = [r for r in layers[random.randrange(layer)] if r != first] or sources
-        second = random.choice(others)
+        # One parent directly above makes the graph as deep as it has layers; only streams are united.
+        first = random.choice([r for r in layers[layer - 1] if not r.table] or sources)
+        above = [r for r in layers[random.randrange(layer)] if r != first]
+        others = [r for r in above if r.table == (kind == "join")] or [r for r in above if not r.table]
+        second = random.choice(others or [source for source in sources if source != first])
         sql, columns = makers[kind](random, first, second, random.randint(1, 4) if number in calling else 0)
         name = f"{kind}_{number:05d}"
-        if layer == DEPTH:
+        if layer == DEPTH and kind != "aggregate":
             sql = f"{{{{ config(materialized='sink', topic='{name}', key='{KEY}') }}}}\n\n{sql}"
-        relation = Relation(name, f"{{{{ ref('{name}') }}}}", tuple(columns))
+        relation = Relation(name, f"{{{{ ref('{name}') }}}}", tuple(columns), table=kind == "aggregate")
         layers[layer].append(relation)
         found.append(Model(relation, layer, sql))
     return found

@@ -74,5 +74,7 @@ class Compiled(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
     sql: dict[str, str] = {}
     """Rendered SQL by node id."""
+    catalog: bytes = b""
+    """What the plan is made of, a `Catalog`, still encoded; empty where something is wrong."""
     from_cache: int = 0
     """How many models were taken from the cache."""

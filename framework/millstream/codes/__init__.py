@@ -10,7 +10,7 @@ class Code(Struct, frozen=True):
     explanation: str
 
 
-PARTS = ("project", "templates", "functions", "sql", "graph", "selectors", "environment")
+PARTS = ("project", "templates", "functions", "sql", "graph", "plan", "selectors", "environment")
 
 
 def all_codes() -> dict[str, Code]:

@@ -118,17 +118,29 @@ def _compile(
     order, cycles = _order(models)
     models.analyse_all(order)
     tests, more = sql_tests(models)
+    diagnostics = [*diagnostics, *_unknown_rules(target)]
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [diagnostic for model in models.models.values() for diagnostic in model.diagnostics]
     compiled = Compiled(
         _manifest(models, tests),
         tuple(sorted(dict.fromkeys(without_followups(found)), key=lambda each: (each.order, each.message))),
         {model.id: model.sql for model in models.models.values()},
+        b"" if any(each.severity == "error" for each in found) else models.catalog(order),
         sum(1 for model in models.models.values() if model.entry),
     )
     for model in models.models.values():
         environment |= model.uses.env
     return compiled, Cache(models=models.entries(), files=memo.used), environment
+
+
+def _unknown_rules(target: Target) -> list[Diagnostic]:
+    from millstream.compile.options import unknown_rules
+
+    setting = target.settings.get("optimization")
+    return [
+        Diagnostic("MS520", f"there is no rule '{name}'", target.location, remedy)
+        for name, remedy in (unknown_rules(setting) if setting else ())
+    ]
 
 
 def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:

@@ -17,10 +17,11 @@ from msgspec import Struct
 
 from millstream import __version__
 from millstream.manifest import ManifestNode
+from millstream.plan.traits import Traits
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation
 
-FORMAT = f"{__version__}-1-py{sys.version_info.major}.{sys.version_info.minor}"
+FORMAT = f"{__version__}-2-py{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Entry(Struct, frozen=True):
@@ -34,6 +35,9 @@ class Entry(Struct, frozen=True):
     sql: str
     relation: InputRelation
     node: ManifestNode
+    spec: bytes = b""
+    """What the plan needs of it, an encoded `ModelSpec`, read only where there is a plan to make."""
+    traits: Traits | None = None
 
 
 class Cache(Struct, frozen=True):

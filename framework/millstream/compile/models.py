@@ -9,9 +9,12 @@ import msgspec
 from millstream.compile.cache import Entry, digest_of
 from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
+from millstream.compile.options import option_expressions, unknown_names
+from millstream.compile.planning import Planning, encoded_catalog
 from millstream.compile.relations import input_relations
 from millstream.compile.sources import derive_columns
-from millstream.errors import Diagnostic, Note, did_you_mean
+from millstream.errors import Diagnostic, Note, Severity, did_you_mean
+from millstream.plan.build.catalog import PlanProblem
 from millstream.project.config import ConfigValue, ModelConfig, resolve_config
 from millstream.project.load import folders
 from millstream.project.templates import Rendered, Renderer
@@ -34,10 +37,14 @@ class Models:
         self.progress = progress
         self.renderer = Renderer(project)
         self.relations = input_relations(project, broken)
-        self.diagnostics = [*derive_columns(project, self.relations), *self.renderer.diagnostics]
-        self.diagnostics += built_in_names(project)
+        derived = derive_columns(project, self.relations)
+        self.diagnostics = [*derived.diagnostics, *self.renderer.diagnostics, *built_in_names(project)]
+        self.planning = Planning(project, self.relations, derived.expressions)
         self.models: dict[str, Model] = {}
-        self._schemas = {id_: digest_of(relation) for id_, relation in self.relations.items()}
+        self._schemas = {
+            id_: digest_of(relation, self.planning.traits.get(id_))
+            for id_, relation in self.relations.items()
+        }
         self._everywhere = digest_of(
             project.settings.name,
             project.target.name,
@@ -151,14 +158,52 @@ class Models:
         model.made_from = digest_of(model.rendered_from, schemas, self._functions, properties)
         if model.entry and model.entry.made_from == model.made_from:
             relation, model.node = model.entry.relation, model.entry.node
+            model.spec, model.traits = model.entry.spec, model.entry.traits
+            self.relations[model.id] = relation
         else:
             analysis = self._analyse_anew(model)
             relation = self._relation(model, analysis)
             model.node = model_node(self.project, model, relation, analysis, self.renderer.library.macros)
             model.diagnostics = model.diagnostics + self._undeclared(model, relation)
             model.diagnostics += self._unknown_columns(model, relation, analysis)
-        self.relations[model.id] = relation
-        self._schemas[model.id] = digest_of(relation)
+            self.relations[model.id] = relation
+            self._plan(model, analysis)
+        self.planning.add(model)
+        self._schemas[model.id] = digest_of(relation, model.traits)
+
+    def _plan(self, model: Model, analysis: Analysis) -> None:
+        """Check that a model can be kept up to date, and that its options fit its columns."""
+        relation = self.relations[model.id]
+        if model.diagnostics or analysis.query is None:
+            return
+        problems = unknown_names(model.config, relation)
+        extras, more = option_expressions(model.config, relation, self._analysed_option)
+        problems += more
+        if not problems:
+            spec, model.traits, problems = self.planning.check(model, analysis.query, extras)
+            model.spec = msgspec.msgpack.encode(spec)
+        model.diagnostics = model.diagnostics + [self._plan_diagnostic(model, each) for each in problems]
+
+    def _analysed_option(self, sql: str, relation: InputRelation) -> Analysis:
+        from millstream.sql.analyze import analyze  # sqlglot, which an unchanged project spares
+
+        return analyze(sql, lambda _: relation, list, self.project.functions)
+
+    def _plan_diagnostic(self, model: Model, problem: PlanProblem) -> Diagnostic:
+        rendered = model.rendered
+        severity: Severity = "warning" if problem.warning else "error"
+        if not problem.option and rendered is not None and problem.stop > problem.start:
+            found = Problem(problem.code, problem.message, problem.start, problem.stop, problem.remedy)
+            return msgspec.structs.replace(self.diagnostic(rendered, found), severity=severity)
+        properties = self.project.properties.get(model.file.name)
+        place, line = None, ""
+        if rendered is not None and (option := rendered.options.get(problem.option)):
+            place, line = option.location, option.line
+        elif properties and problem.option in properties.config_locations:
+            place = properties.config_locations[problem.option]
+            line = properties.config_lines.get(problem.option, "")
+        place = place or Location(model.file.path, 1, 1, 2)
+        return Diagnostic(problem.code, problem.message, place, problem.remedy, line, severity=severity)
 
     def _analyse_anew(self, model: Model) -> Analysis:
         model.entry = None
@@ -254,6 +299,11 @@ class Models:
             )
         ]
 
+    def catalog(self, order: Iterable[str]) -> bytes:
+        """Return what the plan is made of."""
+        ordered = [self.models[id_.removeprefix("model.")] for id_ in order if id_.startswith("model.")]
+        return encoded_catalog(self.planning.catalog, ordered)
+
     # -- for the next time
 
     def entries(self) -> dict[str, Entry]:
@@ -269,6 +319,8 @@ class Models:
                 model.sql,
                 self.relations[model.id],
                 model.node,
+                model.spec,
+                model.traits,
             )
             for name, model in self.models.items()
             if model.node and not model.diagnostics

@@ -10,6 +10,7 @@ from msgspec import Struct
 from millstream.compile.cache import Entry
 from millstream.errors import Diagnostic
 from millstream.manifest import Influence, ManifestColumn, ManifestNode
+from millstream.plan.traits import Traits
 from millstream.project.load import folders
 from millstream.project.values import Column, Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, RelationColumn, Source
@@ -32,6 +33,9 @@ class Model(Struct):
     """What the cache knows, as long as it still may be right."""
     made_from: str = ""
     node: ManifestNode | None = None
+    spec: bytes = b""
+    """What the plan needs of it, an encoded `ModelSpec`; empty where something is wrong."""
+    traits: Traits | None = None
     diagnostics: list[Diagnostic] = []
 
     @property

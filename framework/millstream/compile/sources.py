@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import Struct
 
+from millstream.compile.options import only_expression
 from millstream.errors import Diagnostic
+from millstream.expressions import Expression
 from millstream.project.values import Column, Project, Topic
 from millstream.sql.values import InputRelation, Problem, RelationColumn
 from millstream.text import Location
@@ -13,19 +16,24 @@ from millstream.types import NULL, UNKNOWN
 _BEFORE = "select "
 
 
-def derive_columns(project: Project, relations: dict[str, InputRelation]) -> list[Diagnostic]:
-    """Check every `from:`, and give its column the type that it has where YAML names none."""
+class Derived(Struct):
+    """The derived columns of all sources, by `source.topic`, and what is wrong with them."""
+
+    expressions: dict[str, tuple[tuple[str, Expression], ...]] = {}
     diagnostics: list[Diagnostic] = []
+
+
+def derive_columns(project: Project, relations: dict[str, InputRelation]) -> Derived:
+    """Check every `from:`, and give its column the type that it has where YAML names none."""
+    found = Derived()
     for topic in project.sources.values():
         if any(column.expression for column in topic.columns):
             id_ = f"source.{topic.id}"
-            relations[id_] = _derived(project, topic, relations[id_], diagnostics)
-    return diagnostics
+            relations[id_] = _derived(project, topic, relations[id_], found)
+    return found
 
 
-def _derived(
-    project: Project, topic: Topic, relation: InputRelation, diagnostics: list[Diagnostic]
-) -> InputRelation:
+def _derived(project: Project, topic: Topic, relation: InputRelation, into: Derived) -> InputRelation:
     from millstream.sql.analyze import analyze  # sqlglot, which an unchanged project spares
 
     expressions = {column.name: column for column in topic.columns if column.expression}
@@ -33,6 +41,7 @@ def _derived(
         relation.id, tuple(c for c in relation.columns if c.name not in expressions), relation.open
     )
     columns: list[RelationColumn] = []
+    derivations: list[tuple[str, Expression]] = []
     for known in relation.columns:
         column = expressions.get(known.name)
         if column is None:
@@ -40,15 +49,18 @@ def _derived(
             continue
         sql = f"{_BEFORE}{column.expression} as derived from records"
         found = analyze(sql, lambda _: given, list, project.functions)
-        diagnostics += [_located(column, problem) for problem in found.problems if problem.code != "MS409"]
+        into.diagnostics += [_located(column, each) for each in found.problems if each.code != "MS409"]
+        if (expression := only_expression(found)) is not None:
+            derivations.append((known.name, expression))
         derived = found.columns[0] if found.columns else None
         if derived and column.type and derived.type not in {column.type, UNKNOWN, NULL}:
-            diagnostics.append(_wrong_type(column, str(derived.type)))
+            into.diagnostics.append(_wrong_type(column, str(derived.type)))
         columns.append(
             msgspec.structs.replace(
                 known, type=derived.type if derived and column.type is None else known.type
             )
         )
+    into.expressions[topic.id] = tuple(derivations)
     return InputRelation(relation.id, tuple(columns), relation.open)
 
 

@@ -103,6 +103,14 @@ def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
     return parts
 
 
+def _with_costs(functions: dict[str, Function], properties: list[PropertiesFile]) -> dict[str, Function]:
+    costs = {said.name: said.cost for file in properties for said in file.functions}
+    return {
+        name: msgspec.structs.replace(each, cost=costs[name]) if name in costs else each
+        for name, each in functions.items()
+    }
+
+
 class _Loader:
     """Reads the files of one project; what goes wrong collects in `diagnostics`."""
 
@@ -129,7 +137,7 @@ class _Loader:
         models = self._sql(settings.model_paths, "model", RESERVED)
         properties = self._properties()
         seeds = self._seeds(properties)
-        functions = self._functions()
+        functions = _with_costs(self._functions(), properties)
         generators = self._generators()
         project = Project(
             root=str(self.root),

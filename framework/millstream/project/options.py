@@ -43,7 +43,9 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     owner: Annotated[str | None, about("who to ask")] = None
     meta: Annotated[dict[str, Any], about("anything for other tools")] = {}
     topic: Annotated[TopicName | None, about("sink: the Kafka topic, by default the model's name")] = None
-    key: Annotated[str | None, about("sink: the column that becomes the record's key")] = None
+    key: Annotated[
+        str | list[str] | None, about("sink: the column that becomes the record's key, or a list of them")
+    ] = None
     format: Annotated[Format | None, about("sink: how values are encoded, by default json")] = None
     partitions: Annotated[Positive | None, about("sink: partitions of a topic that is created")] = None
     replication: Annotated[Positive | None, about("sink: replication factor of a topic that is created")] = (

@@ -150,6 +150,8 @@ class Function(Struct, frozen=True):
     table: bool = False
     keyed: bool = False
     """Takes `(key, rows, state)`: a table function with keyed state."""
+    cost: str = "medium"
+    """What YAML says of a call: low, medium or high."""
     description: str = ""
     digest: str = ""
     """Of the function's body and of everything in its module that it could read."""

@@ -1,0 +1,61 @@
+"""Codes of the plan: what can't be kept up to date while rows come."""
+
+from millstream.codes import Code
+
+CODES = {
+    "MS520": Code(
+        "There is no rule of this name",
+        "`optimization` of a target and `optimize` of a model are `all`, `none` or names of rules; "
+        "`millstream explain` shows which of them did something.",
+    ),
+    "MS510": Code(
+        "Rows that change later are read as if they were final",
+        "A relation holds either events, which are only added, or the newest row per key, as an aggregate "
+        "without `emit='on_close'` does. An aggregate, a dedupe, a UNION or an expansion over the latter "
+        "would count old versions of a row beside new ones. Work on the events, let windows emit on close, "
+        "or go through a table.",
+    ),
+    "MS511": Code(
+        "The key of rows that change is lost",
+        "A changed row replaces the one with its key, so every SELECT over such rows keeps the columns of "
+        "the key, or one column that is made of all of them (`concat(user_id, '@', "
+        "unix_millis(window.start))`).",
+    ),
+    "MS512": Code(
+        "The emit option does not fit the aggregate",
+        "`emit='on_close'` waits until a window can't change any more: it needs a window over a column with"
+        " a watermark. A session has no fixed bounds before it closes, so it can only be emitted on close.",
+    ),
+    "MS513": Code(
+        "The join can't be kept up to date",
+        "Streams of events are joined with each other, or with what is at rest: a table, a seed, a "
+        "reference topic. Rows that change later can't be matched again; store them as a table and join "
+        "that.",
+    ),
+    "MS514": Code(
+        "SQL that is not understood reads rows that change later",
+        "Nobody can tell whether such SQL counts a row twice when it changes. Write that part in SQL that "
+        "is understood, or read a table instead.",
+    ),
+    "MS515": Code(
+        "A join of streams keeps rows forever",
+        "An outer join must know when no partner can come any more. Give both sources a watermark and "
+        "compare their event times in ON, such as `a.at between b.at - interval 1 hour and b.at`.",
+    ),
+    "MS517": Code(
+        "A subquery reads a stream",
+        "A subquery in an expression gives one value for every row, so it must read what is at rest: a "
+        "table, a seed or a reference topic (`table: true`). Join a stream instead.",
+    ),
+    "MS518": Code(
+        "The key does not tell the rows apart",
+        "A topic or table of rows that change has a key made of all the columns that tell them apart, and "
+        "of nothing else; else one row would overwrite another, or an old version would stay beside the new"
+        " one.",
+    ),
+    "MS519": Code(
+        "An option names no column of the model",
+        "`key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of `watermark` "
+        "are columns of the model's own SELECT.",
+    ),
+}

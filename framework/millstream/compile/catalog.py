@@ -1,0 +1,131 @@
+"""What the plan is made of, taken from the project and the analysis of its SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from millstream.expressions import Expression
+from millstream.plan.build.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
+from millstream.plan.nodes import METADATA, Column
+from millstream.project.values import Project, Topic
+from millstream.sql.query import Query
+from millstream.sql.values import InputRelation
+from millstream.types import STRING
+
+_STORED = (
+    "partitions", "replication", "topic_config", "producer", "timestamp", "order_by", "retention", "store",
+    "state", "group", "optimize", "on_bad_record",
+)  # fmt: skip
+"""Options that the plan hands on as they are."""
+
+
+def base_catalog(
+    project: Project,
+    relations: Mapping[str, InputRelation],
+    derived: Mapping[str, tuple[tuple[str, Expression], ...]],
+) -> Catalog:
+    """Return what is known of sources, seeds and functions."""
+    return Catalog(
+        topics={
+            f"source.{topic.id}": _topic(topic, relations[f"source.{topic.id}"], derived.get(topic.id, ()))
+            for topic in project.sources.values()
+        },
+        seeds={
+            f"seed.{seed.name}": SeedSpec(
+                f"seed.{seed.name}", seed.name, _columns(relations[f"seed.{seed.name}"])
+            )
+            for seed in project.seeds.values()
+        },
+        models={},
+        functions={
+            f.name: FunctionSpec(f.name, f.digest, f.returns, f.cost, f.table, f.keyed)
+            for f in project.functions.values()
+        },
+        hints=_hints(project),
+        target={
+            name: value
+            for name in ("optimization", "grouping", "timezone", "trigger")
+            if (value := project.target.settings.get(name)) is not None
+        },
+    )
+
+
+def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expression], ...]) -> TopicSpec:
+    calculated = {name for name, _ in derived}
+    columns = _columns(relation)
+    key = topic.key
+    apart = key is not None and all(key.name.lower() != c.name.lower() for c in topic.columns)
+    return TopicSpec(
+        id=relation.id,
+        name=topic.name,
+        topic=topic.topic,
+        format=topic.format,
+        fields=tuple(
+            c for c in columns if c.name not in calculated and not (apart and key and c.name == key.name)
+        ),
+        key=next((c for c in columns if apart and key and c.name == key.name), None),
+        key_type=key.type if key else STRING,
+        derived=derived,
+        order=tuple(c.name for c in columns),
+        table=topic.table,
+        unique_by=(key.name,) if topic.table and key else (),
+        watermark=(topic.watermark.column, topic.watermark.delay) if topic.watermark else None,
+        on_bad_record=topic.on_bad_record,
+    )
+
+
+def _columns(relation: InputRelation) -> tuple[Column, ...]:
+    return tuple(
+        Column(c.name, c.type, c.nullable) for c in relation.columns if not (c.hidden and c.name in METADATA)
+    )
+
+
+def model_spec(
+    name: str,
+    config: Mapping[str, Any],
+    query: Query,
+    relation: InputRelation,
+    extras: tuple[tuple[str, Expression], ...] = (),
+) -> ModelSpec:
+    """Return what the plan needs of one model."""
+    kind: Literal["view", "sink", "table"] = config.get("materialized") or "view"
+    dedupe, watermark = config.get("dedupe"), config.get("watermark")
+    return ModelSpec(
+        id=relation.id,
+        name=name,
+        query=query,
+        columns=_columns(relation),
+        kind=kind,
+        topic=(config.get("topic") or name) if kind == "sink" else "",
+        format=config.get("format") or "json",
+        keys=names(config.get("key" if kind == "sink" else "unique_key")) if kind != "view" else (),
+        emit=config.get("emit") or "on_change",
+        dedupe=(names(dedupe["keys"]), dedupe.get("within")) if dedupe else None,
+        watermark=(watermark["column"], watermark["delay"]) if watermark else None,
+        options={key: config[key] for key in _STORED if config.get(key) is not None},
+        extras=extras,
+    )
+
+
+def names(given: str | list[str] | None) -> tuple[str, ...]:
+    if not given:
+        return ()
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _hints(project: Project) -> Hints:
+    keeps: dict[str, float] = {}
+    rows: dict[str, float] = {}
+    distinct: dict[str, dict[str, int]] = {}
+    described = [(f"source.{t.id}", t.options, t.columns) for t in project.sources.values()]
+    described += [(f"model.{m.name}", m.hints, m.columns) for m in project.properties.values()]
+    for id_, said, columns in described:
+        if "keeps" in said:
+            keeps[id_] = said["keeps"]
+        if "rows_per_second" in said:
+            rows[id_] = said["rows_per_second"]
+        of_columns = {c.name: c.meta["distinct"] for c in columns if "distinct" in c.meta}
+        if counts := of_columns | dict(said.get("distinct") or {}):
+            distinct[id_] = counts
+    return Hints(keeps, rows, distinct)

@@ -1,0 +1,81 @@
+"""Options of a model that name its columns, or are SQL over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from millstream.compile.catalog import names
+from millstream.errors import did_you_mean
+from millstream.expressions import Expression, rebound
+from millstream.expressions import column as column_of
+from millstream.plan.build.catalog import PlanProblem
+from millstream.sql.query import Select
+from millstream.sql.values import Analysis, InputRelation
+from millstream.types import UNKNOWN
+
+_BEFORE = "select "
+
+
+def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
+    """Find options that name columns which the model does not have, or rules that do not exist."""
+    if relation.open:
+        return []
+    known = [c.name for c in relation.columns]
+    folded = {name.lower() for name in known}
+    found: list[PlanProblem] = []
+    for option, name in _named(config):
+        if name.lower() not in folded:
+            remedy = did_you_mean(name, known, f"it has {', '.join(known[:8])}")
+            message = f"'{option}' names '{name}', which is no column of this model"
+            found.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
+    found += [
+        PlanProblem(relation.id, "MS520", f"there is no rule '{name}'", remedy, option="optimize")
+        for name, remedy in (unknown_rules(config["optimize"]) if config.get("optimize") else ())
+    ]
+    return found
+
+
+def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for option in ("key", "unique_key", "order_by", "timestamp"):
+        yield from ((option, name) for name in names(config.get(option)))
+    yield from (("dedupe", name) for name in names((config.get("dedupe") or {}).get("keys")))
+    yield from (("watermark", name) for name in names((config.get("watermark") or {}).get("column")))
+
+
+def unknown_rules(setting: object) -> list[tuple[str, str]]:
+    """Return names that are no rule of the optimizer, each with what was meant."""
+    from millstream.optimizer.choose import unknown_rules  # few projects name rules
+
+    return unknown_rules(setting)  # type: ignore[arg-type]  # what YAML holds has been checked
+
+
+def option_expressions(
+    config: Mapping[str, Any],
+    relation: InputRelation,
+    analyse: Callable[[str, InputRelation], Analysis],
+) -> tuple[tuple[tuple[str, Expression], ...], list[PlanProblem]]:
+    """Return `delete_when` and headers as expressions over the model's columns."""
+    written: list[tuple[str, str, str]] = []
+    if config.get("delete_when"):
+        written.append(("delete_when", "delete_when", config["delete_when"]))
+    written += [("headers", f"headers.{name}", sql) for name, sql in (config.get("headers") or {}).items()]
+    found: list[tuple[str, Expression]] = []
+    problems: list[PlanProblem] = []
+    for option, name, sql in written:
+        analysis = analyse(f"{_BEFORE}{sql} as option from this", relation)
+        problems += [
+            PlanProblem(relation.id, p.code, f"in '{name}': {p.message}", p.help, option=option)
+            for p in analysis.problems
+        ]
+        if (expression := only_expression(analysis)) is not None:
+            found.append((name, expression))
+    return tuple(found), problems
+
+
+def only_expression(analysis: Analysis) -> Expression | None:
+    """Return the one item of a SELECT over one relation, reading that relation's columns by their names."""
+    body = analysis.query.body if analysis.query else None
+    if analysis.problems or not isinstance(body, Select) or len(body.items) != 1 or body.keys is not None:
+        return None
+    return rebound(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))

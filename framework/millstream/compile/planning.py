@@ -1,0 +1,114 @@
+"""Checks each model against its inputs as soon as it is analysed, and collects what the plan is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from millstream.compile.catalog import base_catalog, model_spec
+from millstream.compile.node import Model
+from millstream.expressions import Expression
+from millstream.plan.build.catalog import (
+    Catalog,
+    FunctionSpec,
+    Hints,
+    ModelSpec,
+    PlanProblem,
+    SeedSpec,
+    TopicSpec,
+)
+from millstream.plan.build.keys import checked_keys
+from millstream.plan.build.model import Around, ModelBuilder
+from millstream.plan.build.topics import topic_node
+from millstream.plan.nodes import Column, Given, Node
+from millstream.plan.traits import KnownTraits, Traits
+from millstream.project.values import Project
+from millstream.sql.query import Query
+from millstream.sql.values import InputRelation
+
+
+class Planning:
+    """Knows the traits of all relations so far."""
+
+    def __init__(
+        self,
+        project: Project,
+        relations: Mapping[str, InputRelation],
+        derived: Mapping[str, tuple[tuple[str, Expression], ...]],
+    ) -> None:
+        self.project = project
+        self.relations = relations
+        self.catalog: Catalog = base_catalog(project, relations, derived)
+        self.tables: set[str] = set()
+        self.traits: dict[str, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
+        for id_, topic in self.catalog.topics.items():
+            self.traits[id_] = KnownTraits().of(topic_node(topic))
+
+    def check(
+        self, model: Model, query: Query, extras: tuple[tuple[str, Expression], ...]
+    ) -> tuple[ModelSpec, Traits | None, list[PlanProblem]]:
+        """Return what the plan needs of a model, its traits, and what can't be done."""
+        spec = model_spec(model.file.name, model.config, query, self.relations[model.id], extras)
+        if any(self.traits.get(reference.id) is None for reference in model.references):
+            return spec, None, []  # what it reads is wrong; nothing follows from that
+        known = KnownTraits()
+        around = Around(self._given, self._can_rest, self.catalog.keyed)
+        builder = ModelBuilder(spec, around, known)
+        root = builder.build()
+        if not builder.problems:
+            root = checked_keys(builder, root)
+        found = known.of(root)
+        if spec.kind == "table":
+            found = Traits("upsert", spec.keys or found.keys)
+        elif spec.kind == "sink":
+            found = Traits(found.mode, spec.keys if found.mode == "upsert" else (), None, found.watermarks)
+        return spec, None if builder.problems else found, builder.problems
+
+    def add(self, model: Model) -> None:
+        """Let models that come later read this one."""
+        self.traits[model.id] = model.traits
+        if model.config.get("materialized") == "table":
+            self.tables.add(model.id)
+
+    def _can_rest(self, relation: str) -> bool:
+        return relation in self.tables or self.catalog.can_rest(relation)
+
+    def _given(self, relation: str, at_rest: bool) -> Node:
+        traits = self.traits[relation] or Traits("append")
+        found = self.relations[relation]
+        columns = tuple(Column(c.name, c.type, c.nullable) for c in found.columns)
+        if at_rest:
+            traits = Traits("static")
+        return Given(
+            relation=relation,
+            columns=columns,
+            mode=traits.mode,
+            keys=traits.keys,
+            watermarks=traits.watermarks,
+            label=relation.rpartition(".")[2],
+        )
+
+
+class _Parts(Struct):
+    """A `Catalog` whose models are still bytes."""
+
+    topics: dict[str, TopicSpec]
+    seeds: dict[str, SeedSpec]
+    models: dict[str, msgspec.Raw]
+    functions: dict[str, FunctionSpec]
+    hints: Hints
+    target: dict[str, Any]
+
+
+def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
+    """Return the catalog with all models, in the order of the graph; nothing where one of them is wrong."""
+    specs: dict[str, msgspec.Raw] = {}
+    for model in models:
+        if not model.spec:
+            return b""
+        specs[model.id] = msgspec.Raw(model.spec)
+    parts = _Parts(catalog.topics, catalog.seeds, specs, catalog.functions, catalog.hints, catalog.target)
+    return msgspec.msgpack.encode(parts)

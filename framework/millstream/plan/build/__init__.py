@@ -1,0 +1,1 @@
+"""From what SQL says, clause by clause, to nodes."""

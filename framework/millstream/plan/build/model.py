@@ -1,0 +1,192 @@
+"""One model becomes nodes over the nodes of what it reads; what can't be kept up to date is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Read
+from millstream.plan.build.catalog import ModelSpec, PlanProblem
+from millstream.plan.build.scope import kept
+from millstream.plan.build.select import select
+from millstream.plan.nodes import (
+    Dedupe,
+    Node,
+    Opaque,
+    Project,
+    Repartition,
+    SeedScan,
+    Union,
+    Watermark,
+)
+from millstream.plan.traits import KnownTraits, Mode, NotIncrementalError, Traits
+from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
+from millstream.sql.query import Union as UnionOf
+
+
+class Place(Protocol):
+    """What knows where it stands in the compiled SQL."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def stop(self) -> int: ...
+
+
+class Around(Struct, frozen=True):
+    """What a model can read."""
+
+    provide: Callable[[str, bool], Node]
+    """The node of a relation's id: as a stream of rows or changes, or at rest."""
+    can_rest: Callable[[str], bool]
+    """Whether a relation can be read as its newest rows, instead of row by row."""
+    keyed: frozenset[str] = frozenset()
+    """Python functions that keep state by key."""
+
+
+class ModelBuilder:
+    """Builds one model; `problems` says what can't be."""
+
+    def __init__(self, spec: ModelSpec, around: Around, known: KnownTraits) -> None:
+        self.spec = spec
+        self.around = around
+        self.traits = known
+        self.ctes: dict[str, Node] = {}
+        self.problems: list[PlanProblem] = []
+
+    def build(self) -> Node:
+        """Return the model's relation, before it is stored anywhere."""
+        query = self.spec.query
+        for name, body in query.ctes.items():
+            self.ctes[name] = self._labelled(self.body(body), name)
+        node = self.body(query.body)
+        node = self._configured(node)
+        return self._labelled(node, self.spec.name)
+
+    def body(self, body: Body) -> Node:
+        match body:
+            case Select():
+                return select(self, body)
+            case UnionOf():
+                return self._union(body)
+            case Whole():
+                return self._opaque(body)
+
+    # -- what a model is made of
+
+    def relation(self, relation: str, *, at_rest: bool) -> Node:
+        return self.around.provide(relation, at_rest and self.around.can_rest(relation))
+
+    def streams(self, given: Input) -> bool:
+        """Tell whether an input of a FROM clause can only be read row by row."""
+        match given:
+            case Scan(relation=relation):
+                return (
+                    not self.around.can_rest(relation)
+                    and self.mode(self.relation(relation, at_rest=False)) != "static"
+                )
+            case Cte(name=name):
+                return self.mode(self.ctes[name]) != "static"
+            case Derived(query=query):
+                return any(self._body_streams(query))
+            case Generated():
+                return False
+
+    def _body_streams(self, body: Body) -> list[bool]:
+        match body:
+            case Select():
+                return [self.streams(each.input) for each in body.relations]
+            case UnionOf():
+                return [found for side in body.sides for found in self._body_streams(side)]
+            case Whole():
+                return [True]
+
+    def one_row(self) -> Node:
+        """Return what `select 1` reads."""
+        return self.made(SeedScan(relation="", label="one row"), None)
+
+    def made(self, node: Node, place: Place | None) -> Node:
+        """Take note of a node's traits, and of what can't be done, which is told of a place in the SQL."""
+        try:
+            self.traits.of(node)
+        except NotIncrementalError as error:
+            start, stop = (place.start, place.stop) if place else (0, 0)
+            if isinstance(place, Select | UnionOf | Whole):
+                stop = min(stop, start + len("select"))  # its first word stands for all of it
+            self.problem(error.code, error.message, error.remedy, start, stop)
+            self.traits.note(node, Traits("append"))
+        return node
+
+    def mode(self, node: Node) -> Mode:
+        return self.traits.of(self.made(node, None)).mode
+
+    def problem(
+        self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
+    ) -> None:
+        found = PlanProblem(self.spec.id, code, message, remedy, start, stop, option)
+        if found not in self.problems:
+            self.problems.append(found)
+
+    def static_reads(self, expressions: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        """Check that subqueries within expressions read only what is at rest."""
+        for expression in expressions:
+            for relation in expression.reads:
+                if not self.around.can_rest(relation):
+                    self.problem(
+                        "MS517",
+                        f"a subquery can't read {relation.partition('.')[2]}, which is a stream",
+                        "read a table, a seed or a reference topic there, or join the stream",
+                        expression.start,
+                        expression.stop,
+                    )
+        return expressions
+
+    # -- the other kinds of bodies
+
+    def _union(self, body: UnionOf) -> Node:
+        sides = tuple(self.body(side) for side in body.sides)
+        types = tuple(found.type for found in self.spec.columns)
+        if [c.type for c in sides[0].columns] == list(types) or len(types) != len(sides[0].columns):
+            types = ()
+        node = self.made(Union(sides=sides, types=types, models=(self.spec.id,)), body)
+        if not body.distinct:
+            return node
+        together = Repartition(input=node, keys=node.names, models=(self.spec.id,))
+        return self.made(Dedupe(input=together, keys=node.names, models=(self.spec.id,)), body)
+
+    def _opaque(self, body: Whole) -> Node:
+        relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
+        node = Opaque(
+            reads=tuple(self.relation(relation, at_rest=False) for relation in relations),
+            pieces=body.pieces,
+            relations=relations,
+            reasons=body.reasons,
+            columns=self.spec.columns,
+            models=(self.spec.id,),
+        )
+        return self.made(node, body)
+
+    # -- what the configuration adds
+
+    def _configured(self, node: Node) -> Node:
+        models = (self.spec.id,)
+        if self.spec.watermark:
+            time, delay = self.spec.watermark
+            node = self.made(Watermark(input=node, time=time, delay=delay, models=models), None)
+        if self.spec.dedupe:
+            keys, within = self.spec.dedupe
+            together = Repartition(input=node, keys=keys, models=models)
+            node = self.made(Dedupe(input=together, keys=keys, within=within, models=models), None)
+        return node
+
+    def _labelled(self, node: Node, label: str) -> Node:
+        """Give a relation its name; one that belongs to another model stays as it is."""
+        if (node.label and node.label != label) or self.spec.id not in node.models:
+            project = Project(input=node, items=tuple(kept(node)), label=label, models=(self.spec.id,))
+            return self.made(project, None)
+        named = replace(node, label=label)
+        self.traits.note(named, self.traits.of(node))
+        return named

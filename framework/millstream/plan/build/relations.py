@@ -1,0 +1,224 @@
+"""FROM becomes nodes: scans, lookups of what is at rest, joins of streams, rows made from rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millstream.expressions import Expression, Ref
+from millstream.plan.build.scope import Scope, kept, unused
+from millstream.plan.nodes import (
+    Column,
+    Expand,
+    Item,
+    Join,
+    JoinColumn,
+    JoinKind,
+    Lookup,
+    Node,
+    Project,
+    Repartition,
+    Stateful,
+    Watermark,
+)
+from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
+
+if TYPE_CHECKING:
+    from millstream.plan.build.model import ModelBuilder, Place
+
+_MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
+"""What a join is with its sides swapped, where the relation at rest comes first."""
+
+
+class Relations:
+    """Builds the FROM clause of one SELECT and fills its scope."""
+
+    def __init__(self, builder: ModelBuilder, scope: Scope) -> None:
+        self.builder = builder
+        self.scope = scope
+        self.models = (builder.spec.id,)
+
+    def node(self, query: Select) -> Node:
+        """Return the node of the whole FROM clause."""
+        streams = any(self.builder.streams(each.input) for each in query.relations)
+        node: Node | None = None
+        for each in query.relations:
+            if isinstance(each.input, Generated):
+                node = self._expand(self._or_one_row(node), each, each.input)
+                continue
+            added = self._input(each, at_rest=streams or node is not None)
+            node = self._join(node, added, each, query) if node else self._first(added, each)
+        return self._or_one_row(node)
+
+    def _or_one_row(self, node: Node | None) -> Node:
+        return node if node is not None else self.builder.one_row()
+
+    def _input(self, each: From, *, at_rest: bool) -> Node:
+        match each.input:
+            case Scan(relation=relation):
+                node = self.builder.relation(relation, at_rest=at_rest)
+            case Cte(name=name):
+                node = self.builder.ctes[name]
+            case Derived(query=query):
+                node = self.builder.body(query)
+            case Generated():
+                raise TypeError(each)
+        return self._watermark(node, each)
+
+    def _watermark(self, node: Node, each: From) -> Node:
+        if each.watermark is None:
+            return node
+        expression, delay = each.watermark
+        scope = Scope()
+        self._add(scope, each, {c.name: c for c in node.columns}, node)
+        time = scope.bind(expression)
+        name = time.column
+        if name is None:
+            name = unused("event_time", node.names)
+            node = Project(input=node, items=(*kept(node), Item(name, time)), models=self.models)
+        return Watermark(input=node, time=name, delay=delay, models=self.models)
+
+    def _add(self, scope: Scope, each: From, names: dict[str, Column], node: Node) -> None:
+        """Add a relation's columns by position: an alias, `as t(a, b)`, may have given them other names."""
+        # What is at rest lacks the metadata of records, which comes last.
+        for written, found in zip(each.columns, node.columns, strict=False):
+            scope.add(each.alias, written, names[found.name])
+
+    def _first(self, node: Node, each: From) -> Node:
+        self._add(self.scope, each, {c.name: c for c in node.columns}, node)
+        return node
+
+    # -- joins
+
+    def _join(self, left: Node, right: Node, each: From, query: Select) -> Node:
+        kind = each.join or "cross"
+        modes = self.builder.mode(left), self.builder.mode(right)
+        if modes[0] == "static" != modes[1] and kind in _MIRRORED:
+            return self._lookup(right, left, each, query, _MIRRORED[kind], swapped=True)
+        if modes[1] == "static" and (modes[0] == "static" or kind not in {"right", "full"}):
+            return self._lookup(left, right, each, query, kind, swapped=False)
+        if "static" in modes:
+            side = "right" if modes[1] == "static" else "left"
+            self.builder.problem(
+                "MS513",
+                f"a {kind} join keeps rows of the {side} side that meet none, and those are at rest: "
+                "in a stream that never ends nobody knows which",
+                "write a left join from the stream to the table",
+                each.start or query.start,
+                each.stop or query.stop,
+            )
+        return self._streams(left, right, each, query, kind)
+
+    def _lookup(
+        self, stream: Node, table: Node, each: From, query: Select, kind: JoinKind, *, swapped: bool
+    ) -> Node:
+        joined, names = self._columns(stream, table, each, added="left" if swapped else "right")
+        self._bring(stream if swapped else table, each, names, "left" if swapped else "right")
+        on = self.builder.static_reads(self.scope.bind_all(each.on))
+        node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
+        return self._finished(node, each if each.stop else query)
+
+    def _streams(self, left: Node, right: Node, each: From, query: Select, kind: JoinKind) -> Node:
+        joined, names = self._columns(left, right, each, added="right")
+        self._bring(right, each, names, "right")
+        on = self.scope.bind_all(each.on)
+        sides = {c.name: c for c in joined}
+        pairs = [pair for condition in on if (pair := equal_columns(condition, sides))]
+        both = [
+            Repartition(input=side, keys=tuple(pair[index] for pair in pairs), models=self.models)
+            for index, side in enumerate((left, right))
+        ]
+        node = Join(left=both[0], right=both[1], kind=kind, on=on, joined=joined, models=self.models)
+        self._check_join(node, each)
+        return self._finished(node, each if each.stop else query)
+
+    def _check_join(self, node: Join, each: From) -> None:
+        """Refuse what Spark can't do with two streams."""
+        if node.kind == "anti":
+            self.builder.problem(
+                "MS513",
+                "an anti join of two streams would have to know what never comes",
+                "keep the right side as a table, and join that",
+                each.start,
+                each.stop,
+            )
+        if node.kind in {"left", "right", "full"} and not self._bounded(node):
+            self.builder.problem(
+                "MS515",
+                f"a {node.kind} join of two streams never knows that no partner comes any more",
+                "give both a watermark and bound their times: a.at between b.at - interval 1 hour and b.at",
+                each.start,
+                each.stop,
+            )
+
+    def _bounded(self, node: Join) -> bool:
+        """Tell whether a condition compares the event times of both sides."""
+        times = [
+            {j.name for j in node.joined if j.side == side and j.source in names}
+            for side, given in (("left", node.left), ("right", node.right))
+            for names in (
+                {name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks},
+            )
+        ]
+        return any(all(condition.columns & names for names in times) for condition in node.on)
+
+    def _finished(self, node: Node, place: Place) -> Node:
+        node = self.builder.made(node, place)
+        self.scope.rename({c.name: c for c in node.columns})
+        return node
+
+    def _columns(
+        self, left: Node, right: Node, each: From, *, added: str
+    ) -> tuple[tuple[JoinColumn, ...], dict[tuple[str, str], Column]]:
+        """Name the columns of both sides; what is in scope already keeps its names."""
+        sides = (("left", left), ("right", right))
+        first, second = sides if added == "right" else sides[::-1]
+        joined: dict[str, list[JoinColumn]] = {"left": [], "right": []}
+        names: dict[tuple[str, str], Column] = {}
+        used: list[str] = []
+        for side, node in (first, second):
+            for found in node.columns:
+                name = unused(found.name, used, each.alias if side == added else "")
+                used.append(name)
+                joined[side].append(JoinColumn(name, "left" if side == "left" else "right", found.name))
+                names[side, found.name] = Column(name, found.type, found.nullable)
+        return (*joined["left"], *joined["right"]), names
+
+    def _bring(self, node: Node, each: From, names: dict[tuple[str, str], Column], side: str) -> None:
+        self._add(self.scope, each, {name: found for (of, name), found in names.items() if of == side}, node)
+
+    # -- rows made from rows
+
+    def _expand(self, node: Node, each: From, made: Generated) -> Node:
+        call = self.scope.bind(made.call)
+        columns: list[Column] = []
+        for name, found, nullable in made.columns:
+            unique = unused(name, [*node.names, *(c.name for c in columns)], each.alias)
+            columns.append(Column(unique, found, nullable or made.outer))
+            self.scope.add(each.alias, name, columns[-1])
+        if made.function in self.builder.around.keyed:
+            keys = tuple(dict.fromkeys(ref.column for ref in call.refs[:1]))
+            together = Repartition(input=node, keys=keys, models=self.models)
+            stateful = Stateful(
+                input=together, function=made.function, keys=keys, made=tuple(columns), models=self.models
+            )
+            return self.builder.made(stateful, made.call)
+        expand = Expand(
+            input=node,
+            call=call,
+            function=made.function,
+            made=tuple(columns),
+            python=made.python,
+            outer=made.outer,
+            models=self.models,
+        )
+        return self.builder.made(expand, made.call)
+
+
+def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[str, str] | None:
+    """Return the column of each side that `a.k = b.k` compares, left one first."""
+    match condition.pieces:
+        case (Ref() as one, " = ", Ref() as other):
+            a, b = sides.get(one.column), sides.get(other.column)
+            if a and b and a.side != b.side:
+                return (a.source, b.source) if a.side == "left" else (b.source, a.source)
+    return None

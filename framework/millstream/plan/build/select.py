@@ -1,0 +1,119 @@
+"""One SELECT becomes nodes: relations, WHERE, GROUP BY, HAVING, items, DISTINCT, from the inside out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millstream.expressions import Expression, column
+from millstream.plan.build.relations import Relations
+from millstream.plan.build.scope import Scope, kept, unused
+from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
+from millstream.sql.query import Item as Written
+from millstream.sql.query import Select
+
+if TYPE_CHECKING:
+    from millstream.plan.build.model import ModelBuilder
+
+
+def select(builder: ModelBuilder, query: Select) -> Node:
+    scope = Scope()
+    node = Relations(builder, scope).node(query)
+    models = (builder.spec.id,)
+    if query.where:
+        node = builder.made(
+            Filter(input=node, conditions=builder.static_reads(scope.bind_all(query.where)), models=models),
+            query,
+        )
+    if query.keys is not None:
+        node, scope = _grouped(builder, query, query.keys, node, scope)
+        if query.having:
+            node = builder.made(
+                Filter(input=node, conditions=scope.bind_all(query.having), models=models), query
+            )
+    node = builder.made(_project(builder, query, node, scope), query)
+    if query.distinct:
+        names = node.names
+        together = builder.made(Repartition(input=node, keys=names, models=models), query)
+        node = builder.made(Dedupe(input=together, keys=names, models=models), query)
+    return node
+
+
+def _project(builder: ModelBuilder, query: Select, node: Node, scope: Scope) -> Node:
+    """Calculate the items; first, in projections of their own, those that later items read by their alias."""
+    models = (builder.spec.id,)
+    aliases = {item.name.lower() for item in query.items}
+    read = {
+        ref.column.lower()
+        for item in query.items
+        for ref in item.expression.refs
+        if not ref.relation and ("", ref.column.lower()) not in scope.names and ref.column.lower() in aliases
+    }
+    done: dict[str, Column] = {}
+    for item in query.items:
+        if item.name.lower() not in read or item.name.lower() in done:
+            continue
+        expression = builder.static_reads((scope.bind(item.expression),))[0]
+        name = unused(item.name, node.names)
+        node = Project(input=node, items=(*kept(node), Item(name, expression)), models=models)
+        found = node.column(name)
+        done[item.name.lower()] = found
+        scope.add("", item.name, found)
+    items = [_item(item, done, scope) for item in query.items]
+    expressions = builder.static_reads(tuple(item.expression for item in items))
+    return Project(
+        input=node,
+        items=tuple(Item(item.name, e) for item, e in zip(items, expressions, strict=True)),
+        models=models,
+    )
+
+
+def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
+    found = done.get(item.name.lower())
+    if found is not None:
+        return Item(item.name, column(found.name, found.type, nullable=found.nullable))
+    return Item(item.name, scope.bind(item.expression))
+
+
+def _grouped(
+    builder: ModelBuilder, query: Select, keys: tuple[Written, ...], node: Node, scope: Scope
+) -> tuple[Node, Scope]:
+    models = (builder.spec.id,)
+    bound = [Item(key.name, scope.bind(key.expression)) for key in keys]
+    measures = tuple(
+        Measure(m.name, scope.bind(m.call), m.function, scope.bind(m.condition) if m.condition else None)
+        for m in query.measures
+    )
+    node, bound = _computed_keys(node, bound, models)
+    together = tuple(c for key in bound if (c := key.expression.column) is not None)
+    node = builder.made(Repartition(input=node, keys=together, models=models), query)
+    first = next((m.call for m in query.measures), keys[0].expression if keys else query)
+    place = next((key.expression for key in keys if is_window(key.expression)), first)
+    node = builder.made(
+        Aggregate(input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models),
+        first if builder.mode(node) == "upsert" else place,
+    )
+    above = Scope()
+    for found in node.columns:
+        above.add("", found.name, found)
+    return node, above
+
+
+def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tuple[Node, list[Item]]:
+    """Calculate keys that are no columns below the aggregate; only a window stays in it."""
+    items = kept(node)
+    found: list[Item] = []
+    for key in keys:
+        if key.expression.column is not None or is_window(key.expression):
+            found.append(key)
+            continue
+        name = unused(key.name, [item.name for item in items], "key")
+        items.append(Item(name, key.expression))
+        found.append(Item(key.name, column(name, key.expression.type, nullable=key.expression.nullable)))
+    if len(items) > len(node.columns):
+        node = Project(input=node, items=tuple(items), models=models)
+    return node, found
+
+
+def is_window(expression: Expression) -> bool:
+    first = expression.pieces[0]
+    return isinstance(first, str) and first.startswith(("window(", "session_window("))

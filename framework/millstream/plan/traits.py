@@ -1,0 +1,325 @@
+"""What follows from a plan for each of its relations: mode, key, partitioning, watermark.
+
+Every trait is derived, in one place, from a node and the traits of its inputs; nothing stores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.expressions import Expression
+from millstream.plan.nodes import (
+    Aggregate,
+    Decode,
+    Dedupe,
+    Expand,
+    Filter,
+    Given,
+    Item,
+    Join,
+    Lookup,
+    Node,
+    Opaque,
+    Output,
+    Plan,
+    Project,
+    Repartition,
+    SeedScan,
+    Stateful,
+    TableScan,
+    TopicScan,
+    Union,
+    Watermark,
+)
+
+Mode = Literal["append", "upsert", "static"]
+
+
+class Traits(Struct, frozen=True):
+    mode: Mode
+    keys: tuple[str, ...] = ()
+    """Of an upsert relation: the columns that tell its rows apart."""
+    partitioned: tuple[str, ...] | None = None
+    """The columns whose equal values are in one place; () is everything in one place."""
+    watermarks: tuple[tuple[str, str], ...] = ()
+    """Event times: column and delay."""
+
+
+class NotIncrementalError(Exception):
+    """What can't be kept up to date row by row."""
+
+    def __init__(self, code: str, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.remedy = remedy
+
+
+class KnownTraits:
+    """Traits of nodes, calculated when first asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Node, Traits]] = {}
+
+    def of(self, node: Node) -> Traits:
+        """Return a node's traits; those of what it reads are found on the way, however deep."""
+        waiting = [node]
+        while waiting:
+            top = waiting[-1]
+            if id(top) in self._known:
+                waiting.pop()
+                continue
+            missing = [each for each in top.inputs if id(each) not in self._known]
+            if missing:
+                waiting += missing
+            else:
+                self.note(waiting.pop(), traits(top, [self._known[id(each)][1] for each in top.inputs]))
+        return self._known[id(node)][1]
+
+    def note(self, node: Node, found: Traits) -> None:
+        # The node is kept: another one could get its `id`.
+        self._known[id(node)] = (node, found)
+
+
+def all_traits(plan: Plan, known: Mapping[int, Traits] | None = None) -> dict[int, Traits]:
+    """Return the traits of every node by its `id`; `known` are those of a plan that still exists."""
+    found: dict[int, Traits] = {}
+    earlier = known or {}
+    for node in plan.order:
+        name = id(node)
+        found[name] = earlier.get(name) or traits(node, [found[id(each)] for each in node.inputs])
+    return found
+
+
+def traits(node: Node, inputs: list[Traits]) -> Traits:
+    match node:
+        case Given():
+            return Traits(node.mode, node.keys, None, node.watermarks)
+        case TopicScan():
+            return Traits("append")
+        case SeedScan():
+            return Traits("static")
+        case TableScan():
+            return Traits("upsert", node.keys) if node.changes else Traits("static")
+        case Decode():
+            return Traits("upsert", node.unique_by) if node.unique_by else Traits("append")
+        case Filter() | Output():
+            return inputs[0]
+        case Watermark():
+            first = inputs[0]
+            times = {name: delay for name, delay in first.watermarks if name != node.time}
+            return Traits(
+                first.mode, first.keys, first.partitioned, (*times.items(), (node.time, node.delay))
+            )
+        case Project():
+            return projected(inputs[0], node.items, node.keys)
+        case Expand():
+            return _expanded(node, inputs[0])
+        case Repartition():
+            return Traits(inputs[0].mode, inputs[0].keys, node.keys, inputs[0].watermarks)
+        case Aggregate():
+            return _aggregated(node, inputs[0])
+        case Dedupe():
+            return _appended(
+                "a dedupe", "dedupe before the aggregate, where events are only added", inputs[0]
+            )
+        case Stateful():
+            _appended(f"{node.function}()", "give it events, not the results of an aggregate", inputs[0])
+            return Traits("append", (), None, ())
+        case Lookup():
+            return _joined(node, inputs[0], inputs[1])
+        case Join():
+            return _joined_streams(node, inputs[0], inputs[1])
+        case Union():
+            return _united(inputs)
+        case Opaque():
+            return _opaque(inputs)
+        case _:
+            raise TypeError(type(node))
+
+
+def _appended(what: str, remedy: str, given: Traits) -> Traits:
+    if given.mode == "upsert":
+        newest = f"its input holds the newest row per {_listed(given.keys)}"
+        message = f"{what} can't read rows that change later: {newest}"
+        raise NotIncrementalError("MS510", message, remedy)
+    return Traits(given.mode, (), given.partitioned, given.watermarks)
+
+
+# -- stateless steps
+
+
+def projected(given: Traits, items: Iterable[Item], chosen: tuple[str, ...] = ()) -> Traits:
+    """Return what is left of the traits of an input when only these items are."""
+    if given.mode != "upsert" and given.partitioned is None and not given.watermarks:
+        return given
+    listed = list(items)
+    names: dict[str, str] = {}
+    for item in listed:
+        if (column := item.expression.column) is not None:
+            names.setdefault(column.lower(), item.name)
+    keys: tuple[str, ...] = ()
+    if given.mode == "upsert":
+        keys = chosen or _projected_keys(given.keys, names, listed)
+    partitioned = given.partitioned
+    if partitioned is not None:
+        partitioned = _renamed(partitioned, names)
+    times = tuple((names[name.lower()], delay) for name, delay in given.watermarks if name.lower() in names)
+    return Traits(given.mode, keys, partitioned, times)
+
+
+def _renamed(columns: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...] | None:
+    if any(column.lower() not in names for column in columns):
+        return None
+    return tuple(names[column.lower()] for column in columns)
+
+
+def _projected_keys(keys: tuple[str, ...], names: Mapping[str, str], items: list[Item]) -> tuple[str, ...]:
+    """Return the columns that tell rows apart after a projection.
+
+    A key is kept under its new name; a window also by its start or end; several keys by one column that is
+    made of all of them, such as `concat(user_id, '@', window.start)`.
+    """
+    found: list[str] = []
+    lost: list[str] = []
+    for key in keys:
+        kept = names.get(key.lower()) or next(
+            (item.name for item in items if _is_bound(item.expression, key)), None
+        )
+        if kept:
+            found.append(kept)
+        else:
+            lost.append(key)
+    if not lost:
+        return tuple(found)
+    folded = {key.lower() for key in keys}
+    for item in items:
+        read = {column.lower() for column in item.expression.columns}
+        if item.expression.deterministic and read == folded:
+            return (item.name,)
+    message = f"the key of these rows is lost: {_listed(lost)}"
+    remedy = f"select {_listed(lost)} too: a changed row replaces the one of its key"
+    raise NotIncrementalError("MS511", message, remedy)
+
+
+def _is_bound(expression: Expression, key: str) -> bool:
+    """Tell whether this is the start or end of the window `key`."""
+    match expression.pieces:
+        case (ref, str() as path):
+            return getattr(ref, "column", "").lower() == key.lower() and path in {".start", ".end"}
+    return False
+
+
+def _expanded(node: Expand, given: Traits) -> Traits:
+    if given.mode == "upsert":
+        raise NotIncrementalError(
+            "MS510",
+            f"{node.function}() makes several rows of one that changes: the newest per {_listed(given.keys)}",
+            "expand the events before they are aggregated",
+        )
+    return given
+
+
+# -- stateful steps
+
+
+def _aggregated(node: Aggregate, given: Traits) -> Traits:
+    _appended(
+        "an aggregate",
+        "aggregate the events instead, or give the first one emit='on_close', whose rows are final",
+        given,
+    )
+    if given.mode == "static":
+        return Traits("static")
+    window = node.window
+    times: tuple[tuple[str, str], ...] = ()
+    if window is not None:
+        read = {column.lower() for column in window.expression.columns}
+        times = tuple((window.name, delay) for name, delay in given.watermarks if name.lower() in read)
+    keys = tuple(key.name for key in node.keys)
+    _check_emit(node, times)
+    mode: Mode = "append" if node.emit == "on_close" else "upsert"
+    return Traits(mode, keys if mode == "upsert" else (), keys, times)
+
+
+def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...]) -> None:
+    if node.emit == "on_close" and not times:
+        raise NotIncrementalError(
+            "MS512",
+            "emit='on_close' needs a window over a column with a watermark: nothing else ever closes",
+            "group by window(event_time, …) and give the source `watermark: {column: event_time, delay: …}`",
+        )
+    if (
+        node.emit == "on_change"
+        and node.window is not None
+        and node.window.expression.text.startswith("session_window(")
+    ):
+        raise NotIncrementalError(
+            "MS512",
+            "a session has no fixed bounds until it closes, so Spark can't refine it early",
+            "say config(emit='on_close')",
+        )
+
+
+def _joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
+    if table.mode != "static":
+        raise TypeError(f"the right side of a lookup is {table.mode}")
+    left = {joined.source.lower(): joined.name for joined in node.joined if joined.side == "left"}
+    keys = tuple(left[key.lower()] for key in stream.keys)
+    partitioned = None if stream.partitioned is None else _renamed(stream.partitioned, left)
+    times = tuple((left[name.lower()], delay) for name, delay in stream.watermarks if name.lower() in left)
+    return Traits(stream.mode, keys, partitioned, times)
+
+
+def _joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
+    if left.mode == right.mode == "static":
+        return Traits("static")
+    names: dict[tuple[str, str], str] = {(j.side, j.source.lower()): j.name for j in node.joined}
+    for given in (left, right):
+        if given.mode == "upsert":
+            raise NotIncrementalError(
+                "MS513",
+                f"a join of streams can't read rows that change later: the newest per {_listed(given.keys)}",
+                "store that side as a table (materialized='table') and join the table: a lookup of its rows",
+            )
+    times = [(names["left", n.lower()], d) for n, d in left.watermarks if ("left", n.lower()) in names]
+    if node.kind not in {"semi", "anti"}:
+        times += [
+            (names["right", n.lower()], d) for n, d in right.watermarks if ("right", n.lower()) in names
+        ]
+    return Traits("append", (), None, tuple(times))
+
+
+def _united(inputs: list[Traits]) -> Traits:
+    for given in inputs:
+        if given.mode == "upsert":
+            raise NotIncrementalError(
+                "MS510",
+                f"UNION can't tell apart rows that change later, the newest per {_listed(given.keys)}",
+                "unite the events before they are aggregated, or store each side as a table",
+            )
+    if all(given.mode == "static" for given in inputs):
+        return Traits("static")
+    first = inputs[0]
+    shared = tuple(time for time in first.watermarks if all(time in other.watermarks for other in inputs))
+    return Traits("append", (), None, shared)
+
+
+def _opaque(inputs: list[Traits]) -> Traits:
+    if all(given.mode == "static" for given in inputs):
+        return Traits("static")
+    changing = next((given for given in inputs if given.mode == "upsert"), None)
+    if changing is not None:
+        raise NotIncrementalError(
+            "MS514",
+            "SQL that is not understood can't read rows that change later, since it might count them twice",
+            "write that part in SQL that is understood, or read a table",
+        )
+    return Traits("append")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "table"

@@ -1,0 +1,3 @@
+{{ config(materialized='sink', key='customer') }}
+select e.customer_id, e.amount
+from {{ source('app', 'orders') }} as e

@@ -1,0 +1,3 @@
+{{ config(optimize=['push_filter']) }}
+select e.customer_id, e.amount
+from {{ source('app', 'orders') }} as e
