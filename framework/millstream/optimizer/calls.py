@@ -1,0 +1,94 @@
+"""Finds the calls of Python functions within expressions, by their text alone."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Piece, Ref, joined
+
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\w+|\s+|.", re.DOTALL)
+_SOMETIMES = re.compile(r"(?i)\b(and|or|case|if|iff|nvl2?|coalesce|ifnull|nullif|try_\w+)\b")
+_NAMED = re.compile(r"(?i)\b(struct|arrays_zip)\s*\(")
+
+
+class Call(NamedTuple):
+    function: str
+    pieces: tuple[Piece, ...]
+    inner: tuple[str, ...]
+    """All functions that are called in it, itself too."""
+
+
+def calls(expression: Expression) -> list[Call]:
+    """Return the calls that could stand in a column of their own, inner ones too."""
+    if not expression.functions or not expression.deterministic or expression.variables:
+        return []
+    if any(isinstance(p, str) and _NAMED.search(p) for p in expression.pieces):
+        return []  # the name of a column would become that of a field
+    tokens = _tokens(expression)
+    return [_call(expression, tokens, start, stop) for start, stop in _places(expression, tokens)]
+
+
+def always(expression: Expression) -> bool:
+    """Tell whether all calls in it happen for each row, whatever the rest of it says."""
+    return not any(isinstance(p, str) and _SOMETIMES.search(p) for p in expression.pieces)
+
+
+def with_column(expression: Expression, call: Call, name: str) -> Expression:
+    """Read a column wherever an expression makes this call."""
+    tokens = _tokens(expression)
+    spans = [s for s in _places(expression, tokens) if joined(tokens[s[0] : s[1]]) == call.pieces]
+    if not spans:
+        return expression
+    functions = list(expression.functions)
+    pieces: list[Piece] = []
+    at = 0
+    for start, stop in spans:
+        pieces += [*tokens[at:start], Ref(name)]
+        at = stop
+        for function in call.inner:
+            functions.remove(function)
+    found = joined([*pieces, *tokens[at:]])
+    alone = len(found) == 1
+    return replace(
+        expression,
+        pieces=found,
+        functions=tuple(functions),
+        raises=expression.raises and not alone,
+        atomic=alone or expression.atomic,
+    )
+
+
+def _tokens(expression: Expression) -> list[Piece]:
+    found: list[Piece] = []
+    for piece in expression.pieces:
+        found += _TOKEN.findall(piece) if isinstance(piece, str) else [piece]
+    return found
+
+
+def _places(expression: Expression, tokens: list[Piece]) -> list[tuple[int, int]]:
+    """Return where calls begin and end, the outer before the inner."""
+    folded = {name.lower() for name in expression.functions}
+    found: list[tuple[int, int]] = []
+    for start, token in enumerate(tokens[:-1]):
+        if not isinstance(token, str) or token.lower() not in folded or tokens[start + 1] != "(":
+            continue
+        depth = 0
+        for stop in range(start + 1, len(tokens)):
+            depth += (tokens[stop] == "(") - (tokens[stop] == ")")
+            if depth == 0:
+                found.append((start, stop + 1))
+                break
+    return found
+
+
+def _call(expression: Expression, tokens: list[Piece], start: int, stop: int) -> Call:
+    names = {name.lower(): name for name in expression.functions}
+    inner = [
+        names[str(tokens[place[0]]).lower()]
+        for place in _places(expression, tokens)
+        if start <= place[0] < stop
+    ]
+    return Call(inner[0], joined(tokens[start:stop]), tuple(inner))

@@ -1,0 +1,84 @@
+"""Applies the rules until none finds anything to do, and checks after each that no result has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from millstream.optimizer.context import Change, Context, Hints, Rule
+from millstream.plan.nodes import Plan
+
+_ROUNDS = 25
+
+
+class Step(Struct, frozen=True):
+    """One rule that changed the plan."""
+
+    rule: str
+    changes: tuple[Change, ...]
+    before: Plan
+    after: Plan
+
+
+class Optimized(Struct, frozen=True):
+    written: Plan
+    plan: Plan
+    steps: tuple[Step, ...] = ()
+
+
+class BrokenRuleError(Exception):
+    """A rule is wrong: it changed what an output holds, or it never comes to an end."""
+
+
+def optimize(
+    plan: Plan,
+    rules: Sequence[Rule],
+    hints: Hints | None = None,
+    switched_off: Mapping[str, frozenset[str]] | None = None,
+) -> Optimized:
+    """Apply rules in their order, again and again, to a fixed point."""
+    steps: list[Step] = []
+    current = plan
+    context = Context(plan, hints or Hints(), switched_off or {})
+    seen: dict[str, Plan] = {}
+    for _ in range(_ROUNDS):
+        before = current
+        for rule in rules:
+            name = rule.__name__
+            if seen.get(name) is current:
+                continue  # it found nothing to do in this very plan
+            found, changes = rule(current, context)
+            if found is not current:
+                after = Context(found, context.hints, context.switched_off, context.traits)
+                check(name, context, after)
+                context = after
+                steps.append(Step(name, changes, current, found))
+                current = found
+            else:
+                seen[name] = current
+        if current is before:
+            return Optimized(plan, current, tuple(steps))
+    names = ", ".join(dict.fromkeys(step.rule for step in steps[-2 * len(rules) :]))
+    raise BrokenRuleError(f"no end after {_ROUNDS} rounds: {names} undo each other")
+
+
+def check(rule: str, before: Context, after: Context) -> None:
+    """Raise if an output has other columns, types, mode or key than before."""
+    if len(before.plan.outputs) != len(after.plan.outputs):
+        raise BrokenRuleError(f"{rule} lost an output")
+    for was, now in zip(before.plan.outputs, after.plan.outputs, strict=True):
+        if was is now:
+            continue
+        if (was.model, was.kind, was.keys) != (now.model, now.kind, now.keys):
+            raise BrokenRuleError(f"{rule} changed the output {was.model}")
+        if [(c.name, c.type) for c in was.columns] != [(c.name, c.type) for c in now.columns]:
+            raise BrokenRuleError(f"{rule} changed the columns of {was.model}: {was.names} → {now.names}")
+        if any(n.nullable and not w.nullable for w, n in zip(was.columns, now.columns, strict=True)):
+            raise BrokenRuleError(f"{rule} made columns of {was.model} nullable")
+        first, second = before.traits[id(was)], after.traits[id(now)]
+        if (first.mode, first.keys) != (second.mode, second.keys):
+            raise BrokenRuleError(
+                f"{rule} made {was.model} {second.mode}({', '.join(second.keys)}), "
+                f"which was {first.mode}({', '.join(first.keys)})"
+            )

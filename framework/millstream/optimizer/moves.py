@@ -1,0 +1,184 @@
+"""How a condition on the rows of a node reads on the rows of its inputs, where that keeps the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from millstream.expressions import Expression, can_substitute, column, substitute
+from millstream.optimizer.cost import HEAVY, cost
+from millstream.plan.nodes import (
+    Aggregate,
+    Dedupe,
+    Expand,
+    Join,
+    JoinColumn,
+    Lookup,
+    Node,
+    Project,
+    Repartition,
+    Union,
+    Watermark,
+)
+from millstream.plan.traits import Traits
+
+
+class Moved(NamedTuple):
+    input: int
+    """Which input of the node it filters."""
+    condition: Expression
+
+
+Moves = tuple[Moved, ...]
+"""Where a condition goes, on all of these inputs; none: it stays."""
+
+STAYS: Moves = ()
+
+
+def below(node: Node, condition: Expression, traits: Mapping[int, Traits]) -> Moves:
+    """Return the condition for the inputs of a node; its rows are then those that held it before."""
+    if not condition.deterministic:
+        return STAYS
+    match node:
+        case Project():
+            return _below_projection(node, condition)
+        case Repartition():
+            return (Moved(0, condition),)
+        case Watermark():
+            # Spark takes the event time's maximum of what is left of the rows; EventTimeWatermark lets
+            # conditions on other columns pass in Spark's own optimizer too.
+            return STAYS if _reads(condition, (node.time,)) else (Moved(0, condition),)
+        case Expand():
+            made = [c.name for c in node.made]
+            if not node.call.deterministic or _reads(condition, made):
+                return STAYS
+            # Without OUTER it drops rows: those of which it makes none.
+            return (Moved(0, condition),) if node.outer or _anywhere(condition) else STAYS
+        case Dedupe():
+            keys = {key.lower() for key in node.keys}
+            if not _anywhere(condition) or any(name.lower() not in keys for name in condition.columns):
+                return STAYS
+            return (Moved(0, condition),)
+        case Aggregate():
+            return _below_aggregate(node, condition)
+        case Union():
+            return _below_union(node, condition)
+        case Join() | Lookup():
+            return _below_join(node, condition, traits)
+    return STAYS
+
+
+def from_on(node: Join | Lookup, traits: Mapping[int, Traits]) -> tuple[tuple[Expression, ...], Moves]:
+    """Return what stays in ON, and what of it one side alone can be filtered by before it is joined."""
+    sides = {
+        "inner": ("left", "right"),
+        "left": ("right",),
+        "right": ("left",),
+        "semi": ("left", "right"),
+        "anti": ("right",),
+    }.get(node.kind, ())
+    if not sides or len(node.on) < 2 or traits[id(node.left)].mode == "upsert":
+        return node.on, STAYS
+    of = {joined.name: joined for joined in node.joined}
+    stay: list[Expression] = []
+    moved: list[Moved] = []
+    for condition in node.on:
+        found = {of[name].side for name in condition.columns if name in of}
+        only = next(iter(found)) if len(found) == 1 else ""
+        below = _on_side(node, only, condition, of) if only in sides and condition.movable else None
+        if below is None:
+            stay.append(condition)
+        else:
+            moved.append(Moved(0 if only == "left" else 1, below))
+    # A join on nothing is another kind of join.
+    return (tuple(stay), tuple(moved)) if stay else (node.on, STAYS)
+
+
+def _anywhere(condition: Expression) -> bool:
+    """Tell whether it may be asked of more rows than now: it never fails, and is no slow function."""
+    return condition.movable and not condition.functions
+
+
+def _reads(condition: Expression, names: Iterable[str]) -> bool:
+    folded = {name.lower() for name in names}
+    return any(name.lower() in folded for name in condition.columns)
+
+
+def _replaced(condition: Expression, by: Mapping[str, Expression]) -> Expression | None:
+    if not condition.columns <= by.keys() or not can_substitute(condition, by):
+        return None
+    return substitute(condition, by)
+
+
+def _below_projection(node: Project, condition: Expression) -> Moves:
+    if not all(item.expression.deterministic for item in node.items):
+        return STAYS
+    read = condition.columns
+    by = {item.name: item.expression for item in node.items if item.name in read}
+    # What it reads is then calculated twice; Spark finds no common parts across a filter.
+    if any(cost(each) >= HEAVY for each in by.values()):
+        return STAYS
+    found = _replaced(condition, by)
+    return STAYS if found is None else (Moved(0, found),)
+
+
+def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
+    """All rows of a group have its keys; not its window, which several groups of a row may share."""
+    if not node.keys or not _anywhere(condition):
+        return STAYS
+    by = {key.name: key.expression for key in node.keys if key.expression.column is not None}
+    found = _replaced(condition, by)
+    return STAYS if found is None else (Moved(0, found),)
+
+
+def _below_union(node: Union, condition: Expression) -> Moves:
+    places = [i for i, c in enumerate(node.columns) if c.name in condition.columns]
+    moved: list[Moved] = []
+    for index, side in enumerate(node.sides):
+        # A comparison with another type may mean something else.
+        if any(side.columns[i].type != node.columns[i].type for i in places):
+            return STAYS
+        by = {
+            node.columns[i].name: column(c.name, c.type, nullable=c.nullable)
+            for i in places
+            for c in (side.columns[i],)
+        }
+        found = _replaced(condition, by)
+        if found is None:
+            return STAYS
+        moved.append(Moved(index, found))
+    return tuple(moved)
+
+
+def _below_join(node: Join | Lookup, condition: Expression, traits: Mapping[int, Traits]) -> Moves:
+    """Rows that met none must not be lost, and none may come to look as if it met none."""
+    of = {joined.name: joined for joined in node.joined}
+    sides = {of[name].side for name in condition.columns if name in of}
+    if len(sides) > 1:
+        return STAYS
+    side = next(iter(sides), "right" if node.kind == "right" else "left")
+    whole = {"left": ("left",), "right": ("right",), "full": (), "semi": ("left",), "anti": ("left",)}
+    if side not in whole.get(node.kind, ("left", "right")):
+        return STAYS
+    if side == "right" and traits[id(node.left)].mode == "upsert":
+        return STAYS  # a changed row whose partner is filtered away must still be seen, to be deleted
+    keeps_all = isinstance(node, Lookup) and node.kind == "left"
+    if not keeps_all and not _anywhere(condition):
+        return STAYS
+    found = _on_side(node, side, condition, of)
+    return STAYS if found is None else (Moved(0 if side == "left" else 1, found),)
+
+
+def _on_side(
+    node: Join | Lookup, side: str, condition: Expression, of: Mapping[str, JoinColumn]
+) -> Expression | None:
+    names = {joined.source.lower(): joined.source for joined in of.values() if joined.side == side}
+    columns = {c.name.lower(): c for c in (node.left if side == "left" else node.right).columns}
+    by: dict[str, Expression] = {}
+    for name in condition.columns:
+        joined = of.get(name)
+        if joined is None or joined.source.lower() not in names:
+            return None
+        found = columns[joined.source.lower()]
+        by[name] = column(found.name, found.type, nullable=found.nullable)
+    return _replaced(condition, by)

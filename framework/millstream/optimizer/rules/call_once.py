@@ -1,0 +1,115 @@
+"""A Python function is called once for a row, however often its result is read.
+
+filter score(type) > 10 → project score(type) as score
+project *, score(type) as score → filter score > 10 → project score
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, column
+from millstream.optimizer.calls import Call, always, calls, with_column
+from millstream.optimizer.context import Change, Context, Result
+from millstream.plan.nodes import Filter, Item, Node, Plan, Project
+from millstream.plan.walk import rewrite
+
+_NAME = "call_once"
+
+
+class _Twice(NamedTuple):
+    call: Call
+    result: Expression
+    """An expression of the call alone."""
+    name: str
+
+
+def call_once(plan: Plan, context: Context) -> Result:
+    changes: list[Change] = []
+    shared: set[int] = set()
+
+    def visit(node: Node, before: Node) -> Node:
+        while isinstance(node, Project) and (found := _twice(node, context, shared)) is not None:
+            changes.append(Change(f"{found.call.function}() is called once for {found.name}", node.models))
+            node = _once(node, found, shared)
+        if context.shared(before):
+            shared.add(id(node))
+        return node
+
+    if not any(
+        isinstance(n, Project) and any(i.expression.functions for i in n.items) for n in context.order
+    ):
+        return plan, ()
+    return rewrite(plan, visit), tuple(changes)
+
+
+def _filter(node: Project, shared: set[int]) -> Filter | None:
+    below = node.input
+    return below if isinstance(below, Filter) and id(below) not in shared else None
+
+
+def _twice(node: Project, context: Context, shared: set[int]) -> _Twice | None:
+    """Return a call that is made more than once, inner ones first."""
+    below = _filter(node, shared)
+    conditions = below.conditions if below else ()
+    if not context.allows(_NAME, node, *((below,) if below else ())):
+        return None
+    places = [*conditions, *(item.expression for item in node.items)]
+    if sum(len(each.functions) for each in places) < 2:
+        return None
+    found = [(call, each) for each in places for call in calls(each)]
+    count = Counter(call.pieces for call, _ in found)
+    for call, _ in sorted(found, key=lambda pair: len(pair[0].inner)):
+        asked = [each for made, each in found if made.pieces == call.pieces]
+        if count[call.pieces] < 2 or not _runs_for_all(asked, conditions):
+            continue
+        result = _result(call, node, context)
+        if result is not None:
+            return _Twice(call, *result)
+    return None
+
+
+def _runs_for_all(asked: list[Expression], conditions: tuple[Expression, ...]) -> bool:
+    """Tell whether it may run for all rows, as it will in a column: it does so already, or it can't fail."""
+    if asked[0] in conditions:
+        return always(asked[0]) or not asked[0].raises
+    return any(always(each) or not each.raises for each in asked)
+
+
+def _result(call: Call, node: Project, context: Context) -> tuple[Expression, str] | None:
+    used = {name.lower() for name in node.input.names}
+    whole = next((item for item in node.items if item.expression.pieces == call.pieces), None)
+    name = whole.name if whole else call.function
+    while name.lower() in used:
+        name += "_"
+    if whole:
+        return whole.expression, name
+    found = context.hints.returns.get(call.function)
+    if found is None:
+        return None
+    return Expression(call.pieces, found, raises=True, functions=call.inner), name
+
+
+def _once(node: Project, twice: _Twice, shared: set[int]) -> Project:
+    below = _filter(node, shared)
+    conditions = below.conditions if below else ()
+    made = twice.call, twice.name
+    reading = [i for i, each in enumerate(conditions) if with_column(each, *made) is not each]
+    first = reading[0] if reading else len(conditions)
+    source: Node = below.input if below and reading else node.input
+    if below and 0 < first < len(conditions):
+        source = Filter(input=source, conditions=conditions[:first], models=below.models)
+    plain = [Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in source.columns]
+    source = Project(input=source, items=(*plain, Item(twice.name, twice.result)), models=node.models)
+    if below and reading:
+        left = tuple(with_column(each, *made) for each in conditions[first:])
+        source = Filter(input=source, conditions=left, models=below.models)
+    items = tuple(_item(item, twice) for item in node.items)
+    return replace(node, input=source, items=items)
+
+
+def _item(item: Item, twice: _Twice) -> Item:
+    return Item(item.name, with_column(item.expression, twice.call, twice.name))

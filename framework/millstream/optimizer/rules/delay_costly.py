@@ -1,0 +1,118 @@
+"""What is cheap to ask is asked first; Python functions see only the rows that are left.
+
+filter score(payload) > 10 and payload rlike 'x+' and type = 'view'
+filter type = 'view' and payload rlike 'x+' → filter score(payload) > 10
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop
+from itertools import accumulate
+from typing import NamedTuple
+
+from millstream.expressions import Expression
+from millstream.optimizer.context import Change, Context, Hints, Result
+from millstream.optimizer.cost import cost
+from millstream.plan.nodes import Filter, Node, Plan
+from millstream.plan.walk import rewrite
+
+
+class _Ranked(NamedTuple):
+    condition: Expression
+    rank: tuple[int, float]
+    models: tuple[str, ...]
+
+
+def delay_costly(plan: Plan, context: Context) -> Result:
+    changes: list[Change] = []
+    shared: set[int] = set()
+    lower: set[int] = set()
+    """Filters that stand alone below another one; they are ordered together with it."""
+    for node in context.order:
+        if isinstance(node, Filter) and isinstance(node.input, Filter) and not context.shared(node.input):
+            lower.add(id(node.input))
+
+    def visit(node: Node, before: Node) -> Node:
+        found = node
+        if isinstance(node, Filter) and id(before) not in lower:
+            found = _ordered(node, context, shared)
+            if found is not node:
+                changes.append(_change(node, context.hints))
+        if context.shared(before):
+            shared.add(id(found))
+        return found
+
+    if not any(isinstance(node, Filter) for node in context.order):
+        return plan, ()
+    return rewrite(plan, visit), tuple(changes)
+
+
+def _ordered(top: Filter, context: Context, shared: set[int]) -> Node:
+    """Return a stack of filters in a better order, split below the first Python function."""
+    stack = [top]
+    while isinstance(below := stack[-1].input, Filter) and id(below) not in shared:
+        stack.append(below)
+    stack.reverse()
+    if not context.allows("delay_costly", *stack):
+        return top
+    ranked = [
+        _Ranked(each, (cost(each, context.hints.costs), _keeps(node, context.hints)), node.models)
+        for node in stack
+        for each in node.conditions
+    ]
+    best = in_best_order(ranked)
+    first = next((i for i, each in enumerate(best) if each.condition.functions), len(best))
+    parts = [part for part in (best[:first], best[first:]) if part]
+    bounds = set(accumulate(len(node.conditions) for node in stack))
+    if best == ranked and (len(parts) == 1 or first in bounds):
+        return top
+    found = stack[0].input
+    for part in parts:
+        models = tuple(dict.fromkeys(model for each in part for model in each.models))
+        label = top.label if part is parts[-1] else ""
+        conditions = tuple(each.condition for each in part)
+        found = Filter(input=found, conditions=conditions, label=label, models=models)
+    return found
+
+
+def in_best_order(ranked: list[_Ranked]) -> list[_Ranked]:
+    """Order conditions by rank; one that can fail keeps all before it that were before it."""
+    found: list[_Ranked] = []
+    start = 0
+    for index, each in enumerate(ranked):
+        if not each.condition.deterministic:
+            # Nothing passes it: it would be asked of other rows.
+            found += [*_segment(ranked[start:index]), each]
+            start = index + 1
+    return found + _segment(ranked[start:])
+
+
+def _segment(given: list[_Ranked]) -> list[_Ranked]:
+    """Take the cheapest each time; one that can fail only when all that were before it are taken."""
+    found: list[_Ranked] = []
+    open_ = [(each.rank, i) for i, each in enumerate(given) if not each.condition.raises]
+    heapify(open_)
+    failing = [i for i, each in enumerate(given) if each.condition.raises]
+    taken = [False] * len(given)
+    first = at = 0
+    while len(found) < len(given):
+        while first < len(given) and taken[first]:
+            first += 1
+        next_ = failing[at] if at < len(failing) and failing[at] <= first else None
+        if next_ is not None and (not open_ or (given[next_].rank, next_) < open_[0]):
+            at += 1
+        else:
+            next_ = heappop(open_)[1]
+        taken[next_] = True
+        found.append(given[next_])
+    return found
+
+
+def _keeps(node: Filter, hints: Hints) -> float:
+    """Return the share of rows that a filter keeps, when that is known of it alone."""
+    return hints.keeps.get(node.models[0], 1.0) if len(node.models) == 1 else 1.0
+
+
+def _change(node: Filter, hints: Hints) -> Change:
+    dear = max(node.conditions, key=lambda each: cost(each, hints.costs))
+    return Change(f"{dear.text} is asked of fewer rows", node.models)

@@ -1,0 +1,53 @@
+"""An event time that no state above looks at needs no watermark, and one watermark is enough.
+
+events → watermark at → topic
+events → topic
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from millstream.optimizer.context import Change, Context, Result
+from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Opaque, Output, Plan, Stateful, Watermark
+from millstream.plan.walk import rewrite
+
+_STATEFUL = (Aggregate, Dedupe, Join, Stateful, Opaque)
+
+
+def drop_watermarks(plan: Plan, context: Context) -> Result:
+    if not any(isinstance(node, Watermark) for node in context.order):
+        return plan, ()
+    needed = _below_state(context)
+    changes: list[Change] = []
+
+    def visit(node: Node, before: Node) -> Node:
+        match node, before:
+            case Watermark(), Watermark() if context.allows("drop_watermarks", node):
+                twice = (node.time, node.delay) in context.traits[id(before.input)].watermarks
+                if twice or id(before) not in needed:
+                    why = "has one already" if twice else "is read by no state"
+                    of = f" of {node.label}" if node.label else ""
+                    changes.append(Change(f"{node.time}{of} {why}: no watermark", node.models))
+                    return _named(node)
+        return node
+
+    found = rewrite(plan, visit)
+    return (found, tuple(changes)) if changes else (plan, ())
+
+
+def _below_state(context: Context) -> set[int]:
+    """Return the `id`s of all nodes that something with state reads, over however many steps."""
+    found: set[int] = set()
+    for node in reversed(context.order):
+        # A view that nobody reads yet may be read by a query of somebody's own.
+        view = isinstance(node, Output) and node.kind == "view"
+        if view or id(node) in found or isinstance(node, _STATEFUL):
+            found.update(id(each) for each in node.inputs)
+    return found
+
+
+def _named(node: Watermark) -> Node:
+    """Return what the watermark was over, under the name that it had."""
+    below = node.input
+    return replace(below, label=node.label) if node.label and not below.label else below

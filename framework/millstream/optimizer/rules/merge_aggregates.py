@@ -1,0 +1,234 @@
+"""Aggregates of one input by one key become one that keeps one state.
+
+count(*) by user where a; sum(x) by user where b
+count(*) filter (where a), sum(x) filter (where b) by user → of each model, the groups that it had a row of
+
+To be asked for by name: a change of one of the models then is a change of the state of all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Ref, all_of, column
+from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
+from millstream.optimizer.names import both
+from millstream.optimizer.ways import Pieces, Way, ways
+from millstream.plan.nodes import Aggregate, Filter, Item, Measure, Node, Plan, Project, Repartition
+from millstream.plan.walk import rewrite
+from millstream.types import BIGINT, BOOLEAN
+
+_NAME = "merge_aggregates"
+_NAMES = """
+count count_if sum avg mean min max bool_and bool_or every some any stddev stddev_samp stddev_pop variance
+var_samp var_pop collect_set max_by min_by approx_count_distinct
+"""
+_MERGES = frozenset(_NAMES.split())
+"""Aggregates that give the same of the same rows, whatever other rows there are and in whatever order."""
+
+
+class _Part(NamedTuple):
+    """One aggregate, on the columns of the relation that it shares with others."""
+
+    aggregate: Aggregate
+    repartition: Repartition | None
+    """One of its own, below it."""
+    way: Way
+
+    @property
+    def keys(self) -> tuple[Expression, ...]:
+        return self.way.wanted[: len(self.aggregate.keys)]
+
+    @property
+    def measures(self) -> list[Measure]:
+        low = list(self.way.wanted[len(self.aggregate.keys) :])
+        found: list[Measure] = []
+        for measure in self.aggregate.measures:
+            call = low.pop(0)
+            condition = low.pop(0) if measure.condition is not None else None
+            found.append(replace(measure, call=call, condition=condition))
+        return found
+
+    @property
+    def conditions(self) -> tuple[Expression, ...]:
+        return tuple(self.way.conditions.values())
+
+
+def merge_aggregates(plan: Plan, context: Context) -> Result:
+    groups = _groups(context)
+    if not groups:
+        return plan, ()
+    of = {id(p.aggregate): (g, i) for g, parts in enumerate(groups) for i, p in enumerate(parts)}
+    new: dict[int, Node] = {}
+    merged: dict[int, _Merged] = {}
+
+    def visit(node: Node, before: Node) -> Node:
+        new[id(before)] = node
+        if id(before) not in of:
+            return node
+        group, index = of[id(before)]
+        if group not in merged:
+            merged[group] = _merged(groups[group], new[id(groups[group][0].way.base)])
+        return _of(groups[group][index], index, merged[group])
+
+    return rewrite(plan, visit), tuple(map(_change, groups))
+
+
+# -- which aggregates become one
+
+
+def _groups(context: Context) -> list[list[_Part]]:
+    """Put each aggregate with the most others, as near below as they meet."""
+    met: defaultdict[tuple[object, ...], list[_Part]] = defaultdict(list)
+    for node in context.order:
+        if isinstance(node, Aggregate) and node.keys and _merges(node, context):
+            for part in _parts(node, context):
+                met[_kind(part)].append(part)
+    place = {id(node): index for index, node in enumerate(context.order)}
+    found: list[list[_Part]] = []
+    taken: set[int] = set()
+    for parts in sorted(met.values(), key=lambda parts: (-len(parts), -place[id(parts[0].way.base)])):
+        group = [part for part in parts if id(part.aggregate) not in taken]
+        if len(group) > 1:
+            found.append(group)
+            taken.update(id(part.aggregate) for part in group)
+    return found
+
+
+def _merges(node: Aggregate, context: Context) -> bool:
+    return context.allows(_NAME, node) and all(
+        measure.function in _MERGES
+        and "distinct " not in measure.call.text.lower()
+        and not measure.call.functions
+        and measure.call.deterministic
+        for measure in node.measures
+    )
+
+
+def _parts(node: Aggregate, context: Context) -> list[_Part]:
+    below = node.input
+    own = below if isinstance(below, Repartition) and not context.shared(below) else None
+    wanted = [key.expression for key in node.keys]
+    for measure in node.measures:
+        wanted += [measure.call, *((measure.condition,) if measure.condition is not None else ())]
+    parts = [
+        _Part(node, own, way)
+        for way in ways(own.input if own else below, tuple(wanted), context)
+        if way.complete and context.allows(_NAME, *way.steps)
+    ]
+    return [part for part in parts if _may_filter(part)]
+
+
+def _may_filter(part: _Part) -> bool:
+    """Tell whether its measures can see rows of others, which FILTER leaves out only when all is evaluated.
+
+    A session is made of all rows that come in time, so those of others would prolong it.
+    """
+    if not part.conditions:
+        return True
+    if any(key.text.startswith("session_window(") for key in part.keys):
+        return False
+    return all(
+        # The call itself may fail on what it keeps; its argument is only a column.
+        (len(m.call.pieces) == 3 and m.call.pieces[2] == ")" and isinstance(m.call.pieces[1], Ref))
+        or not m.call.raises
+        for m in part.measures
+    ) and not any(m.condition is not None and m.condition.raises for m in part.measures)
+
+
+def _kind(part: _Part) -> tuple[object, ...]:
+    # A session of all rows is none of some of them: there the conditions are one more part of what is equal.
+    session = any(key.text.startswith("session_window(") for key in part.keys)
+    own = part.aggregate if session and part.conditions else None
+    keys = frozenset(key.pieces for key in part.keys)
+    return id(part.way.base), keys, part.aggregate.emit, part.repartition is None, own and id(own)
+
+
+# -- the one aggregate
+
+
+class _Merged(NamedTuple):
+    aggregate: Aggregate
+    conditions: list[tuple[Expression, ...]]
+    """By part: what it asks of rows beside what all ask, which is asked below."""
+    keys: dict[Pieces, str]
+    """Name of a key by what it is on the columns of the base."""
+    measures: list[dict[str, str]]
+    """By part: the name of each measure, and as `` how many rows it had."""
+
+
+def _merged(parts: list[_Part], base: Node) -> _Merged:
+    models = both(*(part.aggregate for part in parts))
+    first = parts[0]
+    kept = kept_by_any([part.way for part in parts])
+    asked = [
+        tuple(e for pieces, e in part.way.conditions.items() if pieces not in kept.common) for part in parts
+    ]
+    node = filtered(base, kept, models)
+    plain = [i for i, k in enumerate(first.aggregate.keys) if k.expression.column is not None]
+    wanted = unused_names((first.aggregate.keys[i].name for i in plain), base.names)
+    node, names = with_keys(node, [first.keys[i] for i in plain], wanted, models)
+    if first.repartition is not None:
+        node = Repartition(input=node, keys=names, models=models)
+    low = [node.column(name) for name in names]
+    keys = {
+        i: Item(c.name, column(c.name, c.type, nullable=c.nullable)) for i, c in zip(plain, low, strict=True)
+    }
+    (window,) = unused_names(["window"], node.names)
+    items = tuple(keys.get(i) or Item(window, key) for i, key in enumerate(first.keys))
+    measures: list[Measure] = []
+    named: list[dict[str, str]] = []
+    for index, part in enumerate(parts):
+        named.append(_names(part, index))
+        measures += _with_conditions(part, asked[index], named[-1])
+    aggregate = Aggregate(
+        input=node, keys=items, measures=tuple(measures), emit=first.aggregate.emit, models=models
+    )
+    by_key = {key.pieces: item.name for key, item in zip(first.keys, items, strict=True)}
+    return _Merged(aggregate, asked, by_key, named)
+
+
+def _with_conditions(part: _Part, conditions: tuple[Expression, ...], names: dict[str, str]) -> list[Measure]:
+    found: list[Measure] = []
+    for measure in part.measures:
+        asked = (*conditions, *((measure.condition,) if measure.condition is not None else ()))
+        condition = all_of(asked, BOOLEAN) if asked else None
+        found.append(replace(measure, name=names[measure.name], condition=condition))
+    if conditions:
+        call = Expression(("count(*)",), BIGINT, nullable=False, atomic=True)
+        found.append(Measure(names[""], call, "count", all_of(conditions, BOOLEAN)))
+    return found
+
+
+def _names(part: _Part, index: int) -> dict[str, str]:
+    name = part.aggregate.models[0].removeprefix("model.") if part.aggregate.models else "rows"
+    return {"": f"{name}_rows_{index}"} | {
+        m.name: f"{name}_{m.name}_{index}" for m in part.aggregate.measures
+    }
+
+
+def _of(part: _Part, index: int, merged: _Merged) -> Node:
+    """Return one model's columns, of the groups that it had a row of."""
+    own = part.aggregate
+    names = merged.measures[index]
+    node: Node = merged.aggregate
+    if merged.conditions[index]:
+        some = Expression((Ref(names[""]), " > 0"), BOOLEAN, nullable=False)
+        node = Filter(input=node, conditions=(some,), models=own.models)
+    found = [merged.keys[key.pieces] for key in part.keys] + [names[m.name] for m in own.measures]
+    items = tuple(
+        Item(c.name, column(name, c.type, nullable=c.nullable))
+        for c, name in zip(own.columns, found, strict=True)
+    )
+    keys = tuple(key.name for key in own.keys) if own.emit == "on_change" else ()
+    return Project(input=node, items=items, keys=keys, label=own.label, models=own.models)
+
+
+def _change(parts: list[_Part]) -> Change:
+    models = both(*(part.aggregate for part in parts))
+    names = ", ".join(model.removeprefix("model.") for model in models)
+    return Change(f"{names} keep one state", models)

@@ -1,0 +1,162 @@
+r"""Records that can't hold a wanted word are dropped before they are decoded.
+
+topic events → decode → filter type = 'purchase'
+topic events → filter contains(value, 'purchase') or contains(value, '\\') → decode → filter type = 'purchase'
+
+JSON can write any letter as `\u0070`, so a record with a backslash is always decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Read, Ref, joined
+from millstream.optimizer.context import Change, Context, Result
+from millstream.plan.nodes import Decode, Filter, Node, Plan, TopicScan
+from millstream.plan.walk import rewrite
+from millstream.types import BOOLEAN, STRING
+
+_PLAIN = re.compile(r"[A-Za-z0-9_ -]{3,}")
+"""What every JSON writer writes as it is; shorter words are in nearly every record."""
+_NUMBER = re.compile(r"[0-9eE-]+")
+_NO_NUMBERS = ("-infinity", "nan")
+"""A number, or part of one, has another text where Spark makes a string of it: 1e2 becomes 100.0."""
+_MOST = 16
+"""Words that are searched for in less time than it takes to decode."""
+_COLUMN, _TEXT = r"\x00(?P<column>[^\x00]+)\x00", r"'(?:[^'\\]|'')*'"
+_LEAVES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_COLUMN}\s*(?:<=>|==?)\s*(?P<words>{_TEXT})",
+        rf"(?P<words>{_TEXT})\s*(?:<=>|==?)\s*{_COLUMN}",
+        rf"{_COLUMN}\s+in\s*\(\s*(?P<words>{_TEXT}(\s*,\s*{_TEXT})*)\s*\)",
+        rf"{_COLUMN}\s+like\s+(?P<words>'%?[^'\\%_]+%?')",
+        rf"(startswith|endswith|contains)\(\s*{_COLUMN}\s*,\s*(?P<words>{_TEXT})\s*\)",
+    )
+)
+_UNSURE = re.compile(r"\b(case|between|exists|select|escape|collate)\b|->", re.IGNORECASE)
+"""Where `and` and `or` can mean something else than a conjunction, or a text another one."""
+
+Words = tuple[str, ...]
+"""One of them is in every record that is wanted."""
+
+
+def prefilter_bytes(plan: Plan, context: Context) -> Result:
+    changes: list[Change] = []
+    found = {id(node): words for node in context.order if (words := _words_for(node, context))}
+    if not found:
+        return plan, ()
+
+    def visit(node: Node, before: Node) -> Node:
+        words = found.get(id(before))
+        if words is None or not isinstance(node, Decode):
+            return node
+        scan = node.input
+        condition = _condition(words)
+        listed = ", ".join(f"'{word}'" for word in words)
+        changes.append(Change(f"records of {_topic(scan)} without {listed} are not decoded", node.models))
+        kept = Filter(input=scan, conditions=(condition,), models=node.models)
+        return replace(node, input=kept)
+
+    return rewrite(plan, visit), tuple(changes)
+
+
+def _topic(node: Node) -> str:
+    return node.topic if isinstance(node, TopicScan) else node.label
+
+
+def _words_for(node: Node, context: Context) -> Words:
+    """Return the words of which every record that somebody wants holds one; none where that is not sure."""
+    if not (isinstance(node, Decode) and isinstance(node.input, TopicScan) and node.format == "json"):
+        return ()
+    # A record that nobody decodes is never found to be bad, and an old version must be seen to be replaced.
+    if node.on_bad_record != "skip" or node.unique_by or not context.allows("prefilter_bytes", node):
+        return ()
+    texts = {field.name for field in node.fields if field.type == STRING}
+    found: dict[str, None] = {}
+    for reader in context.consumers[id(node)]:
+        if not isinstance(reader, Filter) or not context.allows("prefilter_bytes", reader):
+            return ()
+        asked = (w for c in reader.conditions if (w := _words(c, texts)))
+        words = min((w for w in asked if not _everywhere(w, node)), key=len, default=())
+        if not words:
+            return ()
+        found |= dict.fromkeys(words)
+    return tuple(found)
+
+
+def _words(condition: Expression, texts: Iterable[str]) -> Words:
+    """Return plain words of which every row that holds a condition has one in a column of text."""
+    if any(isinstance(piece, Read) for piece in condition.pieces):
+        return ()
+    parts = (
+        f"\0{p.column}\0" if isinstance(p, Ref) else p for p in condition.pieces if not isinstance(p, Read)
+    )
+    text = "".join(parts)
+    if _UNSURE.search(re.sub(_TEXT, "''", text)):
+        return ()
+    words = _of_text(text, frozenset(texts))
+    return words if len(words) <= _MOST else ()
+
+
+def _of_text(text: str, texts: frozenset[str]) -> Words:
+    text = _bare(text)
+    alternatives = _split(text, "or")
+    if len(alternatives) > 1:
+        found = [_of_text(each, texts) for each in alternatives]
+        return tuple(dict.fromkeys(w for words in found for w in words)) if all(found) else ()
+    conjuncts = _split(text, "and")
+    if len(conjuncts) > 1:
+        return min(filter(None, (_of_text(each, texts) for each in conjuncts)), key=len, default=())
+    for leaf in _LEAVES:
+        match = leaf.fullmatch(text)
+        if match and match["column"] in texts:
+            words = tuple(each[1:-1].strip("%") for each in re.findall(_TEXT, match["words"]))
+            return words if all(map(_is_plain, words)) else ()
+    return ()
+
+
+def _split(text: str, word: str) -> list[str]:
+    """Cut a condition at `and` or `or` outside of quotes and parentheses."""
+    found, depth, start = [], 0, 0
+    for match in re.finditer(rf"{_TEXT}|\0[^\0]+\0|[()\[\]]|\b{word}\b", text, re.IGNORECASE):
+        cut = match[0].lower()
+        depth += (cut in "([") - (cut in ")]")
+        if cut == word and depth == 0:
+            found.append(text[start : match.start()])
+            start = match.end()
+    return [*found, text[start:]]
+
+
+def _bare(text: str) -> str:
+    """Return a condition without parentheses around all of it."""
+    text = text.strip()
+    while text.startswith("(") and text.endswith(")"):
+        depth = 0
+        for match in re.finditer(rf"{_TEXT}|[()]", text[:-1]):
+            depth += (match[0] == "(") - (match[0] == ")")
+            if depth == 0:
+                return text
+        text = text[1:-1].strip()
+    return text
+
+
+def _is_plain(word: str) -> bool:
+    number = _NUMBER.fullmatch(word) or any(word.lower() in each for each in _NO_NUMBERS)
+    return _PLAIN.fullmatch(word) is not None and not number
+
+
+def _everywhere(words: Words, node: Decode) -> bool:
+    """Tell whether every record holds one of the words anyway, in the name of a field."""
+    return any(word in field.name for word in words for field in node.fields)
+
+
+def _condition(words: Words) -> Expression:
+    value = Ref("value")
+    pieces: list[str | Ref] = []
+    for word in (*words, r"\\"):
+        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), '{word}')"]
+    return Expression(joined(pieces), BOOLEAN)

@@ -1,0 +1,137 @@
+"""Only what somebody reads is decoded, calculated, shuffled and joined.
+
+decode user, value, note → project user, value * 2 as twice → repartition by user → aggregate count(*) by user
+decode user → project user → repartition by user → aggregate count(*) by user
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from msgspec.structs import replace
+
+from millstream.expressions import column
+from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.names import kind
+from millstream.optimizer.needs import (
+    Names,
+    all_needs,
+    kept_items,
+    kept_joined,
+    kept_measures,
+    kept_places,
+    of_input,
+)
+from millstream.plan.nodes import (
+    Aggregate,
+    Binary,
+    Decode,
+    Item,
+    Join,
+    Node,
+    Output,
+    Plan,
+    Project,
+    Repartition,
+    SeedScan,
+    TableScan,
+    Union,
+)
+
+
+def prune_columns(plan: Plan, context: Context) -> Result:
+    needs = all_needs(context, "prune_columns")
+    new: dict[int, Node] = {}
+    narrow = _Narrow()
+    changes: list[Change] = []
+    for node in context.order:
+        inputs = tuple(new[id(each)] for each in node.inputs)
+        own = needs[id(node)]
+        kept = _narrowed(node, own)
+        if kept is not node:
+            changes.append(Change(f"{kind(node)} leaves out {_lost(node, kept)}", node.models))
+        if isinstance(node, Union):
+            new[id(node)] = _union(node, inputs, own, narrow)
+            continue
+        if isinstance(node, Repartition | Join):
+            inputs = tuple(
+                narrow(each, set(of_input(node, i, own, ())), node.models) for i, each in enumerate(inputs)
+            )
+        new[id(node)] = kept.with_inputs(*inputs)
+    outputs = tuple(cast("Output", new[id(output)]) for output in plan.outputs)
+    if all(a is b for a, b in zip(outputs, plan.outputs, strict=True)):
+        return plan, ()
+    changes += [Change(f"only {names} is read further up", models) for names, models in narrow.made]
+    return Plan(outputs), tuple(changes)
+
+
+class _Narrow:
+    """Puts projections above what has more columns than are read; the same one for all who read the same."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[int, tuple[str, ...]], Node] = {}
+        self.made: list[tuple[str, tuple[str, ...]]] = []
+
+    def __call__(self, node: Node, names: Names, models: tuple[str, ...]) -> Node:
+        # A projection on nothing is no SQL.
+        columns = tuple(c for c in node.columns if c.name.lower() in names) or node.columns[:1]
+        if len(columns) == len(node.columns):
+            return node
+        key = (id(node), tuple(c.name for c in columns))
+        if key not in self.found:
+            items = tuple(Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in columns)
+            self.found[key] = Project(input=node, items=items, models=models)
+            self.made.append((", ".join(key[1]), models))
+        return self.found[key]
+
+
+def _narrowed(node: Node, own: Names) -> Node:
+    """Return a node that makes only the columns of `own`, or what it was if it makes no others."""
+    match node:
+        case Project():
+            items = kept_items(node, own)
+            return node if len(items) == len(node.items) else replace(node, items=items)
+        case Aggregate():
+            measures = kept_measures(node, own)
+            return node if len(measures) == len(node.measures) else replace(node, measures=measures)
+        case Decode():
+            return _decode(node, own)
+        case SeedScan() | TableScan():
+            columns = tuple(c for c in node.columns if c.name.lower() in own)
+            return node if len(columns) == len(node.columns) else replace(node, columns=columns)
+        case Binary():
+            joined = kept_joined(node, own)
+            return node if len(joined) == len(node.joined) else replace(node, joined=joined)
+    return node
+
+
+BY_POSITION = frozenset(("csv",))
+"""Formats whose fields are told by their position: none can be left out."""
+
+
+def _decode(node: Decode, own: Names) -> Decode:
+    fields = node.fields
+    if node.format not in BY_POSITION:
+        fields = tuple(field for field in fields if field.name.lower() in own)
+    metadata = tuple(name for name in node.metadata if name.lower() in own)
+    key = node.key if node.key is not None and node.key.name.lower() in own else None
+    if (fields, metadata, key) == (node.fields, node.metadata, node.key):
+        return node
+    return replace(node, fields=fields, metadata=metadata, key=key)
+
+
+def _union(node: Union, inputs: tuple[Node, ...], own: Names, narrow: _Narrow) -> Union:
+    """Keep the same positions of all sides, whatever else is read of them."""
+    places = kept_places(node, own)
+    sides = tuple(
+        narrow(new, {old.columns[i].name.lower() for i in places}, node.models)
+        for new, old in zip(inputs, node.sides, strict=True)
+    )
+    if len(places) == len(node.columns) and all(a is b for a, b in zip(sides, node.sides, strict=True)):
+        return node
+    return replace(node, sides=sides, types=tuple(node.types[i] for i in places) if node.types else ())
+
+
+def _lost(before: Node, after: Node) -> str:
+    left = set(after.names)
+    return ", ".join(name for name in before.names if name not in left) or "columns that only it read"

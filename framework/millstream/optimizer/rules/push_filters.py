@@ -1,0 +1,184 @@
+"""Rows are dropped as early as possible, condition by condition.
+
+project substring(user, 1, 5) as k, value → repartition by k → filter value > 10
+filter value > 10 → project substring(user, 1, 5) as k, value → repartition by k
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression
+from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.moves import STAYS, below, from_on
+from millstream.optimizer.names import kind
+from millstream.plan.nodes import Binary, Filter, Join, Lookup, Node, Output, Plan
+
+_NAME = "push_filters"
+
+
+class _Condition(NamedTuple):
+    expression: Expression
+    written: str
+    """As it was before it moved."""
+
+
+class _Group(NamedTuple):
+    """What is left of a filter on its way down, even if that is only its name."""
+
+    conditions: tuple[_Condition, ...]
+    models: tuple[str, ...]
+    label: str = ""
+    origin: Filter | None = None
+    """The filter that it still is, as long as nothing moved on without it."""
+
+
+_Edge = tuple[int, int]
+"""The `id` of a node, and which of its inputs."""
+
+
+def push_filters(plan: Plan, context: Context) -> Result:
+    if not any(isinstance(node, Filter | Binary) for node in context.order):
+        return plan, ()
+    pushing = _Pushing(context)
+    for node in reversed(context.order):
+        pushing.visit(node)
+    if not pushing.passed:
+        return plan, ()
+    outputs = tuple(pushing.rebuilt())
+    return Plan(outputs), pushing.changes()
+
+
+class _Pushing:
+    """One way down through the plan; conditions wait at edges, above the input that they are to filter."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.edges: dict[_Edge, tuple[_Group, ...]] = {}
+        self.on: dict[int, tuple[Expression, ...]] = {}
+        self.crossed: set[int] = set()
+        """The nodes that conditions passed: the relation that each was is no more."""
+        self.passed: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+
+    # -- down
+
+    def visit(self, node: Node) -> None:
+        if not self.context.allows(_NAME, node):
+            return
+        edge = self._only_edge(node)
+        groups = self.edges.get(edge, ()) if edge else ()
+        if isinstance(node, Filter):
+            own = _Group(
+                tuple(_Condition(each, "") for each in node.conditions), node.models, node.label, node
+            )
+            self.edges[id(node), 0] = (own, *groups)
+            if edge and groups:
+                self.edges[edge] = ()
+            return
+        if edge and groups:
+            self.edges[edge] = self._down(node, groups)
+        if isinstance(node, Join | Lookup):
+            self._from_on(node)
+
+    def _only_edge(self, node: Node) -> _Edge | None:
+        readers = self.context.consumers[id(node)]
+        if len(readers) != 1:
+            return None
+        return id(readers[0]), next(i for i, each in enumerate(readers[0].inputs) if each is node)
+
+    def _down(self, node: Node, groups: tuple[_Group, ...]) -> tuple[_Group, ...]:
+        """Let go what can pass a node, in the order in which it is asked; return what stays above."""
+        stay: list[_Group] = []
+        waiting = closed = False
+        changed = 0
+        for group in groups:
+            kept: list[_Condition] = []
+            gone: dict[int, list[_Condition]] = {}
+            for condition in group.conditions:
+                # What can fail must not be asked before what kept it from failing.
+                held = closed or (condition.expression.raises and waiting)
+                moves = STAYS if held else below(node, condition.expression, self.context.traits)
+                for move in moves:
+                    written = condition.written or condition.expression.text
+                    gone.setdefault(move.input, []).append(_Condition(move.condition, written))
+                    self._note(written, group.models, node)
+                if not moves:
+                    kept.append(condition)
+                    waiting = True
+                    closed = closed or not condition.expression.deterministic
+            for index, conditions in gone.items():
+                self._add(node, index, _Group(tuple(conditions), group.models))
+            if gone:
+                self.crossed.add(id(node))
+                changed = len(stay)
+            stay.append(group._replace(conditions=tuple(kept), origin=None) if gone else group)
+        # Where a later filter came to stand below an earlier one, that is no more what its name says.
+        return (*(g._replace(label="", origin=None) for g in stay[:changed]), *stay[changed:])
+
+    def _from_on(self, node: Join | Lookup) -> None:
+        stay, moves = from_on(node, self.context.traits)
+        for move in moves:
+            written = move.condition.text
+            self._add(node, move.input, _Group((_Condition(move.condition, written),), node.models))
+            self._note(written, node.models, node)
+        if moves:
+            self.on[id(node)] = stay
+
+    def _add(self, node: Node, index: int, group: _Group) -> None:
+        self.edges[id(node), index] = (*self.edges.get((id(node), index), ()), group)
+
+    def _note(self, written: str, models: tuple[str, ...], node: Node) -> None:
+        self.passed.setdefault((written, models), {})[kind(node)] = None
+
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(
+            Change(f"{written} is asked before {', '.join(reversed(passed))}", models)
+            for (written, models), passed in self.passed.items()
+        )
+
+    # -- and up again
+
+    def rebuilt(self) -> list[Output]:
+        new: dict[int, Node] = {}
+        made: dict[tuple[object, ...], Node] = {}
+        outputs: list[Output] = []
+        for node in self.context.order:
+            inputs = [
+                self._filtered(new[id(each)], self.edges.get((id(node), i), ()), made)
+                for i, each in enumerate(node.inputs)
+            ]
+            if isinstance(node, Filter) and (id(node), 0) in self.edges:
+                new[id(node)] = inputs[0]
+                continue
+            found = node.with_inputs(*inputs)
+            if id(node) in self.on:
+                found = replace(found, on=self.on[id(node)])
+            if id(node) in self.crossed and found.label:
+                found = replace(found, label="")
+            new[id(node)] = found
+        for output in self.context.plan.outputs:
+            found = new[id(output)]
+            assert isinstance(found, Output)
+            outputs.append(found)
+        return outputs
+
+    @staticmethod
+    def _filtered(node: Node, groups: tuple[_Group, ...], made: dict[tuple[object, ...], Node]) -> Node:
+        for group in groups:
+            if group.origin is not None:
+                node = group.origin.with_inputs(node)
+            elif group.conditions:
+                conditions = tuple(each.expression for each in group.conditions)
+                # Both sides of a union may be one relation: it is filtered once.
+                key = (id(node), group.label, group.models, *(each.text for each in conditions))
+                if key not in made:
+                    made[key] = Filter(
+                        input=node, conditions=conditions, label=group.label, models=group.models
+                    )
+                node = made[key]
+            elif group.label:
+                models = tuple(dict.fromkeys((*node.models, *group.models)))
+                node = replace(node, label=group.label, models=models)
+        return node

@@ -1,0 +1,130 @@
+"""Below a relation that several read, rows go that none of them keeps.
+
+repartition by user, read by: filter type = 'view' and value > 1; filter type = 'buy' and value > 1
+filter value > 1 and (type = 'view' or type = 'buy') → repartition by user, read by: filter type = 'view'; …
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from millstream.expressions import Expression, Piece, any_of
+from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.cost import HEAVY, cost
+from millstream.optimizer.moves import below
+from millstream.optimizer.names import both
+from millstream.plan.nodes import Filter, Node, Plan, Project, Union, Watermark
+from millstream.plan.walk import rewrite
+from millstream.types import BOOLEAN
+
+_NAME = "push_shared_filters"
+_Key = tuple[Piece, ...]
+
+
+class _Found(NamedTuple):
+    common: dict[_Key, Expression]
+    """What all who read a relation ask of its rows."""
+    either: Expression | None
+    """What one of them or another asks beside it."""
+    models: tuple[str, ...]
+
+
+def push_shared_filters(plan: Plan, context: Context) -> Result:
+    found: dict[int, _Found] = {}
+    for node in context.order:
+        if context.shared(node) and (what := _kept_by_all(node, context)) is not None:
+            found[id(node)] = what
+    if not found:
+        return plan, ()
+    changes = tuple(
+        Change(f"{condition} is asked once, before what is shared", what.models)
+        for what in found.values()
+        for condition in (*what.common.values(), *((what.either,) if what.either else ()))
+    )
+
+    def visit(node: Node, before: Node) -> Node:
+        if isinstance(node, Filter) and isinstance(before, Filter) and id(before.input) in found:
+            node = _without(node, found[id(before.input)].common)
+        if (what := found.get(id(before))) is None:
+            return node
+        conditions = (*what.common.values(), *((what.either,) if what.either else ()))
+        return Filter(input=node, conditions=conditions, models=what.models)
+
+    return rewrite(plan, visit), changes
+
+
+def _kept_by_all(node: Node, context: Context) -> _Found | None:
+    readers = [each for each in context.consumers[id(node)] if isinstance(each, Filter)]
+    if len(readers) != len(context.consumers[id(node)]) or not context.allows(_NAME, node, *readers):
+        return None
+    asked = [_asked(reader) for reader in readers]
+    common = {key: e for key, e in asked[0].items() if all(key in other for other in asked)}
+    either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in asked], context)
+    if not common and either is None:
+        return None
+    return _Found(common, either, both(*readers))
+
+
+def _asked(reader: Filter) -> dict[_Key, Expression]:
+    """Return the conditions that can be asked elsewhere, too: cheap ones that never fail."""
+    found: dict[_Key, Expression] = {}
+    for condition in reader.conditions:
+        if not condition.deterministic:
+            break
+        if not condition.raises and cost(condition) < HEAVY:
+            found[condition.pieces] = condition
+    return found
+
+
+def _either(node: Node, alternatives: list[dict[_Key, Expression]], context: Context) -> Expression | None:
+    """Return the OR of what is asked, in an order of its own, so that the same one is known again."""
+    low = [{k: e for k, e in each.items() if below(node, e, context.traits)} for each in alternatives]
+    if not all(low):
+        return None
+    least = [each for each in low if not any(other.keys() < each.keys() for other in low)]
+    sides = {
+        tuple(sorted(e.text for e in each.values())): sorted(each.values(), key=lambda e: e.text)
+        for each in least
+    }
+    either = any_of((sides[key] for key in sorted(sides)), BOOLEAN)
+    return either if _pays(node, either, context) else None
+
+
+def _pays(node: Node, condition: Expression, context: Context) -> bool:
+    """Tell whether it goes below a costly step, and is not yet asked further below."""
+    waiting = [(node, condition)]
+    saves, asked_everywhere = False, True
+    while waiting:
+        at, asked = waiting.pop()
+        if isinstance(at, Filter):
+            if all(_plain(each) != _plain(asked) for each in at.conditions):
+                waiting.append((at.input, asked))
+            continue
+        moves = below(at, asked, context.traits)
+        asked_everywhere = asked_everywhere and bool(moves)
+        saves = saves or (bool(moves) and _is_costly(at))
+        waiting += [(at.inputs[move.input], move.condition) for move in moves]
+    return saves and not asked_everywhere
+
+
+def _plain(condition: Expression) -> str:
+    """Return its text without parentheses: how many there are depends on the way by which it came."""
+    return condition.text.replace("(", "").replace(")", "")
+
+
+def _is_costly(node: Node) -> bool:
+    match node:
+        case Project():
+            return any(cost(item.expression) >= HEAVY for item in node.items)
+        case Watermark() | Union():
+            return False
+    return True
+
+
+def _without(node: Filter, common: dict[_Key, Expression]) -> Node:
+    left = tuple(each for each in node.conditions if each.pieces not in common)
+    if len(left) == len(node.conditions):
+        return node
+    if not left:
+        return node.input
+    return Filter(input=node.input, conditions=left, label=node.label, models=node.models)

@@ -1,0 +1,97 @@
+"""Equal parts of different models become one: what they do is done once, and state is kept once.
+
+sink a ← aggregate count(*) by user ← filter x > 1; sink b ← aggregate count(*) by user ← filter x > 1
+sink a ← counts, sink b ← counts = aggregate count(*) by user ← filter x > 1
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from msgspec.structs import replace
+
+from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.names import both, kind
+from millstream.optimizer.pure import is_pure
+from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.walk import rewrite
+
+_NAME = "share_equal"
+
+
+def share_equal(plan: Plan, context: Context) -> Result:
+    groups = _equal(context)
+    if len(groups) == len(context.order):
+        return plan, ()
+    first = {id(node): members[0] for members in groups for node in members}
+    members_of = {id(members[0]): members for members in groups if len(members) > 1}
+    made: dict[int, Node] = {}
+
+    def visit(node: Node, before: Node) -> Node:
+        members = members_of.get(id(first[id(before)]))
+        if members is None:
+            return node
+        if id(members[0]) not in made:
+            made[id(members[0])] = _named(node, members)
+        return made[id(members[0])]
+
+    return rewrite(plan, visit), _changes(context, first, members_of)
+
+
+def _equal(context: Context) -> list[list[Node]]:
+    """Group nodes that do the same over the same.
+
+    What is not pure is equal to nothing, nor is what reads two different ones of the kind: so the inputs are
+    compared beside the fingerprint, which already speaks for their content.
+    """
+    groups: list[list[Node]] = []
+    group_of: dict[int, int] = {}
+    alone: dict[object, int] = {}
+    exact: dict[object, int] = {}
+    for node in context.order:
+        key = (type(node), *(group_of[id(each)] for each in node.inputs))
+        found = len(groups)
+        if key not in alone:
+            alone[key] = found
+        else:
+            # A fingerprint costs more than all else here: only what reads the same as another one needs it.
+            first = groups[alone[key]][0]
+            if _may_be_shared(first, context):
+                exact.setdefault((key, first.fingerprint), alone[key])
+            if _may_be_shared(node, context):
+                found = exact.setdefault((key, node.fingerprint), found)
+        if found == len(groups):
+            groups.append([])
+        groups[found].append(node)
+        group_of[id(node)] = found
+    return groups
+
+
+def _may_be_shared(node: Node, context: Context) -> bool:
+    return not isinstance(node, Output) and is_pure(node) and context.allows(_NAME, node)
+
+
+def _named(node: Node, members: list[Node]) -> Node:
+    """Give a node the name that says most: that of a model which is all of it, else the first one."""
+    models = both(*members)
+    own = {model.rpartition(".")[2] for model in models}
+    labels = [each.label for each in members if each.label]
+    label = min((name for name in labels if name in own), key=len, default=labels[0] if labels else "")
+    if (label, models) == (node.label, node.models):
+        return node
+    return replace(node, label=label, models=models)
+
+
+def _changes(
+    context: Context, first: dict[int, Node], members_of: dict[int, list[Node]]
+) -> tuple[Change, ...]:
+    """Tell of each part that is now read by several, not of what lies below it."""
+    readers: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
+    for node in context.order:
+        for index, each in enumerate(node.inputs):
+            readers[id(first[id(each)])].add((id(first[id(node)]), index))
+    return tuple(
+        Change(f"{kind(members[0])} is there once instead of {len(members)} times", both(*members))
+        for id_, members in members_of.items()
+        if len(readers[id_]) > 1
+    )

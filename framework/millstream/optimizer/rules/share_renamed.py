@@ -1,0 +1,173 @@
+"""What several calculate of one relation under other names is calculated once, where it is Python or state.
+
+project score(value) as a ← events; project score(value) as b, type ← events
+project a ← scored, project a as b, type ← scored = project score(value) as a, type ← events
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from millstream.expressions import column
+from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.gather import unused_names
+from millstream.optimizer.names import both
+from millstream.optimizer.pure import is_pure
+from millstream.optimizer.ways import Pieces
+from millstream.plan.nodes import Aggregate, Item, Node, Plan, Project
+from millstream.plan.walk import rewrite
+
+_NAME = "share_renamed"
+
+
+class _Calls(NamedTuple):
+    """Projections of one relation with Python calls in common."""
+
+    projections: tuple[Project, ...]
+    shared: tuple[Pieces, ...]
+
+
+def share_renamed(plan: Plan, context: Context) -> Result:
+    hosts = _hosts(_alike(context, Aggregate))
+    calls = [found for group in _alike(context, Project) if (found := _common(group))]
+    if not hosts and not calls:
+        return plan, ()
+    of = {id(p): found for found in calls for p in found.projections}
+    made: dict[int, Node] = {}
+
+    def visit(node: Node, before: Node) -> Node:
+        if isinstance(node, Aggregate) and isinstance(before, Aggregate) and id(before) in hosts:
+            host = hosts[id(before)]
+            if id(host) not in made:
+                made[id(host)] = host.with_inputs(node.input)
+            return made[id(host)] if host is before else _renamed(before, host, made[id(host)])
+        if isinstance(node, Project) and id(before) in of:
+            found = of[id(before)]
+            if id(found) not in made:
+                made[id(found)] = _once(found, node.input)
+            return _reading(node, found, made[id(found)])
+        return node
+
+    changes = [
+        Change(f"{_name(each)} selects from the state of {_name(host)}", both(host, each))
+        for each in context.order
+        if (host := hosts.get(id(each), each)) is not each
+    ]
+    changes += [
+        Change(f"{' and '.join(map(_name, c.projections))} call Python once", both(*c.projections))
+        for c in calls
+    ]
+    return rewrite(plan, visit), tuple(changes)
+
+
+def _alike(context: Context, kind: type[Aggregate | Project]) -> list[list[Node]]:
+    """Return the nodes of a kind that read the same and may be shared, where there are several."""
+    found: defaultdict[int, list[Node]] = defaultdict(list)
+    for node in context.order:
+        if isinstance(node, kind):
+            found[id(node.input)].append(node)
+    several = (
+        [node for node in group if is_pure(node) and context.allows(_NAME, node)]
+        for group in found.values()
+        if len(group) > 1
+    )
+    return [group for group in several if len(group) > 1]
+
+
+def _name(node: Node) -> str:
+    return node.label or ", ".join(model.removeprefix("model.") for model in node.models) or "one"
+
+
+# -- state
+
+
+def _hosts(groups: Iterable[list[Node]]) -> dict[int, Aggregate]:
+    """Return by the `id` of an aggregate the one, perhaps itself, that keeps all of its state and more."""
+    found: dict[int, Aggregate] = {}
+    for group in groups:
+        alike: defaultdict[object, list[Aggregate]] = defaultdict(list)
+        for node in group:
+            if isinstance(node, Aggregate):
+                alike[node.emit, frozenset(key.expression.pieces for key in node.keys)].append(node)
+        for nodes in alike.values():
+            hosts: list[Aggregate] = []
+            for node in sorted(nodes, key=lambda n: -len(_measures(n))):
+                host = next((each for each in hosts if _has(each, node)), None)
+                if host is None:
+                    hosts.append(node)
+                else:
+                    found[id(node)] = found[id(host)] = host
+    return found
+
+
+def _measures(node: Aggregate) -> dict[object, str]:
+    return {(m.call.pieces, m.condition.pieces if m.condition else None): m.name for m in node.measures}
+
+
+def _has(host: Aggregate, node: Aggregate) -> bool:
+    return _measures(node).keys() <= _measures(host).keys()
+
+
+def _renamed(node: Aggregate, host: Aggregate, made: Node) -> Project:
+    keys = {key.expression.pieces: key.name for key in host.keys}
+    measures = _measures(host)
+    names = [keys[key.expression.pieces] for key in node.keys]
+    names += [measures[m.call.pieces, m.condition.pieces if m.condition else None] for m in node.measures]
+    found = [made.column(name) for name in names]
+    items = tuple(
+        Item(own.name, column(c.name, c.type, nullable=c.nullable))
+        for own, c in zip(node.columns, found, strict=True)
+    )
+    own_keys = tuple(key.name for key in node.keys) if node.emit == "on_change" else ()
+    return Project(input=made, items=items, keys=own_keys, label=node.label, models=node.models)
+
+
+# -- Python calls
+
+
+def _common(group: list[Node]) -> _Calls | None:
+    projections = [node for node in group if isinstance(node, Project) and not node.keys]
+    asked = Counter(pieces for node in projections for pieces in {p: None for p, _ in _python(node)})
+    shared = tuple(pieces for pieces, count in asked.items() if count > 1)
+    readers = tuple(node for node in projections if any(p in shared for p, _ in _python(node)))
+    return _Calls(readers, shared) if shared else None
+
+
+def _python(node: Project) -> list[tuple[Pieces, Item]]:
+    return [(item.expression.pieces, item) for item in node.items if item.expression.functions]
+
+
+def _once(found: _Calls, below: Node) -> Project:
+    """Return the projection that calls Python, and passes on what its readers read beside it."""
+    read = {
+        name.lower()
+        for node in found.projections
+        for item in node.items
+        if item.expression.pieces not in found.shared
+        for name in item.expression.columns
+    }
+    plain = [
+        Item(c.name, column(c.name, c.type, nullable=c.nullable))
+        for c in below.columns
+        if c.name.lower() in read
+    ]
+    items = {pieces: item for node in reversed(found.projections) for pieces, item in _python(node)}
+    calls = [items[pieces] for pieces in found.shared]
+    names = unused_names((item.name for item in calls), (item.name for item in plain))
+    made = (replace(item, name=name) for name, item in zip(names, calls, strict=True))
+    return Project(input=below, items=(*plain, *made), models=both(*found.projections))
+
+
+def _reading(node: Project, found: _Calls, made: Node) -> Project:
+    names = dict(zip(found.shared, made.names[len(made.names) - len(found.shared) :], strict=True))
+    items = tuple(
+        replace(item, expression=column(name, item.expression.type, nullable=item.expression.nullable))
+        if (name := names.get(item.expression.pieces))
+        else item
+        for item in node.items
+    )
+    return replace(node, input=made, items=items)

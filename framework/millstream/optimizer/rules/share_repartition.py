@@ -1,0 +1,214 @@
+"""One shuffle brings the rows together for all that need them by the same key, after what all of them drop.
+
+hits → filter a → region = substring(key, 1, 5) → repartition by region → count; hits → filter b → … → sum
+hits → filter a or b → region → repartition by region, read by: filter a → count; filter b → … → sum
+
+Kafka Streams moves the repartition above the filters, and gives up where a value changes after the key. Here
+each reader keeps its own steps, above the shuffle; the key alone is calculated below it, once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, column
+from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
+from millstream.optimizer.names import both
+from millstream.optimizer.ways import Pieces, Way, ways
+from millstream.plan.nodes import Aggregate, Filter, Item, Join, Node, Plan, Project, Repartition
+from millstream.plan.walk import rewrite
+
+_NAME = "share_repartition"
+
+
+class _Member(NamedTuple):
+    repartition: Repartition
+    way: Way
+    beside: bool
+    """A join reads it, whose sides must lie side by side: the order of the keys matters."""
+    by_name: bool
+    """Its readers take columns by name, so that further ones do no harm."""
+
+    @property
+    def order(self) -> tuple[Pieces, ...]:
+        return tuple(key.pieces for key in self.way.wanted)
+
+
+_Group = list[_Member]
+
+
+def share_repartition(plan: Plan, context: Context) -> Result:
+    groups = _groups(context)
+    if not groups:
+        return plan, ()
+    of = {id(m.repartition): (index, m) for index, group in enumerate(groups) for m in group}
+    new: dict[int, Node] = {}
+    built: dict[int, _Shared] = {}
+
+    def visit(node: Node, before: Node) -> Node:
+        new[id(before)] = node
+        if id(before) not in of:
+            return node
+        index, member = of[id(before)]
+        if index not in built:
+            built[index] = _Shared(groups[index], new[id(member.way.base)])
+        return built[index].above(member)
+
+    return rewrite(plan, visit), tuple(map(_change, groups))
+
+
+# -- which repartitions are of one kind
+
+
+def _groups(context: Context) -> list[_Group]:
+    """Put each repartition with the most others, as near above as they meet."""
+    repartitions = [node for node in context.order if isinstance(node, Repartition) and node.keys]
+    if len(repartitions) < 2:
+        return []
+    met: defaultdict[tuple[int, frozenset[Pieces]], _Group] = defaultdict(list)
+    for node in repartitions:
+        for member in _members(node, context):
+            met[id(member.way.base), frozenset(member.order)].append(member)
+    place = {id(node): index for index, node in enumerate(context.order)}
+    fitting = {key: _fitting(members) for key, members in met.items()}
+    found: list[_Group] = []
+    taken: set[int] = set()
+    for key in sorted(fitting, key=lambda key: (-len(fitting[key]), -place[key[0]])):
+        group = _fitting([m for m in fitting[key] if id(m.repartition) not in taken])
+        if len(group) > 1:
+            found.append(group)
+            taken.update(id(m.repartition) for m in group)
+    return found
+
+
+def _members(node: Repartition, context: Context) -> list[_Member]:
+    if not context.allows(_NAME, node) or context.traits[id(node.input)].mode == "static":
+        return []
+    readers = context.consumers[id(node)]
+    beside = any(not isinstance(each, Aggregate) for each in readers)
+    by_name = all(isinstance(each, Aggregate | Join) for each in readers)
+    columns = [node.input.column(name) for name in node.keys]
+    keys = tuple(column(c.name, c.type, nullable=c.nullable) for c in columns)
+    return [
+        _Member(node, way, beside, by_name)
+        for way in ways(node.input, keys, context, fan=len(readers) > 1)
+        if context.allows(_NAME, *way.steps) and len({k.pieces for k in way.wanted}) == len(keys)
+    ]
+
+
+def _fitting(members: _Group) -> _Group:
+    """Leave out those whose rows would be shuffled before a filter that drops them.
+
+    A filter that can't be asked below (it calls Python, or can fail) is no hindrance where all of its rows
+    are shuffled for another one anyway.
+    """
+    order = next((m.order for m in members if m.beside), None)
+    alike = [m for m in members if not m.beside or m.order == order]
+    whole = [m.way.conditions.keys() for m in alike if m.way.complete]
+    return [
+        m
+        for m in alike
+        if m.way.complete or any(conditions <= m.way.conditions.keys() for conditions in whole)
+    ]
+
+
+# -- the one shuffle, and what each reader does above it
+
+
+class _Shared:
+    """Builds the shared part of a group once, and each step above it once for all that share it."""
+
+    def __init__(self, group: _Group, base: Node) -> None:
+        self.group = group
+        models = both(*(m.repartition for m in group))
+        kept = kept_by_any([m.way for m in group])
+        self.common = kept.common
+        first = next((m for m in group if m.beside), group[0])
+        self.keys = first.order
+        self.passing, self.making = _carried(group, self.keys)
+        used = [*base.names, *(i.name for s in self._passed() for i in s.items)]
+        names = unused_names(first.repartition.keys, used)
+        node, self.names = with_keys(filtered(base, kept, models), first.way.wanted, names, models)
+        self.shuffled = Repartition(input=node, keys=self.names, models=models)
+        self.steps: dict[int, Node] = {}
+
+    def _passed(self) -> list[Project]:
+        return [
+            step
+            for m in self.group
+            for step in m.way.steps
+            if isinstance(step, Project) and id(step) in self.passing
+        ]
+
+    def above(self, member: _Member) -> Node:
+        node: Node = self.shuffled
+        for step in reversed(member.way.steps):
+            if id(step) not in self.steps:
+                self.steps[id(step)] = self._step(step, node, member.way)
+            node = self.steps[id(step)]
+        columns = member.repartition.columns
+        if member.by_name or node.names == tuple(c.name for c in columns):
+            return node
+        items = tuple(Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in columns)
+        return Project(input=node, items=items, models=member.repartition.models)
+
+    def _step(self, step: Filter | Project, node: Node, way: Way) -> Node:
+        if isinstance(step, Filter):
+            left = tuple(
+                each.written
+                for each in way.asked
+                if each.filter is step and (each.low is None or each.low.pieces not in self.common)
+            )
+            return replace(step, input=node, conditions=left) if left else node
+        making, passing = self.making.get(id(step), {}), self.passing.get(id(step), ())
+        if not making and not passing and all(m.by_name for m in self.group) and _only_narrows(step):
+            return node
+        items = [
+            Item(i.name, self._key(making[i.name], i.expression)) if i.name in making else i
+            for i in step.items
+        ]
+        items += [self._carry(key) for key in passing]
+        return replace(step, input=node, items=tuple(items))
+
+    def _key(self, index: int, was: Expression) -> Expression:
+        return column(self.names[index], was.type, nullable=was.nullable)
+
+    def _carry(self, index: int) -> Item:
+        found = self.shuffled.column(self.names[index])
+        return Item(found.name, column(found.name, found.type, nullable=found.nullable))
+
+
+def _carried(
+    group: Sequence[_Member], keys: tuple[Pieces, ...]
+) -> tuple[dict[int, dict[int, None]], dict[int, dict[str, int]]]:
+    """Return by the `id` of a step which keys it carries for one above it, and which it calculated."""
+    passing: dict[int, dict[int, None]] = {}
+    making: dict[int, dict[str, int]] = {}
+    for way in (m.way for m in group):
+        for key, made in zip(way.wanted, way.made, strict=True):
+            if made is None:
+                continue
+            index = keys.index(key.pieces)
+            making.setdefault(id(made.project), {})[made.name] = index
+            top_down = [id(step) for step in way.steps if isinstance(step, Project)]
+            for each in top_down[top_down.index(id(made.project)) + 1 :]:
+                passing.setdefault(each, {})[index] = None
+    return passing, making
+
+
+def _only_narrows(step: Project) -> bool:
+    return not step.label and all(item.expression.column == item.name for item in step.items)
+
+
+def _change(group: _Group) -> Change:
+    models = both(*(m.repartition for m in group))
+    keys = ", ".join(key.text for key in group[0].way.wanted)
+    names = ", ".join(model.removeprefix("model.") for model in models)
+    return Change(
+        f"{names} share one repartition of {group[0].way.base.label or 'their input'} by {keys}", models
+    )
