@@ -1,0 +1,119 @@
+"""The SQL of a query whose outputs read each micro-batch: a batch's rows, and each output over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, quoted, rebound
+from millstream.physical.emit.draft import Draft
+from millstream.physical.emit.fuse import unused
+from millstream.physical.emit.names import called
+from millstream.physical.emit.steps import Step
+from millstream.physical.emit.text import Cte, Select, deeper, statement
+from millstream.physical.emit.walk import How, emit
+from millstream.physical.records import needs_columns, record
+from millstream.physical.writing import Around, Part, as_cte
+from millstream.plan.nodes import Node, Output
+from millstream.types import BOOLEAN
+
+BRANCH = "_branch"
+"""Tells to which part a row of a batch belongs; the others' columns are NULL in it."""
+
+
+class Batches(Struct, frozen=True):
+    steps: tuple[Step, ...]
+    sql: str
+    view: str
+    parts: tuple[str, ...]
+    """Each part as a statement of its own, over the shared rows."""
+    rows: tuple[tuple[str, bool], ...]
+    """Per output: its SQL over the view, and whether it has `_deleted`."""
+
+
+def batches_sql(parts: Sequence[Part], around: Around, gone: Sequence[tuple[int, str]] = ()) -> Batches:
+    """Return the rows that a batch keeps, and the SQL of each output over them.
+
+    `gone` has parts whose models are no more: their place, and SQL that gives no rows.
+    """
+    views = around.views
+    found = around.steps([part.trunk for part in parts], ())
+    drafts = [final.draft for final in found.emitted.finals]
+    steps = (*around.shared.steps, *found.steps)
+    ctes = [*around.shared.ctes, *found.emitted.ctes]
+    used = [*views.names, *(cte.name for cte in ctes), *(step.name for step in steps)]
+    whole = tuple(
+        statement(found.emitted.ctes if len(parts) > 1 else ctes, Select(draft, views.of).text())
+        for draft in drafts
+    )
+    if len(parts) == 1 and not gone:
+        view = unused(f"{_called(parts[0])}_batch", used)
+        sql = statement(ctes, Select(drafts[0], views.of).text())
+        rows = tuple(_delivery(output, parts[0], view, around, drafts[0]) for output in parts[0].outputs)
+        return Batches(steps, sql, view, whole, rows)
+    names: list[str] = []
+    for part, draft in zip(parts, drafts, strict=True):
+        names.append(unused(_called(part), [*used, *names]))
+        ctes.append(Cte(names[-1], Select(draft, views.of).text()))
+    view = unused("batch", [*used, *names])
+    listed = []
+    for part, name, draft in zip(parts, names, drafts, strict=True):
+        own = Cte(name, f"select\n  {quoted(name)}.*\nfrom {view}\nwhere {BRANCH} = '{name}'")
+        listed += [_delivery(output, part, name, around, draft, own) for output in part.outputs]
+    sides = _tagged(names)
+    for place, sql in gone:
+        sides.insert(place, _nothing(names, sql))
+    return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, whole, tuple(listed))
+
+
+def _called(part: Part) -> str:
+    only = part.outputs[0].label if len(part.outputs) == 1 else ""
+    return only or called(part.trunk)
+
+
+def _tagged(names: list[str]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        members = [f"{'struct(*)' if each == name else 'null'} as {quoted(each)}" for each in names]
+        items = ",\n  ".join([f"'{name}' as {BRANCH}", *members])
+        found.append(f"select\n  {items}\nfrom {quoted(name)}")
+    return found
+
+
+def _nothing(names: list[str], sql: str) -> str:
+    items = ",\n  ".join([f"'' as {BRANCH}", *(f"null as {quoted(name)}" for name in names)])
+    return "\n".join((f"select\n  {items}", "from (", f"  {deeper(sql)}", ")"))
+
+
+def _delivery(
+    output: Output, part: Part, view: str, around: Around, rows: Draft, own: Cte | None = None
+) -> tuple[str, bool]:
+    views = around.views
+
+    def leaf(node: Node) -> str | None:
+        return view if node is part.trunk else views.leaf(node)
+
+    how = How(lasting=frozenset() if rows.deleted is not None else frozenset((view,)))
+    emitted = emit((output,), leaf, deletes=around.deletes, reads=views.of, how=how)
+    draft = emitted.finals[0].draft
+    ctes = [*((own,) if own else ()), *emitted.ctes]
+    if output.kind == "sink":
+        if needs_columns(draft, output):
+            draft = as_cte(draft, output.label or called(output), ctes, views)
+        headers = any(item.name.startswith("headers.") for item in output.extras)
+        draft = record(draft, output, headers=headers, timestamp=bool(output.options.get("timestamp")))
+        return statement(ctes, Select(draft, views.of).text()), False
+    when = next((item.expression for item in output.extras if item.name == "delete_when"), None)
+    if when is not None:
+        draft = _deleting(draft, when)
+    return statement(ctes, Select(draft, views.of).text()), draft.deleted is not None
+
+
+def _deleting(draft: Draft, when: Expression) -> Draft:
+    """Delete rows for which `delete_when` holds, too."""
+    found = rebound(when, lambda ref: draft.items.get(ref.column))
+    before = (*draft.deleted.pieces, " or ") if draft.deleted is not None else ()
+    pieces = (*before, "coalesce(", *found.pieces, ", false)")
+    return replace(draft, deleted=replace(found, pieces=pieces, type=BOOLEAN, nullable=False, atomic=False))

@@ -1,0 +1,159 @@
+"""Each output as a branch: what is only done for it, above what it could share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.expressions import Expression
+from millstream.plan.nodes import (
+    Aggregate,
+    Decode,
+    Dedupe,
+    Filter,
+    Join,
+    Node,
+    Output,
+    Plan,
+    Project,
+    Repartition,
+    Stateful,
+    TableScan,
+    TopicScan,
+    Watermark,
+)
+from millstream.plan.traits import Traits
+
+STATEFUL = (Aggregate, Dedupe, Join, Stateful)
+
+
+class Branch(Struct, frozen=True, eq=False):
+    """An output, and what query it could be part of."""
+
+    output: Output
+    base: Node
+    """What it filters and projects: nothing between needs more than a fan-out of its rows."""
+    scans: tuple[Node, ...]
+    """The topics and table changes that it reads, each once by its relation, in order."""
+    states: tuple[Node, ...]
+    """The nodes that keep state for it."""
+    moves: tuple[Node, ...]
+    """The repartitions right below them."""
+    mode: Literal["append", "update"]
+    watermarks: tuple[tuple[str, str, str], ...]
+    """Source, column and delay of each."""
+
+    @property
+    def model(self) -> str:
+        return self.output.model
+
+    @property
+    def kind(self) -> str:
+        return self.output.kind
+
+
+class _Below(Struct, frozen=True):
+    scans: Mapping[str, Node] = {}
+    states: tuple[Node, ...] = ()
+    moves: tuple[Node, ...] = ()
+    watermarks: tuple[tuple[str, str, str], ...] = ()
+
+
+def branches(plan: Plan, order: Iterable[Node], traits: Mapping[int, Traits]) -> list[Branch]:
+    """Return the branch of each output, in the plan's order."""
+    below: dict[int, _Below] = {}
+    for node in order:
+        below[id(node)] = _found(node, [below[id(each)] for each in node.inputs], traits)
+    found: list[Branch] = []
+    for output in plan.outputs:
+        known = below[id(output)]
+        update = any(isinstance(n, Aggregate) and n.emit == "on_change" for n in known.states)
+        update = update or traits[id(output)].mode == "upsert"
+        found.append(
+            Branch(
+                output,
+                _base(output, through_watermarks=not known.states),
+                tuple(known.scans.values()),
+                known.states,
+                known.moves,
+                "update" if update else "append",
+                known.watermarks,
+            )
+        )
+    return found
+
+
+def _found(node: Node, inputs: list[_Below], traits: Mapping[int, Traits]) -> _Below:
+    own = _own(node, traits)
+    parts = [*inputs, own]
+    if len(inputs) == 1 and own is _NOTHING:
+        return inputs[0]
+    scans: dict[str, Node] = {}
+    for part in parts:
+        scans = {**scans, **{key: each for key, each in part.scans.items() if key not in scans}}
+    return _Below(
+        scans,
+        _once(each for part in parts for each in part.states),
+        _once(each for part in parts for each in part.moves),
+        tuple(dict.fromkeys(each for part in parts for each in part.watermarks)),
+    )
+
+
+_NOTHING = _Below()
+
+
+def _own(node: Node, traits: Mapping[int, Traits]) -> _Below:
+    match node:
+        case TopicScan():
+            return _Below({node.relation: node})
+        case TableScan(changes=True):
+            return _Below({f"changes of {node.relation}": node})
+        case Watermark():
+            return _Below(watermarks=((_source(node), node.time, node.delay),))
+        case Aggregate() | Dedupe() | Join() | Stateful() if traits[id(node)].mode != "static":
+            moves = (_move(each) for each in node.inputs)
+            return _Below(states=(node,), moves=tuple(each for each in moves if each is not None))
+    return _NOTHING
+
+
+def _move(node: Node) -> Repartition | None:
+    """Return the repartition that brings rows together for a state: values may change after it."""
+    while isinstance(node, Filter | Project | Watermark):
+        node = node.input
+    return node if isinstance(node, Repartition) else None
+
+
+def _source(node: Node) -> str:
+    while node.inputs:
+        node = node.inputs[0]
+        if isinstance(node, Decode):
+            return node.relation
+    return getattr(node, "relation", "")
+
+
+def _once(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    return tuple({id(node): node for node in nodes}.values())
+
+
+def _base(output: Output, *, through_watermarks: bool) -> Node:
+    node = output.input
+    while True:
+        match node:
+            case Watermark() if through_watermarks:
+                node = node.input  # where nothing keeps state, nobody asks how late a row is
+            case Filter() if all(_moves(each) for each in node.conditions):
+                node = node.input
+            case Project() if all(_moves(item.expression) for item in node.items):
+                node = node.input
+            case _:
+                return node
+
+
+def _moves(expression: Expression) -> bool:
+    """Tell whether it can be written within the `if` of a fan-out.
+
+    A Python function there would be called for the rows of all models, whatever the `if` says.
+    """
+    return expression.deterministic and not expression.functions

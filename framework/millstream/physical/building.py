@@ -1,0 +1,226 @@
+"""One group of outputs becomes one query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from millstream.physical.batches import batches_sql
+from millstream.physical.branches import Branch
+from millstream.physical.letters import topic_of
+from millstream.physical.lock import Assigned, Member
+from millstream.physical.memory import estimate
+from millstream.physical.naming import Views, expressions, scan_of, sources, static_reads
+from millstream.physical.realtime import prevented
+from millstream.physical.shared import Removed, Shared, neutral, together
+from millstream.physical.signature import Meanings
+from millstream.physical.trunk import trunk, with_one_decode
+from millstream.physical.values import (
+    DeadLetters,
+    Delivery,
+    Kind,
+    PerBatch,
+    PhysicalSettings,
+    Query,
+    Signature,
+    SinkOutput,
+    TableOutput,
+    Target,
+    ToKafka,
+    ViewOutput,
+)
+from millstream.physical.writing import Around, Part, records_sql
+from millstream.plan.nodes import Decode, Node, Output, Repartition, Stateful
+from millstream.plan.walk import in_order
+
+
+class Built(Struct, frozen=True):
+    query: Query
+    members: tuple[Member, ...] = ()
+
+
+class Recipe(Struct, frozen=True, eq=False):
+    """What one query is to be made of."""
+
+    name: str
+    kind: Kind
+    parts: tuple[Part, ...]
+    branches: tuple[Branch, ...] = ()
+    letters: Decode | None = None
+    assigned: Assigned | None = None
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return tuple(output for part in self.parts for output in part.outputs)
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        return (*self.outputs, *(part.trunk for part in self.parts))
+
+    @property
+    def update(self) -> bool:
+        return any(branch.mode == "update" for branch in self.branches)
+
+    @property
+    def removed(self) -> tuple[tuple[int, Member], ...]:
+        if self.assigned is None:
+            return ()
+        members = self.assigned.members
+        return tuple((place, members[place]) for place in sorted(self.assigned.removed))
+
+
+def stateless_parts(
+    branches: Sequence[Branch], letters: Decode | None, others: Sequence[Decode]
+) -> tuple[tuple[Part, ...], Decode | None]:
+    """Return the one part of a stateless group, and the decoding whose bad records it sends on."""
+    outputs = with_one_decode(branches, others if letters is not None else ())
+    if letters is not None:
+        letters = next(node for node in in_order(outputs[:1]) if isinstance(node, Decode))
+        return (Part(tuple(outputs), letters),), letters
+    found = trunk(outputs) if len(outputs) > 1 else outputs[0].input
+    assert found is not None
+    return (Part(tuple(outputs), found),), None
+
+
+def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
+    """Return one part for each state that outputs share."""
+    by_state: dict[tuple[int, ...], list[Output]] = {}
+    for branch in branches:
+        by_state.setdefault(tuple(sorted(map(id, branch.states))), []).append(branch.output)
+    parts: list[Part] = []
+    for outputs in by_state.values():
+        found = trunk(outputs) if len(outputs) > 1 else outputs[0].input
+        assert found is not None
+        parts.append(Part(tuple(outputs), found))
+    return tuple(parts)
+
+
+def build(recipe: Recipe, settings: PhysicalSettings, meanings: Meanings) -> Built:
+    """Return the query of a recipe, and what its group records of each part."""
+    views = Views()
+    order = in_order(recipe.roots)
+    moved = _moved(recipe)
+    shared = together(moved, recipe.roots, settings.shuffle_partitions, views)
+    around = Around(views, shared, deletes=recipe.update, letters=recipe.letters)
+    gone = _gone(recipe, moved, shared)
+    targets = tuple(map(_target, recipe.outputs))
+    batches = any(not isinstance(each, SinkOutput) for each in targets) or not all(
+        part.direct for part in recipe.parts
+    )
+    if batches:
+        found = batches_sql(recipe.parts, around, gone)
+        steps, sql, whole = found.steps, found.sql, found.parts
+        deliveries = zip(targets, found.rows, strict=True)
+        deliver: ToKafka | PerBatch = PerBatch(
+            found.view, tuple(Delivery(t, s, d) for t, (s, d) in deliveries)
+        )
+    else:
+        written = records_sql(recipe.parts, around)
+        steps, whole = written.steps, written.parts
+        sql = written.sql(gone)
+        deliver = ToKafka((*targets, *_letters(recipe.letters)))
+    reads = sources(order, views)
+    functions = _functions(order)
+    query = Query(
+        name=recipe.name,
+        kind=recipe.kind,
+        models=_models(recipe, order),
+        sources=reads,
+        reads=static_reads(order, views),
+        steps=steps,
+        sql=sql,
+        deliver=deliver,
+        output_mode="update" if recipe.update else "append",
+        signature=Signature(
+            tuple(source.relation for source in reads),
+            meanings.operators(recipe.outputs),
+            tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
+            settings.timezone,
+        ),
+        memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
+        functions=functions,
+        realtime=prevented(
+            order, reads, functions, batches=batches, sides=len(recipe.parts) + len(gone) + _unions(order)
+        ),
+    )
+    return Built(query, _members(recipe, moved, shared, whole))
+
+
+def _models(recipe: Recipe, order: Sequence[Node]) -> tuple[str, ...]:
+    """Return the models whose SQL runs in a query, those that are stored first."""
+    stored = (output.model for output in recipe.outputs)
+    return tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
+
+
+def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
+    """Return the repartitions that more than one part reads, those that are gone among them."""
+    if len(recipe.parts) + len(recipe.removed) < 2:
+        return ()
+    of_output = {id(branch.output): branch for branch in recipe.branches}
+    count: dict[int, int] = {}
+    nodes: dict[int, Node] = {}
+    for part in recipe.parts:
+        for key, node in {id(n): n for n in of_output[id(part.outputs[0])].moves}.items():
+            count[key] = count.get(key, 0) + 1
+            nodes[key] = node
+    least = 1 if recipe.removed else 2
+    return tuple(n for key, n in nodes.items() if count[key] >= least and isinstance(n, Repartition))
+
+
+def _gone(recipe: Recipe, moved: Sequence[Repartition], shared: Shared) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for place, member in recipe.removed:
+        node = next((n for n in moved if shared.names[id(n)] == member.of), None)
+        if node is not None:
+            found.append((place, neutral(Removed(member.sql, member.of, member.columns), node.columns)))
+    return found
+
+
+def _members(
+    recipe: Recipe, moved: Sequence[Repartition], shared: Shared, whole: Sequence[str]
+) -> tuple[Member, ...]:
+    found: list[Member] = []
+    if recipe.assigned is None:
+        return ()
+    of_output = {id(branch.output): branch for branch in recipe.branches}
+    for part, sql in zip(recipe.parts, whole, strict=True):
+        models = tuple(output.model for output in part.outputs)
+        moves = of_output[id(part.outputs[0])].moves
+        node = next((n for n in moved if any(n is each for each in moves)), None)
+        if node is None:
+            found.append(Member(models))
+        else:
+            columns = tuple((column.name, str(column.type)) for column in node.columns)
+            found.append(Member(models, shared.names[id(node)], columns, sql))
+    for place, member in recipe.removed:
+        found.insert(place, member)
+    return tuple(found)
+
+
+def _target(output: Output) -> Target:
+    options = {key: value for key, value in output.options.items() if key not in {"topic", "format"}}
+    match output.kind:
+        case "sink":
+            topic, format_ = str(output.options.get("topic", "")), str(output.options.get("format", "json"))
+            return SinkOutput(output.model, topic, output.keys, format_, options)
+        case "table":
+            return TableOutput(output.model, output.keys, output.columns, options)
+        case _:
+            return ViewOutput(output.model, output.columns)
+
+
+def _letters(node: Decode | None) -> tuple[Target, ...]:
+    return () if node is None else (DeadLetters(node.relation, topic_of(scan_of(node).topic)),)
+
+
+def _functions(order: Sequence[Node]) -> tuple[str, ...]:
+    called = (name for node in order for e in expressions(node) for name in e.functions)
+    keyed = (node.function for node in order if isinstance(node, Stateful))
+    return tuple(dict.fromkeys((*called, *keyed)))
+
+
+def _unions(order: Sequence[Node]) -> int:
+    """Return how many more times a topic is read than once."""
+    scans = [node.relation for node in order if isinstance(node, Decode)]
+    return len(scans) - len(set(scans))

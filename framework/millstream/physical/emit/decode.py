@@ -1,0 +1,153 @@
+"""Records become columns: what a Decode node is as a SELECT over the raw columns of a topic."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.physical.emit.draft import BAD, Draft, Lateral
+from millstream.physical.formats import FORMATS
+from millstream.physical.formats.base import Decoded, literal
+from millstream.plan.nodes import RAW, Column, Decode
+from millstream.types import BINARY, BOOLEAN, STRING, UNKNOWN, Type
+
+_METADATA = {
+    "_topic": "topic",
+    "_partition": "partition",
+    "_offset": "offset",
+    "_timestamp": "timestamp",
+    "_headers": "headers",
+}
+_TYPES = {column.name: column.type for column in RAW}
+
+
+def decoded(draft: Draft, node: Decode, alias: str, *, deletes: bool, good: bool = True) -> Draft:
+    """Decode the records of a plain draft; `good` leaves out those that can't be, or fails on them."""
+    records = draft.sources[0].alias
+    found = FORMATS[node.format].decode(node.fields)
+    items: dict[str, Expression] = {}
+    if node.key is not None:
+        items[node.key.name] = _of_key(records, node.key.type)
+    laterals: tuple[Lateral, ...] = ()
+    where: tuple[Expression, ...] = ()
+    bad: Expression | None = None
+    if found.rows:
+        call = _rows(found, node, records) if good and node.on_bad_record == "fail" else found.rows
+        columns = (*(field.name for field in node.fields), BAD)
+        call = joined(("inline(", *call, ")"))
+        laterals = (Lateral(_over(call, records, UNKNOWN), alias, columns),)
+        restored = found.fields or ((),) * len(node.fields)
+        for field, pieces in zip(node.fields, restored, strict=True):
+            items[field.name] = _field(field, pieces, alias)
+        bad = Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
+    else:
+        fails = bool(found.bad) and good and node.on_bad_record == "fail"
+        for field, pieces in zip(node.fields, found.fields, strict=True):
+            made = _failing(found, pieces, node, records) if fails else pieces
+            items[field.name] = _over(made, records, field.type)
+        if found.bad:
+            bad = _over(found.bad, records, BOOLEAN)
+    if good and bad is not None and node.on_bad_record != "fail":
+        where = (_good(bad, node, records),)
+    for name in node.metadata:
+        items[name] = (
+            _of_key(records, node.key_type)
+            if name == "_key"
+            else Expression((Ref(_METADATA[name], records),), _TYPES[_METADATA[name]], atomic=True)
+        )
+    gone = Expression((Ref("value", records), " is null"), BOOLEAN, nullable=False)
+    ordered = {column.name: items[column.name] for column in node.columns}
+    return replace(
+        draft,
+        items=ordered,
+        laterals=laterals,
+        where=(*draft.where, *where),
+        deleted=gone if deletes and node.unique_by else None,
+    )
+
+
+def why_bad(node: Decode) -> str:
+    """Return what is wrong with a record that can't be decoded."""
+    return FORMATS[node.format].decode(node.fields).why
+
+
+def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
+    """Add the bytes of a record that can't be decoded, and where it is; NULL for all others."""
+    bad = _bad(node, records, alias)
+    if bad is None:
+        return draft
+    raw: list[Piece] = []
+    for name in ("topic", "partition", "offset", "timestamp", "key", "value", "headers"):
+        raw += [", " if raw else "", Ref(name, records)]
+    kept = replace(bad, pieces=joined(("if(", *bad.pieces, ", struct(", *raw, "), null)")), type=UNKNOWN)
+    return replace(draft, items={**draft.items, BAD: kept})
+
+
+def _bad(node: Decode, records: str, alias: str) -> Expression | None:
+    found = FORMATS[node.format].decode(node.fields)
+    if found.rows:
+        bad = Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
+    elif found.bad:
+        bad = _over(found.bad, records, BOOLEAN)
+    else:
+        return None
+    if not node.unique_by:
+        return bad
+    return replace(bad, pieces=joined((*bad.pieces, " and ", Ref("value", records), " is not null")))
+
+
+def _good(bad: Expression, node: Decode, records: str) -> Expression:
+    match bad.pieces:
+        case (ref, " is not null"):
+            pieces: tuple[Piece, ...] = (ref, " is null")
+        case _:
+            pieces = ("not coalesce(", *bad.pieces, ", false)")
+    if node.unique_by:
+        pieces = ("(", *pieces, " or ", Ref("value", records), " is null)")
+    return Expression(joined(pieces), BOOLEAN, nullable=False, atomic=True)
+
+
+def _rows(found: Decoded, node: Decode, records: str) -> tuple[Piece, ...]:
+    """Fail within the parser's call, before any filter of what it gives could drop the row unseen."""
+    gone: tuple[Piece, ...] = (" or ", Ref("value", records), " is null") if node.unique_by else ()
+    return (
+        *("transform(", *found.rows, ", parsed -> if(parsed.", BAD, " is null", *gone, ", parsed, "),
+        *_failure(found, node, records),
+        "))",
+    )
+
+
+def _failing(found: Decoded, pieces: tuple[Piece, ...], node: Decode, records: str) -> tuple[Piece, ...]:
+    return ("if(", *found.bad, ", ", *_failure(found, node, records), ", ", *pieces, ")")
+
+
+def _failure(found: Decoded, node: Decode, records: str) -> tuple[Piece, ...]:
+    """Return what raises, with a text that says where the record is and what is wrong with it."""
+    start = literal(f"bad record: topic {node.relation.rpartition('.')[2]}, partition ")
+    return (
+        f"raise_error(concat({start}, ",
+        Ref("partition", records),
+        ", ', offset ', ",
+        Ref("offset", records),
+        f", {literal(f': {found.why}')}))",
+    )
+
+
+def _of_key(records: str, given: Type) -> Expression:
+    key = Ref("key", records)
+    if given == BINARY:
+        return Expression((key,), BINARY, atomic=True)
+    text: tuple[Piece, ...] = ("cast(", key, " as string)")
+    pieces = text if given == STRING else ("cast(", *text, f" as {given})")
+    return Expression(joined(pieces), given, raises=given != STRING, atomic=True)
+
+
+def _field(field: Column, pieces: tuple[Piece, ...], alias: str) -> Expression:
+    if not pieces:
+        return Expression((Ref(field.name, alias),), field.type, atomic=True)
+    return _over(pieces, alias, field.type)
+
+
+def _over(pieces: tuple[Piece, ...], alias: str, found: Type) -> Expression:
+    placed = (replace(p, relation=p.relation or alias) if isinstance(p, Ref) else p for p in pieces)
+    return Expression(joined(placed), found, raises=True, atomic=True)

@@ -1,0 +1,59 @@
+"""Joins that drop rows, over an upsert relation: a row that meets none is one to delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Ref, joined
+from millstream.physical.emit.draft import Draft, Source, within
+from millstream.physical.emit.fuse import unused
+from millstream.plan.build.relations import equal_columns
+from millstream.plan.nodes import Join, Lookup, Node
+from millstream.types import BOOLEAN
+
+if TYPE_CHECKING:
+    Close = Callable[[Draft, Node, str], Draft]
+
+MET = "_met"
+
+
+def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup) -> Draft:
+    """Join from the left in every case; `_met` of the right side tells which rows meet one."""
+    (source,) = right.sources
+    keeps_right = node.kind in {"inner", "cross"}
+    by = {joined.name: joined for joined in node.joined}
+    met = Expression(("true",), BOOLEAN, nullable=False, atomic=True)
+    if keeps_right:
+        side = close(replace(right, items={**right.items, MET: met}), node.right, f"{source.name}_met")
+    else:
+        # One row for each that the condition reads: a row of the left side stays one.
+        read = dict.fromkeys(
+            by[name].source for each in node.on for name in each.columns if by[name].side == "right"
+        )
+        if not all(equal_columns(each, by) for each in node.on):
+            raise ValueError(f"a {node.kind} join over rows that change compares columns by = alone")
+        items = {name: right.items[name] for name in read}
+        once = replace(right, items={**items, MET: met}, keys=tuple(items.values()))
+        side = close(once, node.right, f"{source.name}_met")
+    alias = unused(side.sources[0].name, left.aliases)
+    of_side = {name: replace(each, pieces=(Ref(name, alias),)) for name, each in side.items.items()}
+    items = {
+        j.name: left.items[j.source] if j.side == "left" else of_side[j.source]
+        for j in node.joined
+        if j.side == "left" or j.source in of_side
+    }
+    on = tuple(within(Draft(items), each) for each in node.on)
+    on = on or (Expression(("true",), BOOLEAN, nullable=False, atomic=True),)
+    test = " is not null" if node.kind == "anti" else " is null"
+    missed: tuple[str | Ref, ...] = (Ref(MET, alias), test)
+    before = (*left.deleted.pieces, " or ") if left.deleted is not None else ()
+    own = {column.name for column in node.columns}
+    return replace(
+        left,
+        items={name: each for name, each in items.items() if name in own},
+        sources=(*left.sources, Source(side.sources[0].name, alias, "left join", on)),
+        deleted=Expression(joined((*before, *missed)), BOOLEAN, nullable=False),
+    )

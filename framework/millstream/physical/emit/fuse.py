@@ -1,0 +1,208 @@
+"""What each kind of node does to the SELECT of what it reads, where it fits into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.optimizer.cost import is_free
+from millstream.physical.emit.draft import Draft, Lateral, Source, fits, once, within
+from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
+from millstream.types import BOOLEAN
+
+JOINS = {
+    "inner": "join", "left": "left join", "right": "right join", "full": "full join",
+    "semi": "left semi join", "anti": "left anti join", "cross": "cross join",
+}  # fmt: skip
+
+
+def filtered(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
+    """Add conditions: to WHERE, to HAVING, or to what tells rows to delete."""
+    if not fits(draft, node.conditions, again=True):
+        return None
+    conditions = tuple(within(draft, each) for each in node.conditions)
+    if deletes:
+        return replace(draft, deleted=dropped(draft.deleted, conditions))
+    if any(not each.deterministic for each in (*conditions, *draft.items.values())):
+        # Which rows a generator of numbers sees is part of what it gives.
+        return None
+    if draft.keys is not None:
+        return replace(draft, having=(*draft.having, *conditions))
+    return replace(draft, where=(*draft.where, *conditions))
+
+
+def dropped(before: Expression | None, conditions: Iterable[Expression]) -> Expression:
+    """Return whether a row is one to delete: it was, or not all conditions hold."""
+    pieces: list[Piece] = []
+    parts: list[Expression] = []
+    if before is not None:
+        parts.append(before)
+        pieces += before.pieces
+    for condition in conditions:
+        parts.append(condition)
+        pieces += [" or not coalesce(" if pieces else "not coalesce(", *condition.pieces, ", false)"]
+    return Expression(
+        joined(pieces),
+        BOOLEAN,
+        nullable=False,
+        deterministic=all(each.deterministic for each in parts),
+        raises=any(each.raises for each in parts),
+        functions=tuple(name for each in parts for name in each.functions),
+        variables=frozenset[str]().union(*(each.variables for each in parts)),
+    )
+
+
+def projected(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
+    """Calculate columns; `keys` are those of an upsert relation, which rows to delete need too."""
+    expressions = [item.expression for item in node.items]
+    guarded = draft.deleted is not None and any(each.raises for each in expressions)
+    if guarded and (draft.deleted is None or draft.deleted.column is None):
+        return None
+    if not fits(draft, expressions):
+        return None
+    items = {item.name: within(draft, item.expression) for item in node.items}
+    if guarded and draft.deleted is not None:
+        items = {n: e if n in keys else _unless(draft.deleted, e) for n, e in items.items()}
+    return replace(draft, items=items)
+
+
+def _unless(deleted: Expression, expression: Expression) -> Expression:
+    """Keep an expression that can fail from rows that are only there to be deleted."""
+    if not expression.raises or expression.functions:
+        return expression
+    pieces = ("if(", *deleted.pieces, ", null, ", *expression.pieces, ")")
+    return replace(expression, pieces=joined(pieces), nullable=True, atomic=True)
+
+
+def grouped(draft: Draft, node: Aggregate) -> Draft | None:
+    """Group a SELECT that does not group yet."""
+    keys = [key.expression for key in node.keys]
+    parts = [*keys, *(part for m in node.measures for part in (m.call, *_given(m.condition)))]
+    if draft.keys is not None or draft.deleted is not None or not fits(draft, parts):
+        return None
+    by = [within(draft, key) for key in keys]
+    if any(once(each) or each.reads or not each.refs for each in by):
+        return None  # a number in GROUP BY is a position
+    used = [within(draft, part) for part in parts]
+    if any(once(each) for each, part in zip(used, parts, strict=True) if not once(part)):
+        return None  # Spark wants neither within an aggregate
+    items = {key.name: _window(draft, each) for key, each in zip(node.keys, by, strict=True)}
+    for measure in node.measures:
+        items[measure.name] = _measured(draft, measure)
+    return replace(draft, items=items, keys=tuple(by))
+
+
+def _window(draft: Draft, key: Expression) -> Expression:
+    """Return how a window of GROUP BY is selected: Spark calls it by the function's name."""
+    first = key.pieces[0]
+    name = first.partition("(")[0].lower() if isinstance(first, str) else ""
+    read = {ref.column.lower() for each in draft.items.values() for ref in each.refs}
+    if name in {"window", "session_window"} and name not in read:
+        return replace(key, pieces=(name,), raises=False, atomic=True)
+    return key
+
+
+def _measured(draft: Draft, measure: Measure) -> Expression:
+    call = within(draft, measure.call)
+    if measure.condition is None:
+        return call
+    condition = within(draft, measure.condition)
+    return replace(
+        call,
+        pieces=joined((*call.pieces, " filter (where ", *condition.pieces, ")")),
+        deterministic=call.deterministic and condition.deterministic,
+        raises=call.raises or condition.raises,
+        functions=call.functions + condition.functions,
+        variables=call.variables | condition.variables,
+        atomic=False,
+    )
+
+
+def expanded(draft: Draft, node: Expand) -> Draft | None:
+    """Add LATERAL VIEW; a Python function gives an array of structs, and Spark calls it once a row."""
+    if draft.where or draft.keys is not None or draft.deleted is not None or not fits(draft, (node.call,)):
+        return None
+    if any(once(each) for each in draft.items.values()):
+        return None
+    call = within(draft, node.call)
+    if node.python:
+        call = replace(call, pieces=joined(("inline(", *call.pieces, ")")))
+    alias = unused(node.function, draft.aliases)
+    made = {c.name: _column(c.name, alias, call, nullable=c.nullable) for c in node.made}
+    made = {c.name: replace(made[c.name], type=c.type) for c in node.made}
+    lateral = Lateral(call, alias, tuple(made), node.outer)
+    return replace(draft, items={**draft.items, **made}, laterals=(*draft.laterals, lateral))
+
+
+def _column(name: str, alias: str, like: Expression, *, nullable: bool) -> Expression:
+    return Expression((Ref(name, alias),), like.type, nullable, atomic=True)
+
+
+def marked(draft: Draft, node: Watermark) -> Draft | None:
+    """Say how late rows may come, in FROM."""
+    if not draft.plain:
+        return None
+    time = draft.items[node.time].column
+    assert time is not None
+    (source,) = draft.sources
+    return replace(draft, sources=(replace(source, watermark=(time, node.delay)),))
+
+
+def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
+    """Join a relation to a SELECT; the right side is a relation as it is."""
+    if not right.plain or right.deleted is not None:
+        return None
+    outer = node.kind in {"right", "full"}
+    if not left.plain and (outer or left.keys is not None or left.laterals or left.whole or left.hint):
+        return None
+    if any(once(each) for each in left.items.values()) or any(not e.deterministic for e in left.where):
+        return None
+    (source,) = right.sources
+    alias = unused(source.alias, left.aliases)
+    sides: Mapping[str, Mapping[str, Expression]] = {
+        "left": left.items,
+        "right": {name: _aliased(each, alias) for name, each in right.items.items()},
+    }
+    items = {each.name: sides[each.side][each.source] for each in node.joined}
+    read = {name for each in node.on for name in each.columns}
+    if not all(is_free(items[name]) for name in read) or not fits(Draft(items), node.on):
+        return None
+    on = tuple(within(Draft(items), each) for each in node.on)
+    kind = node.kind
+    if kind in {"inner", "cross"}:
+        kind = "inner" if on else "cross"
+    broadcast = isinstance(node, Lookup) and node.broadcast
+    added = Source(source.name, alias, JOINS[kind], on, broadcast=broadcast)
+    own = {column.name for column in node.columns}
+    return replace(
+        left,
+        items={name: each for name, each in items.items() if name in own},
+        sources=(*left.sources, added),
+    )
+
+
+def _aliased(expression: Expression, alias: str) -> Expression:
+    (ref,) = expression.refs
+    return replace(expression, pieces=(replace(ref, relation=alias),))
+
+
+def unused(name: str, used: Iterable[str]) -> str:
+    folded = {each.lower() for each in used}
+    while name.lower() in folded:
+        name += "_"
+    return name
+
+
+def _given(condition: Expression | None) -> tuple[Expression, ...]:
+    return () if condition is None else (condition,)
+
+
+def cast(expression: Expression, node: Node, place: int) -> Expression:
+    """Cast one side's column of a union to the common type."""
+    found = node.columns[place].type
+    if expression.type == found:
+        return expression
+    pieces = ("cast(", *expression.pieces, f" as {found})")
+    return replace(expression, pieces=joined(pieces), type=found, atomic=True)

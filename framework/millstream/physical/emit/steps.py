@@ -1,0 +1,126 @@
+"""What SQL has no words for is a step of its own: views, each over those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.physical.emit.fuse import unused
+from millstream.physical.emit.names import called
+from millstream.physical.emit.text import Reads
+from millstream.physical.emit.walk import Emitted, How, Leaf, emit
+from millstream.plan.nodes import Column, Dedupe, Node, Stateful
+from millstream.plan.walk import in_order
+
+
+class SqlView(Struct, frozen=True, tag="sql"):
+    name: str
+    sql: str
+
+
+class DedupeView(Struct, frozen=True, tag="dedupe"):
+    """`dropDuplicates` of a view, `dropDuplicatesWithinWatermark` where keys are forgotten after a time."""
+
+    name: str
+    of: str
+    keys: tuple[str, ...]
+    within: str | None = None
+
+
+class StatefulView(Struct, frozen=True, tag="stateful"):
+    """A Python function with keyed state over a view: `groupBy(keys)` and `transformWithState`."""
+
+    name: str
+    of: str
+    function: str
+    keys: tuple[str, ...]
+    made: tuple[Column, ...]
+
+
+Step = SqlView | DedupeView | StatefulView
+
+
+class Stepped(Struct, frozen=True):
+    """The views in their order, and what is read of them in the end."""
+
+    steps: tuple[Step, ...]
+    emitted: Emitted
+
+
+def in_steps(
+    roots: Sequence[Node],
+    leaf: Leaf,
+    *,
+    deletes: bool = False,
+    reads: Reads | None = None,
+    how: How | None = None,
+) -> Stepped:
+    """Return the SQL of some nodes, cut where something else than SQL is needed."""
+    how = how or How()
+    order = in_order(roots)
+    if not any(isinstance(node, Dedupe | Stateful) for node in order):
+        return Stepped((), emit(roots, leaf, deletes=deletes, reads=reads, how=how))
+    names: dict[int, str] = {}
+    used = [*how.reserved, *(name for node in order if (name := leaf(node)) is not None)]
+    below = _reached(roots, leaf)
+
+    def known(node: Node) -> str | None:
+        return names.get(id(node)) or leaf(node)
+
+    def write(node: Node, shared: Mapping[int, str]) -> Emitted:
+        return emit((node,), known, deletes=deletes, reads=reads, how=replace(how, shared=shared))
+
+    def named(node: Node) -> str:
+        name = unused(called(node), used)
+        used.append(name)
+        return name
+
+    steps: list[Step] = []
+    for node in order:
+        if id(node) not in below or known(node) is not None:
+            continue
+        if id(node) in how.shared:
+            # A view is analysed once: all that read it read the same rows.
+            emitted = write(node, {id(node): how.shared[id(node)]})
+            names[id(node)] = name = named(node)
+            steps.append(SqlView(name, emitted.statement()))
+        elif isinstance(node, Dedupe | Stateful):
+            given = known(node.input)
+            if given is None or given in how.watermarks:
+                given = _input(write(node.input, {}), node, named, steps)
+            names[id(node)] = name = named(node)
+            steps.append(_step(node, name, given))
+    last = replace(how, shared={}, reserved=tuple(used))
+    return Stepped(tuple(steps), emit(roots, known, deletes=deletes, reads=reads, how=last))
+
+
+def _reached(roots: Sequence[Node], leaf: Callable[[Node], str | None]) -> set[int]:
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in found:
+            found.add(id(node))
+            if leaf(node) is None:
+                waiting += node.inputs
+    return found
+
+
+def _input(emitted: Emitted, node: Dedupe | Stateful, named: Callable[[Node], str], steps: list[Step]) -> str:
+    """Return the view that a step reads; a new one unless it is a view as it is."""
+    draft = emitted.finals[0].draft
+    if draft.plain and not emitted.ctes and all(e.column == n for n, e in draft.items.items()):
+        return draft.sources[0].name
+    name = named(node.input)
+    steps.append(SqlView(name, emitted.statement()))
+    return name
+
+
+def _step(node: Dedupe | Stateful, name: str, of: str) -> Step:
+    match node:
+        case Dedupe():
+            return DedupeView(name, of, node.keys, node.within)
+        case Stateful():
+            return StatefulView(name, of, node.function, node.keys, node.made)

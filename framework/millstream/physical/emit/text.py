@@ -1,0 +1,129 @@
+"""A SELECT as text that people read: one item a line, columns by their relation only where that is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from millstream.expressions import Expression, Read, Ref, quoted, render
+from millstream.physical.emit.draft import DELETED, Draft, Lateral, Source
+
+Reads = Callable[[str], str]
+"""The name of the view that stands for a relation, by its id, in a subquery of an expression."""
+
+
+class Cte(Struct, frozen=True):
+    name: str
+    sql: str
+    comment: str = ""
+
+
+def statement(ctes: Iterable[Cte], body: str) -> str:
+    """Return one statement."""
+    parts = []
+    for cte in ctes:
+        comment = f"  -- {cte.comment}\n" if cte.comment else ""
+        parts.append(f"{quoted(cte.name)} as (\n{comment}  {deeper(cte.sql)}\n)")
+    return f"with {', '.join(parts)}\n{body}" if parts else body
+
+
+class Select:
+    """Writes one draft."""
+
+    def __init__(self, draft: Draft, reads: Reads) -> None:
+        self.draft = draft
+        self.reads = reads
+        aliases = {alias.lower() for alias in draft.aliases}
+        several = len(draft.aliases) > 1
+        grouped = draft.keys is not None
+        self._aliases = aliases
+        self._qualified = several
+        self._grouped = grouped
+
+    def expression(self, expression: Expression, *, qualified: bool = False) -> str:
+        """Write an expression; a column takes its relation's name where another thing could be meant."""
+        folded = {name.lower() for name in expression.variables}
+        needed = qualified or self._qualified or bool(expression.variables)
+
+        def ref(found: Ref) -> str:
+            clash = needed or found.column.lower() in self._aliases or found.column.lower() in folded
+            if found.relation and clash:
+                return f"{quoted(found.relation)}.{quoted(found.column)}"
+            return quoted(found.column)
+
+        def read(found: Read) -> str:
+            return quoted(self.reads(found.relation))
+
+        return render(expression, ref, read)
+
+    def item(self, name: str, expression: Expression) -> str:
+        text = self.expression(expression)
+        return text if expression.column == name else f"{text} as {quoted(name)}"
+
+    def items(self) -> list[str]:
+        found = [self.item(name, each) for name, each in self.draft.items.items()]
+        if self.draft.deleted is not None:
+            found.append(self.item(DELETED, self.draft.deleted))
+        return found
+
+    def text(self, items: list[str] | None = None) -> str:
+        """Return the whole SELECT."""
+        draft = self.draft
+        if draft.whole:
+            return draft.whole
+        hints = [draft.hint] if draft.hint else []
+        hints += [f"broadcast({quoted(s.alias)})" for s in draft.sources if s.broadcast]
+        lines = [f"select /*+ {', '.join(hints)} */" if hints else "select"]
+        lines.append(",\n".join(f"  {deeper(item)}" for item in (items or self.items())))
+        for index, source in enumerate(draft.sources):
+            lines.append(self._source(source, first=index == 0))
+        lines += [self._lateral(each) for each in draft.laterals]
+        # Within HAVING and GROUP BY a name alone could be that of an item.
+        lines += _clause("where", [self._condition(each) for each in draft.where])
+        if draft.keys:
+            lines.append(f"group by {', '.join(self.expression(key, qualified=True) for key in draft.keys)}")
+        lines += _clause("having", [self._condition(each, qualified=True) for each in draft.having])
+        return "\n".join(lines)
+
+    def _source(self, source: Source, *, first: bool) -> str:
+        name = quoted(source.name)
+        if source.watermark:
+            time, delay = source.watermark
+            interval = delay if delay.lower().startswith("interval") else f"interval {delay}"
+            name += f" watermark {quoted(time)} delay of {interval}"
+        if source.alias != source.name:
+            name += f" as {quoted(source.alias)}"
+        if first:
+            return f"from {name}"
+        on = " and ".join(self._condition(each) for each in source.on)
+        return f"{source.join} {name}" + (f" on {on}" if on else "")
+
+    def _lateral(self, each: Lateral) -> str:
+        outer = "outer " if each.outer else ""
+        columns = ", ".join(map(quoted, each.columns))
+        return f"lateral view {outer}{self.expression(each.call)} {quoted(each.alias)} as {columns}"
+
+    def _condition(self, expression: Expression, *, qualified: bool = False) -> str:
+        text = self.expression(expression, qualified=qualified)
+        return f"({text})" if not expression.atomic and _OR.search(text) else text
+
+
+def _clause(word: str, conditions: list[str]) -> list[str]:
+    if not conditions:
+        return []
+    return [f"{word} {deeper(conditions[0])}", *(f"  and {deeper(each)}" for each in conditions[1:])]
+
+
+_OR = re.compile(r"\bor\b", re.IGNORECASE)
+_UNBROKEN = re.compile(
+    r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|--[^\n]*|\n""", re.DOTALL
+)
+
+
+def deeper(text: str) -> str:
+    """Indent all lines but the first; a literal keeps its own."""
+    if "\n" not in text:
+        return text
+    return _UNBROKEN.sub(lambda found: "\n  " if found[0] == "\n" else found[0], text)

@@ -1,0 +1,292 @@
+"""All nodes below some roots become CTEs and one SELECT a root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Read, Ref, column, quoted
+from millstream.physical.emit.decode import decoded, with_bad
+from millstream.physical.emit.deletes import upsert_related
+from millstream.physical.emit.draft import Draft, of_relation
+from millstream.physical.emit.fuse import (
+    cast,
+    expanded,
+    filtered,
+    grouped,
+    marked,
+    projected,
+    related,
+    unused,
+)
+from millstream.physical.emit.names import called
+from millstream.physical.emit.text import Cte, Reads, Select, statement
+from millstream.plan.nodes import (
+    Aggregate,
+    AnyNode,
+    Decode,
+    Expand,
+    Filter,
+    Join,
+    Lookup,
+    Node,
+    Opaque,
+    Output,
+    Project,
+    Repartition,
+    SeedScan,
+    Union,
+    Watermark,
+)
+from millstream.plan.traits import KnownTraits
+from millstream.types import BOOLEAN
+
+Leaf = Callable[[Node], "str | None"]
+"""The name of a view that stands for a node; None for a node that is to be written as SQL."""
+
+
+class Final(Struct, frozen=True):
+    """What a root reads: one SELECT over the CTEs."""
+
+    sql: str
+    columns: tuple[str, ...]
+    deleted: bool = False
+    """It has a column `_deleted`."""
+    draft: Draft = Draft({})
+
+
+class Emitted(Struct, frozen=True):
+    ctes: tuple[Cte, ...]
+    finals: tuple[Final, ...]
+
+    def statement(self, place: int = 0) -> str:
+        """Return one root's rows as a statement of its own."""
+        return statement(self.ctes, self.finals[place].sql)
+
+
+class NotWritableError(Exception):
+    """A node that SQL has no words for, here."""
+
+
+class How(Struct, frozen=True):
+    """What a query asks of the SQL of its nodes, all by a node's `id`."""
+
+    shared: Mapping[int, str] = {}
+    """The hint with which rows are brought together once for all that read them."""
+    trunks: frozenset[int] = frozenset()
+    """Nodes of whose rows each root must be one SELECT."""
+    keep_bad: bool = False
+    """Keep records that can't be decoded, their bytes in `_bad`."""
+    reserved: tuple[str, ...] = ()
+    """Names that no CTE may take."""
+    watermarks: Mapping[str, tuple[str, str]] = {}
+    """Event time and delay of a view, that each SELECT of it states."""
+    lasting: frozenset[str] = frozenset()
+    """Views of upsert relations no row of which is ever deleted: they have no `_deleted`."""
+
+
+def emit(
+    roots: Sequence[Node],
+    leaf: Leaf,
+    *,
+    deletes: bool = False,
+    reads: Reads | None = None,
+    how: How | None = None,
+) -> Emitted:
+    """Return the SQL of some nodes.
+
+    `deletes` keeps the rows of upsert relations that stop matching, with `_deleted` true; leaves that are
+    upsert relations then have this column.
+    """
+    return _Writer(leaf, reads or _short, how or How(), deletes=deletes).write(roots)
+
+
+def _short(relation: str) -> str:
+    return relation.rpartition(".")[2]
+
+
+class _Writer:
+    def __init__(self, leaf: Leaf, reads: Reads, how: How, *, deletes: bool) -> None:
+        self.leaf = leaf
+        self.deletes = deletes
+        self.reads = reads
+        self.how = how
+        self.traits = KnownTraits()
+        self.ctes: list[Cte] = []
+        self.used: list[str] = list(how.reserved)
+        self.drafts: dict[int, Draft] = {}
+
+    def write(self, roots: Sequence[Node]) -> Emitted:
+        leaves: dict[int, str] = {}
+        order = list(_below(roots, self.leaf, leaves))
+        self.used += dict.fromkeys(leaves.values())
+        readers: dict[int, int] = {}
+        for each in [*roots, *(below for node in order if id(node) not in leaves for below in node.inputs)]:
+            readers[id(each)] = readers.get(id(each), 0) + 1
+        for node in order:
+            if (name := leaves.get(id(node))) is not None:
+                draft = self._relation(name, node)
+            else:
+                draft = self._draft(node)
+            if id(node) in self.how.shared:
+                draft = self._together(draft, node)
+            elif id(node) in self.how.trunks:
+                draft = replace(draft if draft.plain else self.closed(draft, node), freely=True)
+            elif readers[id(node)] > 1 and not draft.plain and not draft.freely:
+                draft = self.closed(draft, node)
+            self.drafts[id(node)] = draft
+        return Emitted(tuple(self.ctes), tuple(self._final(root) for root in roots))
+
+    def _final(self, root: Node) -> Final:
+        draft = self.drafts[id(root)]
+        return Final(Select(draft, self.reads).text(), root.names, draft.deleted is not None, draft)
+
+    # -- what a draft becomes when nothing more fits into it
+
+    def closed(self, draft: Draft, node: Node, name: str = "") -> Draft:
+        """Make a CTE of a SELECT, and return the SELECT of its columns."""
+        name = unused(name or called(node), self.used)
+        self.used.append(name)
+        comment = _comment(node, name)
+        self.ctes.append(Cte(name, Select(draft, self.reads).text(), comment))
+        columns = ((each, _item(draft, each)) for each in draft.items)
+        return of_relation(name, columns, deleted=draft.deleted is not None)
+
+    def _together(self, draft: Draft, node: Node) -> Draft:
+        """Bring rows together once: Spark runs a CTE that is not deterministic once for all its readers."""
+        if draft.whole or draft.keys is not None or draft.laterals:
+            draft = self.closed(draft, node.inputs[0] if node.inputs else node)
+        rand = Expression(("rand() >= 0",), BOOLEAN, nullable=False, deterministic=False)
+        return self.closed(replace(draft, where=(*draft.where, rand), hint=self.how.shared[id(node)]), node)
+
+    def _relation(self, name: str, node: Node) -> Draft:
+        columns = ((c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.columns)
+        draft = of_relation(name, columns, deleted=self.upsert(node) and name not in self.how.lasting)
+        if name not in self.how.watermarks:
+            return draft
+        return replace(draft, sources=(replace(draft.sources[0], watermark=self.how.watermarks[name]),))
+
+    def upsert(self, node: Node) -> bool:
+        return self.deletes and self.traits.of(node).mode == "upsert"
+
+    # -- node by node
+
+    def _draft(self, node: Node) -> Draft:
+        known: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
+        match known:
+            case Output() | Repartition():
+                return self.drafts[id(known.input)]
+            case Filter():
+                return self._over(known.input, lambda d: filtered(d, known, deletes=self.upsert(known)))
+            case Project():
+                keys = self.traits.of(known).keys if self.deletes else ()
+                return self._over(known.input, lambda d: projected(d, known, keys))
+            case Aggregate():
+                return self._over(known.input, lambda d: grouped(d, known))
+            case Expand():
+                return self._over(known.input, lambda d: expanded(d, known))
+            case Watermark():
+                return self._over(known.input, lambda d: marked(d, known))
+            case Join() | Lookup():
+                return self._joined(known)
+            case Decode():
+                return self._decoded(known)
+            case Union():
+                return self._united(known)
+            case Opaque():
+                return self._opaque(known)
+            case SeedScan(relation=""):
+                return Draft({})
+            case _:
+                raise NotWritableError(f"no view stands for {type(node).__name__.lower()} {called(node)}")
+
+    def _over(self, below: Node, fuse: Callable[[Draft], Draft | None]) -> Draft:
+        """Fuse a node with what it reads; where that does not go, with a CTE of it."""
+        draft = self.drafts[id(below)]
+        found = fuse(draft)
+        if found is None:
+            found = fuse(self.closed(draft, below))
+        if found is None:
+            raise NotWritableError(f"an expression over {called(below)} can't be written")
+        return found
+
+    def _decoded(self, node: Decode) -> Draft:
+        draft = self.drafts[id(node.input)]
+        alias = unused(self.reads(node.relation), (*self.used, *draft.aliases))
+        if self.how.keep_bad and node.on_bad_record == "dead_letter":
+            found = decoded(draft, node, alias, deletes=self.deletes, good=False)
+            return with_bad(found, node, draft.sources[0].alias, alias)
+        return decoded(draft, node, alias, deletes=self.deletes)
+
+    def _joined(self, node: Join | Lookup) -> Draft:
+        left, right = self.drafts[id(node.left)], self.drafts[id(node.right)]
+        if not right.plain:
+            right = self.closed(right, node.right)
+        if self.upsert(node) and node.kind in {"inner", "cross", "semi", "anti"}:
+            left = left if left.plain else self.closed(left, node.left)
+            return upsert_related(self.closed, left, right, node)
+        found = related(left, right, node) or related(self.closed(left, node.left), right, node)
+        if found is None:
+            raise NotWritableError(f"a join with {called(node.right)} can't be written")
+        return found
+
+    def _united(self, node: Union) -> Draft:
+        sides: list[str] = []
+        for side in node.sides:
+            draft = self.drafts[id(side)]
+            items = {name: cast(draft.items[name], node, i) for i, name in enumerate(side.names)}
+            sides.append(Select(replace(draft, items=items), self.reads).text())
+        columns = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
+        whole = Draft(columns, whole="\nunion all\n".join(sides))
+        return self.closed(whole, node)
+
+    def _opaque(self, node: Opaque) -> Draft:
+        names: dict[str, str] = {}
+        for relation, below in zip(node.relations, node.reads, strict=True):
+            draft = self.drafts[id(below)]
+            if not draft.plain or tuple(draft.items) != tuple(e.column for e in draft.items.values()):
+                draft = self.closed(draft, below)
+            names[relation] = draft.sources[0].name
+        parts = []
+        for piece in node.pieces:
+            match piece:
+                case Read():
+                    parts.append(quoted(names.get(piece.relation) or self.reads(piece.relation)))
+                case Ref():
+                    parts.append(quoted(piece.column))
+                case _:
+                    parts.append(piece)
+        columns = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
+        return self.closed(Draft(columns, whole="".join(parts).strip()), node)
+
+
+def _below(roots: Iterable[Node], leaf: Leaf, leaves: dict[int, str]) -> Iterable[Node]:
+    """Yield nodes, inputs first, and nothing below what a view stands for."""
+    done: set[int] = set()
+    for root in roots:
+        waiting: list[tuple[Node, bool]] = [(root, False)]
+        while waiting:
+            node, ready = waiting.pop()
+            if id(node) in done:
+                continue
+            if ready:
+                done.add(id(node))
+                yield node
+                continue
+            if id(node) not in leaves and (name := leaf(node)) is not None:
+                leaves[id(node)] = name
+            waiting.append((node, True))
+            if id(node) not in leaves:
+                waiting += [(each, False) for each in reversed(node.inputs)]
+
+
+def _item(draft: Draft, name: str) -> Expression:
+    found = draft.items[name]
+    return column(name, found.type, nullable=found.nullable)
+
+
+def _comment(node: Node, name: str) -> str:
+    others = [model.rpartition(".")[2] for model in node.models]
+    return ", ".join(each for each in others if each != name)

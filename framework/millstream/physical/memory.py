@@ -1,0 +1,154 @@
+"""About how much state a query keeps, from the counts of values that hints tell."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from millstream.physical.branches import STATEFUL
+from millstream.physical.signature import operator_name
+from millstream.physical.values import Memory
+from millstream.plan.nodes import (
+    Aggregate,
+    Column,
+    Decode,
+    Dedupe,
+    Filter,
+    Join,
+    Node,
+    Project,
+    Repartition,
+    Stateful,
+    Watermark,
+)
+from millstream.plan.traits import KnownTraits
+from millstream.plan.walk import in_order
+from millstream.types import Array, Decimal, Map, Row, Simple, Type
+
+_FIXED = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
+_ROW = 64
+"""What a row takes beside its columns: its header, its place in the store, the copies of its version."""
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "millisecond": 0.001}
+_INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*'?\s*(millisecond|second|minute|hour|day|week)s?", re.IGNORECASE)
+
+
+def estimate(
+    roots: Sequence[Node], distinct: Mapping[tuple[str, str], int], rates: Mapping[str, float]
+) -> Memory:
+    """Return the state of all stateful operators below some outputs."""
+    traits = KnownTraits()
+    states = [n for n in in_order(roots) if isinstance(n, STATEFUL) and traits.of(n).mode != "static"]
+    if not states:
+        return Memory(0, "keeps no state")
+    total = 0
+    told: list[str] = []
+    unknown = False
+    for node in states:
+        rows, why = _rows(node, distinct, rates)
+        width = _ROW + sum(map(_width, (column.type for column in _kept(node))))
+        if rows is None:
+            unknown = True
+            told.append(f"{operator_name(node)}: {why}, {width} bytes each")
+        else:
+            total += rows * width
+            told.append(f"{operator_name(node)}: {rows} {why} of {width} bytes")
+    return Memory(None if unknown else total, "; ".join(told))
+
+
+def _kept(node: Node) -> tuple[Column, ...]:
+    match node:
+        case Dedupe():
+            return tuple(node.column(key) for key in node.keys)
+        case Join():
+            return (*node.left.columns, *node.right.columns)
+    return node.columns
+
+
+def _rows(
+    node: Node, distinct: Mapping[tuple[str, str], int], rates: Mapping[str, float]
+) -> tuple[int | None, str]:
+    match node:
+        case Aggregate():
+            keys = [c for key in node.keys if (c := key.expression.column) is not None]
+            count, missing = _count(node.input, keys, distinct)
+            windows = _windows(node)
+            if missing:
+                return None, f"one row for each {missing}, of which nobody says how many there are"
+            if windows is None:
+                return count, "rows"
+            return count * windows, f"rows ({count} in each of {windows} windows)"
+        case Dedupe():
+            seconds = _seconds(node.within) if node.within else None
+            rate = sum(rates.get(each.relation, 0.0) for each in in_order([node]) if isinstance(each, Decode))
+            if seconds is not None and rate:
+                return math.ceil(seconds * rate), "keys"
+            count, missing = _count(node.input, node.keys, distinct)
+            return (None, f"one key for each {missing}") if missing else (count, "keys")
+        case Stateful():
+            count, missing = _count(node.input, node.keys, distinct)
+            return (None, f"what {node.function}() keeps for each {missing}") if missing else (count, "keys")
+    return None, "the rows of both sides until no partner can come any more"
+
+
+def _count(node: Node, keys: Sequence[str], distinct: Mapping[tuple[str, str], int]) -> tuple[int, str]:
+    """Return how many combinations of keys there may be, and the first key of which nobody knows."""
+    count = 1
+    for key in keys:
+        found = _distinct(node, key, distinct)
+        if found is None:
+            return 0, key
+        count *= found
+    return count, ""
+
+
+def _distinct(node: Node, name: str, distinct: Mapping[tuple[str, str], int]) -> int | None:
+    """Look for a hint on the way down to where a column comes from."""
+    while True:
+        for model in node.models:
+            if node.label and (model, name) in distinct:
+                return distinct[model, name]
+        match node:
+            case Decode():
+                return distinct.get((node.relation, name))
+            case Project():
+                found = next((i.expression.column for i in node.items if i.name == name), None)
+                if found is None:
+                    return None
+                node, name = node.input, found
+            case Filter() | Repartition() | Watermark() | Dedupe():
+                node = node.input
+            case _:
+                return None
+
+
+def _windows(node: Aggregate) -> int | None:
+    """Return how many windows are open at a time; None where they never close."""
+    if node.window is None:
+        return None
+    lengths = [_seconds(text) for text in re.findall(r"'([^']+)'", node.window.expression.text)]
+    if not lengths or lengths[0] is None:
+        return None
+    slide = lengths[1] if len(lengths) > 1 and lengths[1] else lengths[0]
+    times = dict(KnownTraits().of(node.input).watermarks)
+    delay = max((_seconds(text) or 0.0 for text in times.values()), default=None)
+    return None if delay is None else math.ceil((lengths[0] + delay) / slide) + 1
+
+
+def _seconds(text: str) -> float | None:
+    found = _INTERVAL.findall(text)
+    return sum(float(number) * _SECONDS[unit.lower()] for number, unit in found) if found else None
+
+
+def _width(given: Type) -> int:
+    match given:
+        case Simple(name=name):
+            return _FIXED.get(name, 24 if name in {"string", "binary", "variant"} else 8)
+        case Decimal(precision=precision):
+            return 8 if precision <= 18 else 16
+        case Array(element=element):
+            return 16 + 8 * _width(element)
+        case Map(key=key, value=value):
+            return 16 + 8 * (_width(key) + _width(value))
+        case Row(fields=fields):
+            return 8 + sum(_width(field.type) for field in fields)

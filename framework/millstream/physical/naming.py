@@ -1,0 +1,148 @@
+"""The views that a query's SQL reads, under names that no two relations share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from millstream.expressions import Expression
+from millstream.physical.emit.fuse import unused
+from millstream.physical.values import SourceRead, StaticRead
+from millstream.plan.nodes import (
+    Aggregate,
+    Binary,
+    Column,
+    Decode,
+    Expand,
+    Filter,
+    Node,
+    Opaque,
+    Output,
+    Project,
+    SeedScan,
+    TableScan,
+    TopicScan,
+)
+
+
+class Views:
+    """Names given so far, in the order in which they were asked for."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str], str] = {}
+
+    def of(self, relation: str, kind: str = "") -> str:
+        """Return the view of a relation; `kind` tells its records or changes from its rows at rest."""
+        key = (relation, kind)
+        if key not in self._names:
+            base = relation.rpartition(".")[2] + (f"_{kind}" if kind else "")
+            self._names[key] = unused(base, self._names.values())
+        return self._names[key]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._names.values())
+
+    def leaf(self, node: Node) -> str | None:
+        match node:
+            case TopicScan():
+                return self.of(node.relation, "records")
+            case TableScan(changes=True):
+                return self.of(node.relation, "changes")
+            case TableScan() | SeedScan() if node.relation:
+                return self.of(node.relation)
+        return None
+
+
+def sources(order: Iterable[Node], views: Views) -> tuple[SourceRead, ...]:
+    """Return what a query reads as it comes, in the order in which its SQL names it."""
+    found: dict[str, SourceRead] = {}
+    for node in order:
+        match node:
+            case Decode():
+                view = views.of(node.relation, "records")
+                read = SourceRead(
+                    view,
+                    node.relation,
+                    scan_of(node).topic,
+                    node.format,
+                    node.fields,
+                    node.key,
+                    node.key_type,
+                    node.metadata,
+                    node.on_bad_record,
+                    headers="_headers" in node.metadata,
+                )
+                found[view] = read if view not in found else _both(found[view], read)
+            case TableScan(changes=True):
+                view = views.of(node.relation, "changes")
+                found.setdefault(view, SourceRead(view, node.relation, columns=node.columns))
+    return tuple(found.values())
+
+
+def scan_of(node: Decode) -> TopicScan:
+    """Return the topic that a decoding reads, below what drops records before they are decoded."""
+    below: Node = node.input
+    while not isinstance(below, TopicScan):
+        (below,) = below.inputs
+    return below
+
+
+def _both(one: SourceRead, other: SourceRead) -> SourceRead:
+    """Return one read for two decodings of the same topic."""
+    return SourceRead(
+        one.view,
+        one.relation,
+        one.topic,
+        one.format,
+        merged(one.columns, other.columns),
+        one.key or other.key,
+        one.key_type,
+        tuple(dict.fromkeys((*one.metadata, *other.metadata))),
+        one.on_bad_record,
+        one.headers or other.headers,
+    )
+
+
+def merged(one: tuple[Column, ...], other: tuple[Column, ...]) -> tuple[Column, ...]:
+    names = {column.name.lower() for column in one}
+    return (*one, *(column for column in other if column.name.lower() not in names))
+
+
+def static_reads(order: Iterable[Node], views: Views) -> tuple[StaticRead, ...]:
+    """Return the relations at rest, those that subqueries read among them."""
+    found: dict[str, StaticRead] = {}
+    for node in order:
+        match node:
+            case SeedScan() | TableScan() if node.relation and not getattr(node, "changes", False):
+                view = views.of(node.relation)
+                before = found[view].columns if view in found else ()
+                found[view] = StaticRead(view, node.relation, merged(before, node.columns))
+    for node in order:
+        for expression in expressions(node):
+            for relation in expression.reads:
+                view = views.of(relation)
+                # Which columns a subquery reads, only its text tells.
+                found[view] = StaticRead(view, relation)
+    return tuple(found.values())
+
+
+def expressions(node: Node) -> tuple[Expression, ...]:
+    """Return all expressions of a node."""
+    match node:
+        case Filter():
+            return node.conditions
+        case Project():
+            return tuple(item.expression for item in node.items)
+        case Expand():
+            return (node.call,)
+        case Aggregate():
+            keys = tuple(key.expression for key in node.keys)
+            calls = (part for m in node.measures for part in (m.call, m.condition) if part is not None)
+            return (*keys, *calls)
+        case Binary():
+            return node.on
+        case Output():
+            return tuple(item.expression for item in node.extras)
+        case Opaque():
+            return ()
+    return ()

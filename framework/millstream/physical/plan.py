@@ -1,0 +1,174 @@
+"""A project's plan becomes the queries that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.physical.branches import Branch, branches
+from millstream.physical.building import Built, Recipe, build, stateful_parts, stateless_parts
+from millstream.physical.emit.fuse import unused
+from millstream.physical.emit.names import called
+from millstream.physical.grouping import Group, group
+from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
+from millstream.physical.naming import merged
+from millstream.physical.signature import Meanings
+from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
+from millstream.physical.writing import Part
+from millstream.plan.nodes import Decode, Node, Plan
+from millstream.plan.traits import all_traits
+from millstream.plan.walk import in_order
+
+
+class Physical(Struct, frozen=True):
+    """What runs."""
+
+    queries: tuple[Query, ...]
+    separations: tuple[Separation, ...]
+    lock: Lock
+    """What to record once the queries have started."""
+    unstored: tuple[str, ...] = ()
+    """Views that nobody reads: no query makes them."""
+
+
+def physical_plan(plan: Plan, settings: PhysicalSettings, lock: Lock | None = None) -> Physical:
+    """Return the queries of a plan; `lock` has the groups whose state exists."""
+    stored = Plan(tuple(output for output in plan.outputs if output.kind != "view"))
+    order = in_order(stored.outputs)
+    listed = branches(stored, order, all_traits(stored))
+    grouped = group(listed, settings.grouping)
+    wanted = [each for each in grouped.groups if each.branches[0].states]
+    names = _Names()
+    recipes = list(_stateless([g for g in grouped.groups if not g.branches[0].states], order, names))
+    assigned = assign(_locked(wanted, names), lock)
+    recipes += _stateful(wanted, assigned)
+    meanings = Meanings(settings.functions)
+    built = [build(recipe, settings, meanings) for recipe in recipes]
+    told = [Separation(model, why) for each in assigned for model, why in each.why]
+    return Physical(
+        tuple(_sorted(built, listed)),
+        (*grouped.separations, *told),
+        recorded(
+            [
+                replace(recipe.assigned, members=found.members)
+                for recipe, found in zip(recipes, built, strict=True)
+                if recipe.assigned is not None
+            ]
+        ),
+        tuple(output.model for output in plan.outputs if output.kind == "view"),
+    )
+
+
+class _Names:
+    """Names of queries, each given once."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, None] = {}
+
+    def new(self, name: str) -> str:
+        while name in self._used:
+            name = unused(name, (name,))
+        self._used[name] = None
+        return name
+
+
+# -- queries without state
+
+
+def _stateless(groups: Iterable[Group], order: Iterable[Node], names: _Names) -> Iterable[Recipe]:
+    decodes: dict[str, list[Decode]] = {}
+    for node in order:
+        if isinstance(node, Decode):
+            decodes.setdefault(node.relation, []).append(node)
+    owned: set[str] = set()
+    for each in groups:
+        base = each.branches[0].base
+        sends = isinstance(base, Decode) and base.relation not in owned and _sends_letters(each)
+        letters = base if sends and isinstance(base, Decode) else None
+        if letters is not None:
+            owned.add(letters.relation)
+        name = names.new(_stateless_name(each))
+        others = decodes[letters.relation] if letters is not None else ()
+        parts, letters = stateless_parts(each.branches, letters, others)
+        yield Recipe(name, each.kind, parts, each.branches, letters)
+    for relation, found in decodes.items():
+        if relation not in owned and any(node.on_bad_record == "dead_letter" for node in found):
+            one = found[0]
+            for other in found[1:]:
+                one = replace(one, fields=merged(one.fields, other.fields), key=one.key or other.key)
+            name = names.new(f"{relation.rpartition('.')[2]}_dead_letters")
+            if one.fields:
+                yield Recipe(name, "stateless", (Part((), one),), (), one)
+
+
+def _sends_letters(group: Group) -> bool:
+    """Tell whether the fan-out of a group can send on what its source could not decode, too."""
+    first = group.branches[0]
+    return (
+        isinstance(first.base, Decode)
+        and bool(first.base.fields)
+        and first.base.on_bad_record == "dead_letter"
+        and all(b.kind == "sink" for b in group.branches)
+    )
+
+
+def _stateless_name(group: Group) -> str:
+    """Name a query after its source: its checkpoint stays when models come and go."""
+    first = group.branches[0]
+    own = str(first.output.options.get("group") or "")
+    if group.kind == "single" or (not isinstance(first.base, Decode) and len(group.branches) == 1):
+        return own or _short(first)
+    what = "tables" if first.kind == "table" else "topics"
+    base = first.base.relation.rpartition(".")[2] if isinstance(first.base, Decode) else called(first.base)
+    return own or f"{base}_{what}"
+
+
+def _short(branch: Branch) -> str:
+    return branch.model.rpartition(".")[2]
+
+
+# -- queries with state
+
+
+def _locked(groups: Iterable[Group], names: _Names) -> list[LockedGroup]:
+    found: list[LockedGroup] = []
+    for each in groups:
+        members = tuple(
+            Member(tuple(o.model for o in part.outputs)) for part in stateful_parts(each.branches)
+        )
+        found.append(LockedGroup(names.new(_stateful_name(each)), members))
+    return found
+
+
+def _stateful_name(group: Group) -> str:
+    first = group.branches[0]
+    if own := str(first.output.options.get("group") or ""):
+        return own
+    if len(group.branches) == 1:
+        return _short(first)
+    shared = [node for node in first.moves if all(any(node is m for m in b.moves) for b in group.branches)]
+    one_state = all(list(map(id, b.states)) == list(map(id, first.states)) for b in group.branches)
+    if one_state or not shared:
+        return first.states[-1].label or _short(first)
+    return called(shared[-1])
+
+
+def _stateful(groups: Iterable[Group], assigned: Iterable[Assigned]) -> Iterable[Recipe]:
+    of = {branch.model: branch for each in groups for branch in each.branches}
+    for each in assigned:
+        models = [m for i, member in enumerate(each.members) if i not in each.removed for m in member.models]
+        found = tuple(of[model] for model in models)
+        kind: Kind = "stateful" if len(found) > 1 else "single"
+        yield Recipe(each.name, kind, stateful_parts(found), found, None, each)
+
+
+def _sorted(built: Iterable[Built], listed: Iterable[Branch]) -> Iterable[Query]:
+    """Put queries in the order of their first model."""
+    place = {branch.model: i for i, branch in enumerate(listed)}
+
+    def first(query: Query) -> int:
+        return min((place[model] for model in query.models if model in place), default=len(place))
+
+    return sorted((each.query for each in built), key=first)

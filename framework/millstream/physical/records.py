@@ -1,0 +1,143 @@
+"""A model's row as a Kafka record: topic, key, value, headers."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, Piece, joined, rebound
+from millstream.optimizer.cost import is_free
+from millstream.physical.emit.draft import Draft
+from millstream.physical.formats import FORMATS
+from millstream.physical.formats.base import literal
+from millstream.plan.nodes import Output
+from millstream.types import BINARY, STRING, TIMESTAMP, Array, Field, Map, Row, Type
+
+HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
+
+
+def needs_columns(draft: Draft, output: Output) -> bool:
+    """Tell whether a record would calculate something twice, so that it must be made of columns."""
+    if draft.freely:
+        return False
+    used = {*output.keys, *(name for item in output.extras for name in item.expression.columns)}
+    used |= {name for name in (output.options.get("timestamp"),) if name}
+    return any(not is_free(draft.items[name]) for name in used if name in draft.items) or (
+        draft.deleted is not None and any(not e.deterministic or e.functions for e in draft.items.values())
+    )
+
+
+def record(draft: Draft, output: Output, *, headers: bool, timestamp: bool) -> Draft:
+    """Return the SELECT of a model's records instead of its columns."""
+    items = {
+        "topic": _text(literal(str(output.options.get("topic", ""))), STRING),
+        "key": _key(draft, output),
+        "value": _value(draft, output),
+    }
+    if headers:
+        items["headers"] = _headers(draft, output)
+    if timestamp:
+        items["timestamp"] = _timestamp(draft, output)
+    return replace(draft, items=items, deleted=None)
+
+
+def _text(text: str, found: Type) -> Expression:
+    return Expression((text,), found, nullable=False, atomic=True)
+
+
+def _like(parts: list[Expression], pieces: tuple[Piece, ...], found: Type) -> Expression:
+    """Return an expression made of others."""
+    return Expression(
+        joined(pieces),
+        found,
+        True,
+        all(each.deterministic for each in parts),
+        any(each.raises for each in parts),
+        tuple(name for each in parts for name in each.functions),
+        atomic=True,
+        variables=frozenset[str]().union(*(each.variables for each in parts)),
+    )
+
+
+def _value(draft: Draft, output: Output) -> Expression:
+    found = FORMATS[str(output.options.get("format", "json"))]
+    items = [(name, draft.items[name]) for name in output.names]
+    if found.single:
+        values = [(name, each) for name, each in items if name not in output.keys] or items
+        items = values[:1]
+    encoded = found.encode(items)
+    pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
+    parts = [each for _, each in items]
+    if draft.deleted is not None:
+        parts.append(draft.deleted)
+        pieces = ("if(", *draft.deleted.pieces, ", null, ", *pieces, ")")
+    return _like(parts, pieces, BINARY)
+
+
+def _key(draft: Draft, output: Output) -> Expression:
+    keys = [(name, draft.items[name]) for name in output.keys]
+    if not keys:
+        return _text("cast(null as binary)", BINARY)
+    ((_, first), *others) = keys
+    parts = [each for _, each in keys]
+    match first.type:
+        case Array() | Map() | Row():
+            simple = False
+        case _:
+            simple = not others
+    if not simple:
+        encoded = FORMATS["json"].encode(keys)
+        return _like(parts, ("cast(", *encoded, " as binary)"), BINARY)
+    if first.type == BINARY:
+        return first
+    if first.type == STRING:
+        return _like(parts, ("cast(", *first.pieces, " as binary)"), BINARY)
+    return _like(parts, ("cast(cast(", *first.pieces, " as string) as binary)"), BINARY)
+
+
+def _headers(draft: Draft, output: Output) -> Expression:
+    pieces: list[Piece] = []
+    parts: list[Expression] = []
+    for item in output.extras:
+        if not item.name.startswith("headers."):
+            continue
+        found = rebound(item.expression, lambda ref: draft.items.get(ref.column))
+        parts.append(found)
+        name = literal(item.name.removeprefix("headers."))
+        pieces += [", " if pieces else "", f"named_struct('key', {name}, 'value', "]
+        pieces += ["cast(cast(", *found.pieces, " as string) as binary))"]
+    if not pieces:
+        return _text(f"cast(null as {HEADERS})", HEADERS)
+    return _like(parts, ("array(", *pieces, ")"), HEADERS)
+
+
+def _timestamp(draft: Draft, output: Output) -> Expression:
+    name = output.options.get("timestamp")
+    if not name:
+        return _text("cast(null as timestamp)", TIMESTAMP)
+    found = draft.items[str(name)]
+    return _like([found], ("cast(", *found.pieces, " as timestamp)"), TIMESTAMP)
+
+
+def fan_out(drafts: list[Draft]) -> Expression:
+    """Return the generator that gives the records of each model that wants a row."""
+    pieces: list[Piece] = ["inline(filter(array(\n  "]
+    parts: list[Expression] = []
+    for index, draft in enumerate(drafts):
+        parts += [*draft.items.values(), *draft.where]
+        made: list[Piece] = []
+        for name, each in draft.items.items():
+            made += [", " if made else "", f"'{name}', ", *each.pieces]
+        struct: list[Piece] = ["named_struct(", *made, ")"]
+        if draft.where:
+            struct = ["if(", *_all(draft.where), ", ", *struct, ", null)"]
+        pieces += [",\n  " if index else "", *struct]
+    pieces.append("\n), record -> record is not null))")
+    return _like(parts, tuple(pieces), HEADERS)
+
+
+def _all(conditions: tuple[Expression, ...]) -> list[Piece]:
+    found: list[Piece] = []
+    for each in conditions:
+        found += [" and "] if found else []
+        found += each.pieces if each.atomic or len(conditions) == 1 else ["(", *each.pieces, ")"]
+    return found

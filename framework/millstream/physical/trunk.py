@@ -1,0 +1,95 @@
+"""What branches of one query have in common: the last node that all rows of all of them come through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from millstream.physical.branches import Branch
+from millstream.physical.naming import merged
+from millstream.plan.nodes import Decode, Filter, Node, Output, Project, TableScan, TopicScan, Watermark
+from millstream.plan.walk import in_order
+
+
+def with_one_decode(branches: Sequence[Branch], others: Sequence[Decode] = ()) -> list[Output]:
+    """Return stateless outputs over one decoding of their source, with all that each of them reads.
+
+    `others` are decodings elsewhere, whose fields are decoded, too, so that all bad records are seen here.
+    """
+    bases = {id(b.base): b.base for b in branches}
+    decodes = [base for base in bases.values() if isinstance(base, Decode)]
+    new: dict[int, Node] = {}
+    if decodes and len(decodes) == len(bases):
+        one = decodes[0]
+        for other in (*decodes[1:], *others):
+            one = replace(
+                one,
+                fields=merged(one.fields, other.fields),
+                key=one.key or other.key,
+                metadata=tuple(dict.fromkeys((*one.metadata, *other.metadata))),
+            )
+        new = dict.fromkeys(bases, one)
+    else:
+        new = dict(bases)
+    found: list[Output] = []
+    for branch in branches:
+        chain: list[Node] = []
+        node: Node = branch.output
+        while node is not branch.base:
+            chain.append(node)
+            (node,) = node.inputs
+        for each in reversed(chain):
+            (below,) = each.inputs
+            if id(each) not in new:
+                # Where nothing keeps state, how late a row is makes no difference.
+                over = new[id(below)]
+                new[id(each)] = over if isinstance(each, Watermark) else _over(each, over)
+        made = new[id(branch.output)]
+        assert isinstance(made, Output)
+        found.append(made)
+    return found
+
+
+def _over(node: Node, below: Node) -> Node:
+    return node.with_inputs(below)
+
+
+def trunk(outputs: Sequence[Output]) -> Node | None:
+    """Return the last node that all streaming rows of all outputs come through."""
+    reached = [{id(node) for node in in_order([output])} for output in outputs]
+    common = set.intersection(*reached)
+    for node in reversed(in_order(outputs[:1])):
+        if id(node) in common and not isinstance(node, Output) and all(_through(o, node) for o in outputs):
+            return node
+    return None
+
+
+def _through(output: Node, trunk: Node) -> bool:
+    waiting = [output]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if node is trunk or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, TopicScan) or (isinstance(node, TableScan) and node.changes):
+            return False
+        waiting += node.inputs
+    return True
+
+
+def chained(output: Output, base: Node) -> bool:
+    """Tell whether only filters and projections that fit into a fan-out stand between."""
+    node = output.input
+    while node is not base:
+        match node:
+            case Filter() if all(e.deterministic and not e.functions for e in node.conditions):
+                node = node.input
+            case Project() if all(
+                i.expression.deterministic and not i.expression.functions for i in node.items
+            ):
+                node = node.input
+            case _:
+                return False
+    return True

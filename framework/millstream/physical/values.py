@@ -1,0 +1,179 @@
+"""What runs, as values that explain, docs, review and the runner read alike."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from millstream.physical.emit.steps import Step
+from millstream.plan.nodes import Column
+from millstream.types import STRING, Type
+
+Kind = Literal["stateless", "stateful", "single"]
+OutputMode = Literal["append", "update"]
+Grouping = Literal["all", "stateless", "off"]
+
+
+class SourceRead(Struct, frozen=True):
+    """A topic, or the changes of a table, that a query reads as they come, under the name of a view."""
+
+    view: str
+    relation: str
+    topic: str = ""
+    """Empty: the changes of the table `relation`, with `_deleted` for rows that are gone."""
+    format: str = ""
+    columns: tuple[Column, ...] = ()
+    """Exactly the fields that are decoded, or the table's columns that are read."""
+    key: Column | None = None
+    key_type: Type = STRING
+    metadata: tuple[str, ...] = ()
+    on_bad_record: str = "fail"
+    headers: bool = False
+    """Records are read with their headers."""
+
+
+class StaticRead(Struct, frozen=True):
+    """A seed, table or reference topic at rest, in its newest version in every batch."""
+
+    view: str
+    relation: str
+    columns: tuple[Column, ...] = ()
+    """Those that are read; empty where SQL says it: subqueries and opaque SQL."""
+
+
+class SinkOutput(Struct, frozen=True, tag="sink"):
+    model: str
+    topic: str
+    keys: tuple[str, ...] = ()
+    format: str = "json"
+    options: dict[str, Any] = {}
+
+
+class TableOutput(Struct, frozen=True, tag="table"):
+    model: str
+    keys: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    options: dict[str, Any] = {}
+
+
+class ViewOutput(Struct, frozen=True, tag="view"):
+    """A view that no other model reads: nothing stores it, only `show` and tests ask for its rows."""
+
+    model: str
+    columns: tuple[Column, ...] = ()
+
+
+class DeadLetters(Struct, frozen=True, tag="dead_letters"):
+    """Records of a source that can't be decoded, as they were."""
+
+    source: str
+    topic: str
+
+
+Target = SinkOutput | TableOutput | ViewOutput | DeadLetters
+
+
+class ToKafka(Struct, frozen=True, tag="kafka"):
+    """The query's rows are records: `topic, key, value, headers`, and `timestamp` where a sink sets it."""
+
+    outputs: tuple[Target, ...]
+
+
+class Delivery(Struct, frozen=True):
+    """One output of a batch and its rows over the batch's view.
+
+    Those of a sink are records; those of a table have its columns, and `_deleted` where rows can be deleted.
+    """
+
+    target: Target
+    sql: str
+    deletes: bool = False
+
+
+class PerBatch(Struct, frozen=True, tag="batch"):
+    """Each micro-batch is kept once under the name of a view, and each output reads it (foreachBatch)."""
+
+    view: str
+    deliveries: tuple[Delivery, ...]
+
+
+class Operator(Struct, frozen=True):
+    """What one stateful operator keeps and how it gets there; equal operators can read each other's state."""
+
+    name: str
+    kind: str
+    facts: tuple[tuple[str, str], ...]
+    """What must stay the same, in order: name and content."""
+    below: str = ""
+    """Digest of what happens to rows before; a change of it goes forward only."""
+
+
+class Signature(Struct, frozen=True):
+    """What a query's checkpoint depends on."""
+
+    sources: tuple[str, ...]
+    """In the order of the query, since Spark matches offsets by position."""
+    operators: tuple[Operator, ...]
+    branches: tuple[str, ...] = ()
+    timezone: str = "UTC"
+
+    @property
+    def stateful(self) -> bool:
+        return bool(self.operators)
+
+
+class Memory(Struct, frozen=True):
+    """About how much state a query keeps."""
+
+    bytes: int | None
+    """None: nobody can tell."""
+    why: str
+
+
+class Query(Struct, frozen=True):
+    """One streaming query."""
+
+    name: str
+    kind: Kind
+    models: tuple[str, ...]
+    sources: tuple[SourceRead, ...]
+    reads: tuple[StaticRead, ...]
+    steps: tuple[Step, ...]
+    sql: str
+    deliver: ToKafka | PerBatch
+    output_mode: OutputMode
+    signature: Signature
+    memory: Memory
+    functions: tuple[str, ...] = ()
+    """The Python functions that it calls, each once."""
+    realtime: tuple[str, ...] = ()
+    """What prevents real-time mode; empty: it is possible."""
+
+    @property
+    def outputs(self) -> tuple[Target, ...]:
+        match self.deliver:
+            case ToKafka(outputs=outputs):
+                return outputs
+            case PerBatch(deliveries=deliveries):
+                return tuple(each.target for each in deliveries)
+
+
+class Separation(Struct, frozen=True):
+    """Why a model does not share a query that it could be thought to share."""
+
+    model: str
+    why: str
+    other: tuple[str, ...] = ()
+    """Models of the query that it is apart from."""
+
+
+class PhysicalSettings(Struct, frozen=True):
+    grouping: Grouping = "all"
+    shuffle_partitions: int = 200
+    timezone: str = "UTC"
+    functions: dict[str, str] = {}
+    """By Python function: the digest of its body."""
+    distinct: dict[tuple[str, str], int] = {}
+    """By id of a relation and column: about how many values it has."""
+    rows_per_second: dict[str, float] = {}

@@ -1,0 +1,72 @@
+"""Records that can't be decoded are recognised, and parsed once."""
+
+import pytest
+from msgspec.structs import replace
+from plans import select, topic, where
+
+from millstream.physical.emit.walk import emit
+from millstream.plan.nodes import Column, TopicScan
+from millstream.types import BIGINT
+
+RECORDS = ['{"a": 1, "b": 2}', "{broken", '{"a": "text"}', "", None, "[]", '{"b": 5}', "null", "   "]
+
+
+def leaf(node):
+    return "events_records" if isinstance(node, TopicScan) else None
+
+
+@pytest.fixture(scope="module")
+def run(spark):
+    values = ", ".join(f"({i}, {'null' if r is None else repr(r)})" for i, r in enumerate(RECORDS))
+    spark.sql(
+        "select cast('k' as binary) as key, cast(value as binary) as value, 'events' as topic, 0 as partition, "
+        "cast(id as bigint) as offset, timestamp'2024-01-01 00:00:00' as timestamp, "
+        f"cast(null as array<struct<key: string, value: binary>>) as headers from values {values} as t(id, value)"
+    ).createOrReplaceTempView("events_records")
+
+    def rows(node, *, deletes=False):
+        frame = spark.sql(emit((node,), leaf, deletes=deletes).statement())
+        assert str(frame._jdf.queryExecution().executedPlan().toString()).count("from_json") <= 2
+        return [tuple(row) for row in frame.collect()]
+
+    return rows
+
+
+def test_skipping_leaves_them_out(run):
+    node = replace(topic("a", "b", meta=("_offset",)), on_bad_record="skip")
+    assert run(node) == [(1, 2, 0), (None, 5, 6)]
+
+
+def test_a_filter_does_not_hide_them(run):
+    from pyspark.errors import PySparkException
+
+    node = select(where(topic("a"), "a = 1"), "a")
+    with pytest.raises(
+        PySparkException,
+        match=r"bad record: topic events, partition 0, offset [0-9]: not a JSON object with a int",
+    ):
+        run(node)
+
+
+def test_metadata_alone_is_never_decoded(run):
+    assert len(run(topic(meta=("_offset", "_key")))) == len(RECORDS)
+
+
+def test_no_value_deletes_from_a_topic_of_newest_rows(run):
+    node = replace(topic("a", meta=("_offset", "_key"), unique_by=("_key",)), on_bad_record="skip")
+    assert run(node, deletes=True) == [(1, "k", 0, False), (None, "k", 4, True), (None, "k", 6, False)]
+
+
+@pytest.mark.parametrize(("format_", "field"), [("string", "v"), ("binary", "v")])
+def test_plain_values(run, format_, field):
+    node = replace(topic(field), format=format_, fields=(Column("v", topic("type").columns[0].type),))
+    assert len(run(node)) == len(RECORDS)
+
+
+def test_numbers_of_eight_bytes(run, spark):
+    node = replace(topic("v"), format="long", fields=(Column("v", BIGINT),), on_bad_record="skip")
+    spark.sql(
+        "select *, 0 as partition, 0L as offset from values (X'0000000000000102'), (X'ffffffffffffffff'), (X'01') as t(value)"
+    ).createOrReplaceTempView("numbers")
+    sql = emit((node,), lambda n: "numbers" if isinstance(n, TopicScan) else None).statement()
+    assert [r[0] for r in spark.sql(sql).collect()] == [258, -1]

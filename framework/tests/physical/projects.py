@@ -1,0 +1,68 @@
+"""Small projects as plans, their outputs with all that queries look at."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from plans import sql
+
+from millstream.physical.lock import Lock
+from millstream.physical.plan import Physical, physical_plan
+from millstream.physical.values import PerBatch, PhysicalSettings, Query
+from millstream.plan.nodes import Item, Node, Output, Plan
+from millstream.types import STRING
+
+
+def sink(
+    node: Node, name: str, *keys: str, headers: dict[str, str] | None = None, **options: object
+) -> Output:
+    """Store a relation as the topic of its name."""
+    return Output(
+        input=node,
+        model=f"model.{name}",
+        kind="sink",
+        keys=keys,
+        label=name,
+        models=(f"model.{name}",),
+        options={"topic": name, "format": "json"} | options,
+        extras=tuple(Item(f"headers.{key}", sql(text, STRING)) for key, text in (headers or {}).items()),
+    )
+
+
+def stored(node: Node, name: str, *keys: str, delete_when: str = "", **options: object) -> Output:
+    """Store a relation as a table."""
+    return Output(
+        input=node,
+        model=f"model.{name}",
+        kind="table",
+        keys=keys,
+        label=name,
+        models=(f"model.{name}",),
+        options=dict(options),
+        extras=(Item("delete_when", sql(delete_when)),) if delete_when else (),
+    )
+
+
+def of(node: Node, model: str) -> Node:
+    """Say in which model's SQL a node stands."""
+    return replace(node, models=(f"model.{model}",))
+
+
+def planned(*outputs: Output, lock: Lock | None = None, **settings: object) -> Physical:
+    return physical_plan(Plan(outputs), PhysicalSettings(shuffle_partitions=2, **settings), lock)
+
+
+def text(physical: Physical) -> str:
+    """Return all queries as one text."""
+    return "\n\n".join(map(query_text, physical.queries))
+
+
+def query_text(query: Query) -> str:
+    models = ", ".join(model.removeprefix("model.") for model in query.models)
+    parts = [f"# {query.name} ({query.kind}, {query.output_mode}): {models}"]
+    parts += [f"# {source.view}: {', '.join(c.name for c in source.columns)}" for source in query.sources]
+    parts += [str(step) for step in query.steps]
+    parts.append(query.sql)
+    if isinstance(query.deliver, PerBatch):
+        for each in query.deliver.deliveries:
+            parts.append(f"# of {query.deliver.view}: {type(each.target).__name__}\n{each.sql}")
+    return "\n".join(parts)

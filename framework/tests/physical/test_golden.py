@@ -1,0 +1,110 @@
+"""The text of all queries of small projects."""
+
+from inspect import cleandoc
+
+from msgspec.structs import replace
+from plans import by, group, lookup, seed, select, topic, where
+from projects import of, planned, sink, stored, text
+
+
+def reads(physical, expected):
+    assert text(physical) == cleandoc(expected)
+
+
+def test_a_fan_out_and_a_table():
+    events = replace(topic("a", "type"), on_bad_record="skip")
+    shared = of(where(events, "a > 0"), "positive")
+    reads(
+        planned(
+            sink(of(select(where(shared, "type = 'x'", model="model.xs"), "a"), "xs"), "xs", "a"),
+            sink(of(select(shared, "b = a + a"), "doubles"), "doubles"),
+            stored(of(select(shared, "a", "type"), "all"), "all", "a"),
+        ),
+        r"""
+        # events_topics (stateless, append): xs, doubles, positive
+        # events_records: a, type
+        with events_filtered as (
+          -- positive
+          select
+            events.a,
+            events.type
+          from events_records
+          lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, type, _bad
+          where events._bad is null
+            and events.a > 0
+        )
+        select
+          inline(filter(array(
+            if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(to_json(struct(a)) as binary)), null),
+            named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(to_json(struct(a + a as b)) as binary))
+          ), record -> record is not null))
+        from events_filtered
+
+        # events_tables (stateless, append): all, positive
+        # events_records: a, type
+        select
+          events.a,
+          events.type
+        from events_records
+        lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, type, _bad
+        where events._bad is null
+          and events.a > 0
+        # of all_batch: TableOutput
+        select
+          a,
+          type
+        from all_batch
+        """,
+    )
+
+
+def test_two_aggregates_on_one_key_and_one_with_a_lookup():
+    events = replace(topic("a", "b"), on_bad_record="skip")
+    together = by(where(events, "b > 0"), "a")
+    counts = of(group(together, ("a",), "n = count(*)"), "counts")
+    named = of(select(lookup(counts, seed("a", "name"), "a = r_a", "left"), "a", "n", "name"), "named")
+    tops = of(select(where(group(together, ("a",), "top = max(b)"), "top > 9"), "a", "top"), "tops")
+    reads(
+        planned(sink(named, "named", "a"), sink(tops, "tops", "a")),
+        r"""
+        # events_by_a (stateful, update): named, tops, m, counts
+        # events_records: a, b
+        with events_filtered as (
+          -- m
+          select
+            events.a,
+            events.b
+          from events_records
+          lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, b int, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, b int, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, b, _bad
+          where events._bad is null
+            and events.b > 0
+        ), events_by_a as (
+          -- m
+          select /*+ repartition(2, a) */
+            a,
+            b
+          from events_filtered
+          where rand() >= 0
+        ), events_grouped as (
+          -- counts
+          select
+            a,
+            count(*) as n
+          from events_by_a
+          group by events_by_a.a
+        )
+        select
+          'named' as topic,
+          cast(cast(events_grouped.a as string) as binary) as key,
+          cast(to_json(struct(events_grouped.a, events_grouped.n, products.name)) as binary) as value
+        from events_grouped
+        left join products on events_grouped.a = products.a
+        union all
+        select
+          'tops' as topic,
+          cast(cast(a as string) as binary) as key,
+          if(not coalesce((max(b)) > 9, false), null, cast(to_json(struct(a, max(b) as top)) as binary)) as value
+        from events_by_a
+        group by events_by_a.a
+        """,
+    )

@@ -1,0 +1,173 @@
+"""Which models share a query, and why others do not."""
+
+from msgspec.structs import replace
+from plans import by, dedupe, group, lookup, seed, select, topic, union, watermark, where
+from projects import planned, sink, stored
+
+from millstream.physical.values import DeadLetters, PerBatch, ToKafka
+
+
+def names(physical):
+    return [
+        (query.name, [t.model for t in query.outputs if not isinstance(t, DeadLetters)])
+        for query in physical.queries
+    ]
+
+
+def why(physical):
+    return {each.model: each.why for each in physical.separations}
+
+
+def test_stateless_sinks_of_one_source_share_a_query_whatever_each_decodes():
+    found = planned(
+        sink(where(topic("a"), "a > 1"), "one", "a"),
+        sink(select(where(topic("a", "b"), "b > 1"), "b"), "two", "b"),
+    )
+    assert names(found) == [("events_topics", ["model.one", "model.two"])]
+    (query,) = found.queries
+    assert [c.name for c in query.sources[0].columns] == ["a", "b"]
+    assert query.sql.count("lateral view") == 1
+    assert query.realtime == ()
+
+
+def test_a_query_is_called_the_same_when_models_come_and_go():
+    assert names(planned(sink(topic("a"), "one")))[0][0] == "events_topics"
+
+
+def test_tables_and_topics_of_one_source_are_apart():
+    found = planned(
+        sink(topic("a"), "one"),
+        stored(topic("a"), "two", "a"),
+        stored(where(topic("a"), "a > 3"), "three", "a"),
+    )
+    assert names(found) == [("events_topics", ["model.one"]), ("events_tables", ["model.two", "model.three"])]
+    assert isinstance(found.queries[1].deliver, PerBatch)
+    assert why(found)["model.one"] == "a table is written batch by batch, records as they come"
+
+
+def test_a_python_function_is_never_called_for_rows_of_others():
+    found = planned(sink(topic("a"), "one"), sink(select(topic("a"), "b = py_f(a)"), "two"))
+    assert names(found) == [("events_topics", ["model.one"]), ("two", ["model.two"])]
+    assert why(found)["model.two"] == "in a fan-out py_f() would be called for the rows of the others, too"
+    assert found.queries[1].functions == ("py_f",)
+    assert found.queries[1].realtime == ("py_f() is a Python function",)
+
+
+def test_models_above_one_call_share_it():
+    scored = select(topic("a"), "a", "b = py_f(a)", label="scored")
+    found = planned(sink(scored, "one"), sink(where(scored, "b > 1"), "two"))
+    assert names(found) == [("scored_topics", ["model.one", "model.two"])]
+    assert found.queries[0].sql.count("py_f(") == 1
+
+
+def test_a_lookup_is_a_query_of_its_own():
+    found = planned(
+        sink(topic("a"), "one"), sink(lookup(topic("a"), seed("a", "name"), "a = r_a", "left"), "two")
+    )
+    assert [name for name, _ in names(found)] == ["events_topics", "two"]
+    assert found.queries[1].reads[0].relation == "seed.products"
+
+
+def test_aggregates_over_one_repartition_share_a_query():
+    together = by(topic("a", "b"), "a")
+    found = planned(
+        sink(group(together, ("a",), "n = count(*)"), "counts", "a"),
+        sink(group(together, ("a",), "top = max(b)"), "tops", "a"),
+    )
+    assert names(found) == [("events_by_a", ["model.counts", "model.tops"])]
+    (query,) = found.queries
+    assert isinstance(query.deliver, ToKafka)
+    assert (query.kind, query.output_mode) == ("stateful", "update")
+    assert query.sql.count("repartition(2, a)") == 1
+    assert len(query.signature.operators) == 2
+
+
+def test_a_single_aggregate_keeps_its_partial_step():
+    found = planned(sink(group(by(topic("a"), "a"), ("a",), "n = count(*)"), "counts", "a"))
+    assert found.queries[0].kind == "single"
+    assert "repartition" not in found.queries[0].sql
+
+
+def test_outputs_above_one_state_keep_it_once():
+    counts = group(by(topic("a"), "a"), ("a",), "n = count(*)", label="counts")
+    found = planned(sink(counts, "all_counts", "a"), sink(where(counts, "n > 5"), "high_counts", "a"))
+    assert names(found) == [("counts", ["model.all_counts", "model.high_counts"])]
+    assert len(found.queries[0].signature.operators) == 1
+    assert found.queries[0].sql.count("group by") == 1
+
+
+def test_what_opens_at_once_and_what_waits_for_the_end_are_apart():
+    together = by(watermark(topic("a", "ts")), "a")
+    keys = ("window = window(ts, '1 hour')", "a")
+    found = planned(
+        sink(group(together, keys, "n = count(*)"), "early", "window", "a"),
+        sink(group(together, keys, "n = count(*)", emit="on_close"), "late", "window", "a"),
+    )
+    assert [q.output_mode for q in found.queries] == ["update", "append"]
+    assert "a query has one output mode" in why(found)["model.late"]
+
+
+def test_state_above_shared_state_is_a_query_of_its_own():
+    first = dedupe(by(topic("a", "b"), "a"), "a")
+    found = planned(sink(first, "firsts", "a"), sink(dedupe(by(first, "b"), "b"), "pairs", "b"))
+    assert len(found.queries) == 2
+    assert "which one query would keep twice" in why(found)["model.pairs"]
+
+
+def test_one_group_by_name_and_apart_from_others():
+    found = planned(
+        sink(topic("a"), "one"),
+        sink(topic("a"), "two", group="mine"),
+        sink(topic("a"), "three", group="mine"),
+    )
+    assert names(found) == [("events_topics", ["model.one"]), ("mine", ["model.two", "model.three"])]
+    assert why(found)["model.one"] == "its option group is 'none'"
+
+
+def test_grouping_can_be_off():
+    together = by(topic("a", "b"), "a")
+    outputs = (
+        sink(topic("a"), "one"), sink(topic("a"), "two"),
+        sink(group(together, ("a",), "n = count(*)"), "counts", "a"), sink(group(together, ("a",), "n = max(b)"), "tops", "a"),
+    )  # fmt: skip
+    assert len(planned(*outputs, grouping="off").queries) == 4
+    assert len(planned(*outputs, grouping="stateless").queries) == 3
+    assert len(planned(*outputs).queries) == 2
+
+
+def test_a_union_reads_both_sources():
+    found = planned(sink(union(topic("a"), topic("a", name="others")), "all"))
+    assert [s.topic for s in found.queries[0].sources] == ["events", "others"]
+
+
+def test_one_query_sends_the_dead_letters_of_a_source():
+    events = replace(topic("a", "b"), on_bad_record="dead_letter")
+    narrow = replace(topic("a"), on_bad_record="dead_letter")
+    found = planned(sink(select(narrow, "a"), "one"), sink(select(events, "b = py_f(b)"), "two"))
+    first, second = found.queries
+    assert first.outputs[-1] == DeadLetters("source.events", "events.dead_letter")
+    assert [c.name for c in first.sources[0].columns] == ["a", "b"]  # else nobody sees a bad b
+    assert not any(isinstance(t, DeadLetters) for t in second.outputs)
+    assert "_bad is null" in second.sql
+
+
+def test_dead_letters_of_a_source_without_a_fan_out_have_a_query():
+    events = replace(topic("a"), on_bad_record="dead_letter")
+    found = planned(sink(group(by(events, "a"), ("a",), "n = count(*)"), "counts", "a"))
+    assert [q.name for q in found.queries] == ["counts", "events_dead_letters"]
+
+
+def test_views_that_nobody_reads_need_no_query():
+    found = planned(replace(sink(topic("a"), "seen"), kind="view"))
+    assert (found.queries, found.unstored) == ((), ("model.seen",))
+
+
+def test_thousands_of_models_are_planned_in_seconds():
+    import time
+
+    outputs = [sink(where(topic("a", name=f"t{i % 40}"), f"a > {i}"), f"m{i}") for i in range(4000)]
+    shared = [by(topic("a", "b", name=f"s{i}"), "a") for i in range(50)]
+    outputs += [sink(group(shared[i % 50], ("a",), f"n = max(b + {i})"), f"g{i}", "a") for i in range(1000)]
+    start = time.process_time()
+    assert len(planned(*outputs).queries) == 90
+    assert time.process_time() - start < 10

@@ -1,0 +1,41 @@
+"""How much state a query keeps, as far as hints tell."""
+
+from plans import by, dedupe, group, select, topic, watermark, where
+from projects import planned, sink
+
+
+def memory(node, distinct=None, rates=None):
+    (query,) = planned(
+        sink(node, "m"),
+        distinct={("source.events", name): count for name, count in (distinct or {}).items()},
+        rows_per_second={"source.events": rates} if rates else {},
+    ).queries
+    return query.memory
+
+
+def test_without_state_there_is_none():
+    assert memory(select(topic("a"), "a")).bytes == 0
+
+
+def test_a_group_has_a_row_for_each_value_of_its_keys():
+    node = group(by(where(topic("a", "b"), "b > 1"), "a", "b"), ("a", "b"), "n = count(*)")
+    assert memory(node, {"a": 100, "b": 3}).bytes == 300 * (64 + 4 + 4 + 8)
+
+
+def test_what_nobody_says_is_told_in_words():
+    found = memory(group(by(topic("a"), "a"), ("a",), "n = count(*)"))
+    assert found.bytes is None
+    assert "one row for each a, of which nobody says how many there are" in found.why
+
+
+def test_windows_close():
+    node = group(
+        by(watermark(topic("a", "ts")), "a"), ("window = window(ts, '1 minute')", "a"), "n = count(*)"
+    )
+    assert "20 rows" not in memory(node, {"a": 10}).why
+    assert "10 in each of 3 windows" in memory(node, {"a": 10}).why
+
+
+def test_a_dedupe_forgets_after_a_time():
+    found = memory(dedupe(by(topic("a"), "a"), "a", within="1 hour"), rates=2.0)
+    assert found.bytes == 7200 * (64 + 4)
