@@ -1,0 +1,99 @@
+"""Random projects give the same rows as written, planned, and optimized: rule by rule and all together.
+
+`MILLSTREAM_PROJECTS=5000 uv run pytest -m long framework/tests/differential` runs a longer search.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+import pytest
+from generator import project
+from harness import Project, as_written, by_plan, differences, prepare
+
+from millstream.optimizer.choose import NAMES, chosen
+from millstream.optimizer.driver import optimize
+from millstream.plan.nodes import Filter
+from millstream.plan.walk import rewrite
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+PROJECTS = int(os.environ.get("MILLSTREAM_PROJECTS", "300"))
+_BATCH = 25
+
+
+def data(seed: int) -> dict[str, list[str]]:
+    """Return rows with NULLs, repeated ones, ties of time, late ones; now and then none."""
+    random = Random(seed)
+
+    def text() -> str:
+        return random.choice(["null", "'a'", "'b'", "'c'", "'ab'", "'dada'"])
+
+    def time() -> str:
+        return random.choice(
+            ["null", *(f"timestamp '2024-01-01 00:0{m}:{s}'" for m in (0, 1, 2) for s in (10, 40))]
+        )
+
+    def number() -> str:
+        return random.choice(["null", "0D", "1.25D", "2.5D", "3D"])
+
+    def whole() -> str:
+        return random.choice(["null", "0L", "1L", "2L", "5L"])
+
+    def count() -> int:
+        return 0 if random.random() < 0.1 else random.randint(1, 30)
+
+    events = [
+        f"({text()}, {text()}, {text()}, {number()}, {whole()}, cast(null as array<string>), {time()})"
+        for _ in range(count())
+    ]
+    return {
+        "events": events + events[: len(events) // 3],
+        "hits": [f"({text()}, {text()}, {time()})" for _ in range(count())],
+        "products": ["('a', 'a')", "('b', 'b')", "('b', 'a')", "('ab', null)"][: random.randint(0, 4)],
+    }
+
+
+def check(spark, seed: int, *, each_rule: bool) -> str:
+    """Return what differs for one project."""
+    models = project(seed)
+    made = Project(models)
+    assert not made.problems, (seed, models, [d.message for d in made.problems])
+    prepare(spark, data(seed))
+    expected = as_written(spark, made)
+    if said := differences(expected, by_plan(spark, made.plan), made.plan):
+        return f"as written: {said}"
+    rules = [list(NAMES), "all", *([name] for name in NAMES if each_rule)]
+    for names in rules:
+        found = optimize(made.plan, chosen(names))
+        if found.steps and (said := differences(expected, by_plan(spark, found.plan), found.plan)):
+            steps = ", ".join(dict.fromkeys(step.rule for step in found.steps))
+            return f"with {names} ({steps}): {said}\n{models}"
+    return ""
+
+
+def test_a_few_projects(spark):
+    assert [said for seed in range(4) if (said := check(spark, seed, each_rule=False))] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, PROJECTS, _BATCH))
+def test_projects(spark, first):
+    found = {seed: check(spark, seed, each_rule=seed % 10 == 0) for seed in range(first, first + _BATCH)}
+    assert {seed: said for seed, said in found.items() if said} == {}
+
+
+def test_a_wrong_rule_would_be_found(spark):
+    def keep_all(plan, context):
+        """Drop every filter."""
+        return rewrite(plan, lambda node, _: node.input if isinstance(node, Filter) else node), ()
+
+    made = Project({"m": "select type from {{ source('shop', 'events') }} where type = 'a'"})
+    prepare(spark, {"events": ["('u', 'b', 'p', 1D, 1L, null, null)"]})
+    expected = as_written(spark, made)
+    assert differences(expected, by_plan(spark, made.plan), made.plan) == ""
+    wrong = optimize(made.plan, [keep_all]).plan
+    assert "extra" in differences(expected, by_plan(spark, wrong), wrong)
