@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
@@ -10,6 +10,7 @@ import click
 from millstream.cli.configuration import configuration_reference
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
+from millstream.cli.rules import with_rules
 from millstream.codes import all_codes
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -77,10 +78,11 @@ def errors_reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-PAGES = {
+PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_reference,
     "configuration.md": lambda: configuration_reference(_GENERATED),
     "errors.md": errors_reference,
+    "optimizer.md": lambda: with_rules((DOCS / "optimizer.md").read_text(encoding="utf-8")),
 }
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ COMMANDS = (
     Entry("compile", "Check the project and write its SQL and manifest."),
     Entry("ls", "List what the project holds."),
     Entry("lineage", "Show what depends on what, down to columns."),
+    Entry("explain", "Show the plan as written and as optimized, and what each rule saved."),
     Entry("schema", "Print the JSON Schemas of the YAML files."),
     Entry("completion", "Print the script that completes commands in a shell."),
 )

@@ -1,0 +1,147 @@
+"""`millstream explain`."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from millstream.cli.complete import complete_model
+from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.output import finish
+from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.project.settings import read_settings
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from millstream.explain.explanation import About, Explanation
+    from millstream.explain.topology import Drawing
+    from millstream.manifest import Compiled
+    from millstream.optimizer.driver import Step
+    from millstream.topology import Topology
+
+
+@click.command(
+    "explain",
+    epilog=(
+        "\b\nExamples:\n  millstream explain\n  millstream explain daily_totals --sql"
+        "\n  millstream explain --rule push_filters"
+        "\n  millstream explain --select tag:finance --format mermaid"
+        "\n  millstream explain --format kafka-streams    # for viewers of Kafka Streams' topologies"
+    ),
+)
+@common("mermaid", "dot", "kafka-streams", alias=("--format",))
+@choosing
+@click.option("--rule", metavar="NAME", help="Only what this rule did: the plan before and after it.")
+@click.option("--sql", is_flag=True, help="The SQL of each query, too.")
+@click.option("--written", is_flag=True, help="Draw the plan as written: mermaid, dot and kafka-streams.")
+@click.argument("models", metavar="[MODEL]...", nargs=-1, shell_complete=complete_model)
+def command(
+    common: Common, *, choice: Choice, rule: str | None, sql: bool, written: bool, models: tuple[str, ...]
+) -> int:
+    """Show the plan as written and as optimized, and what each rule saved.
+
+    Side by side, or one below the other in a narrow terminal; then what each rule changed, which models share
+    a query and why others don't, how each Python function runs, what is not understood and what to write
+    instead, and what the plan costs for each record.
+    """
+    if models and not choice.everything:
+        raise click.UsageError("names and --select, --exclude or --selector can't be combined")
+    root = root_of(common)
+    found = compiled(common, root)
+    if failed(found):
+        return finish(common.look, found.diagnostics, models=models_in(found))
+    from millstream.topology import compiled_topology
+
+    named = Choice(models, (), None) if models else choice
+    _, selection = chosen(found, named)
+    ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
+    topology = compiled_topology(found)
+    settings, _ = read_settings(root)
+    about = _about(found, topology, ids, settings.target_path)
+    explained = _explained(topology, about, rule, nothing=ids == ())
+    data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
+    diagnostics = [*found.diagnostics, *selection.diagnostics]
+    return finish(common.look, diagnostics, result=data, text=text, models=models_in(found))
+
+
+def _about(found: Compiled, topology: Topology, ids: tuple[str, ...] | None, target_path: str) -> About:
+    from millstream.explain.explanation import About
+    from millstream.explain.opaque import unsupported
+    from millstream.explain.queries import apart, told
+    from millstream.topology import hints_of, physical_of
+
+    physical = physical_of(topology)
+    return About(
+        project=found.manifest.project,
+        target=found.manifest.target,
+        models=ids or (),
+        hints=hints_of(topology.catalog),
+        queries=tuple(map(told, physical.queries)),
+        apart=tuple(map(apart, physical.separations)),
+        unsupported=unsupported(topology.catalog, found, target_path, ids),
+    )
+
+
+def _explained(topology: Topology, about: About, rule: str | None, *, nothing: bool) -> list[Explanation]:
+    from millstream.explain.explanation import explain, explain_step
+    from millstream.optimizer.driver import Optimized
+    from millstream.plan.nodes import Plan
+
+    if rule:
+        return [explain_step(step, about) for step in _steps(topology, rule)]
+    return [explain(Optimized(Plan(()), Plan(())) if nothing else topology.optimized, about)]
+
+
+def _steps(topology: Topology, rule: str) -> list[Step]:
+    """Return what a rule did, step by step; a name that is no rule's is the user's mistake."""
+    from millstream.optimizer.rules import RULES
+
+    names = [known.__name__ for known in RULES]
+    if rule not in names:
+        remedy = did_you_mean(rule, names, f"there are {', '.join(names)}")
+        raise MillstreamError(Diagnostic("MS701", f"there is no rule '{rule}'", None, remedy))
+    return [step for step in topology.optimized.steps if step.rule == rule]
+
+
+def _shown(
+    explained: list[Explanation], output: str, *, rule: bool, sql: bool, written: bool
+) -> tuple[dict[str, Any], str | Text]:
+    """Return the result for programs and for people."""
+    from millstream.explain.formats.json import as_data
+
+    if output == "json":
+        listed = [as_data(each) for each in explained]
+        return ({"steps": listed} if rule else listed[0]), ""
+    if output == "text":
+        return {}, _text(explained, sql=sql)
+    return {}, "\n\n".join(_draw(output, each.written if written else each.optimized) for each in explained)
+
+
+def _draw(output: str, drawing: Drawing) -> str:
+    from millstream.explain.formats.dot import dot
+    from millstream.explain.formats.kafka_streams import kafka_streams
+    from millstream.explain.formats.mermaid import mermaid
+
+    return {"mermaid": mermaid, "dot": dot, "kafka-streams": kafka_streams}[output](drawing)
+
+
+_STYLES = {"title": "bold", "good": "green", "warning": "yellow"}
+
+
+def _text(explained: list[Explanation], *, sql: bool) -> Text:
+    from rich.text import Text
+
+    from millstream.explain.formats.text import lines
+
+    if not explained:
+        return Text("This rule found nothing to make better.")
+    width = shutil.get_terminal_size((100, 24)).columns
+    parts = [
+        Text("\n").join(Text(line.text, _STYLES.get(line.kind, "")) for line in lines(each, width, sql=sql))
+        for each in explained
+    ]
+    return Text("\n\n").join(parts)

@@ -1,0 +1,65 @@
+"""How each call of a Python function runs: on which rows, and how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from millstream.explain.facts import conditions_text
+from millstream.explain.names import node_names, plain
+from millstream.explain.savings import calls_itself, expressions_of
+from millstream.expressions import Expression
+from millstream.plan.nodes import Expand, Filter, Node, Plan, Project, Repartition, Stateful, Watermark
+from millstream.plan.walk import in_order
+
+
+class Call(Struct, frozen=True):
+    function: str
+    node: str
+    """The operator that calls it."""
+    models: tuple[str, ...]
+    text: str
+    """The expression that it is part of."""
+    runs: str
+    rows: str
+    """Of what, and which of them."""
+    times: int = 1
+    """For each of these rows."""
+
+
+ARROW = "Python over Arrow batches"
+
+
+def python_calls(plan: Plan, names: Mapping[int, str] | None = None) -> list[Call]:
+    """Return the calls of a plan, sources first."""
+    known = names or node_names(plan)
+    return [call for node in in_order(plan.outputs) for call in _calls(node, known)]
+
+
+def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
+    models = tuple(map(plain, node.models))
+    place = names[id(node)]
+    if calls_itself(node) and isinstance(node, Expand | Stateful):
+        runs = f"{ARROW}, state by {', '.join(node.keys)}" if isinstance(node, Stateful) else ARROW
+        text = f"{node.function}(…)" if isinstance(node, Stateful) else str(node.call)
+        yield Call(node.function, place, models, text, runs, _rows(node.input, names))
+        return
+    counted: Counter[tuple[str, str]] = Counter()
+    for expression in expressions_of(node):
+        for function in expression.functions:
+            counted[function, str(expression)] += 1
+    for (function, text), times in counted.items():
+        yield Call(function, place, models, text, ARROW, _rows(node.inputs[0], names), times)
+
+
+def _rows(node: Node, names: Mapping[int, str]) -> str:
+    """Say which rows come: those of the nearest operator that makes or joins rows, and what filters leave."""
+    kept: list[Expression] = []
+    while isinstance(node, Filter | Project | Repartition | Watermark):
+        if isinstance(node, Filter):
+            kept = [*node.conditions, *kept]
+        node = node.input
+    where = f" where {conditions_text(tuple(kept))}" if kept else ""
+    return f"rows of {names[id(node)]}{where}"

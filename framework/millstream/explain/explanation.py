@@ -1,0 +1,179 @@
+"""All that `explain` tells of a project, as one value that every format reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from msgspec import Struct
+
+from millstream.explain.calls import Call, python_calls
+from millstream.explain.names import plain
+from millstream.explain.opaque import Unsupported
+from millstream.explain.queries import Apart, Query
+from millstream.explain.savings import Cost, Costs, added, alone, saved
+from millstream.explain.topology import Drawing, draw
+from millstream.optimizer.context import Change, Hints
+from millstream.optimizer.driver import Optimized, Step
+from millstream.plan.nodes import Output, Plan
+from millstream.plan.walk import in_order
+
+SCHEMA_VERSION = 1
+
+
+class RuleReport(Struct, frozen=True):
+    """What one rule did, in all rounds together."""
+
+    rule: str
+    changes: tuple[Change, ...]
+    saves: Cost
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    schema_version: int = SCHEMA_VERSION
+    project: str = ""
+    target: str = ""
+    step: str = ""
+    """The rule, where only what it did is told: `written` is then the plan before it."""
+    models: tuple[str, ...] = ()
+    """Names of those that were asked for; none: all."""
+    written: Drawing
+    optimized: Drawing
+    cost_written: Cost
+    """Every output running for itself."""
+    cost_optimized: Cost
+    saves: Cost
+    together: Cost | None = None
+    """What is saved by reading once what several outputs have in common as written."""
+    rules: tuple[RuleReport, ...] = ()
+    queries: tuple[Query, ...] = ()
+    apart: tuple[Apart, ...] = ()
+    calls: tuple[Call, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
+
+
+class About(Struct, frozen=True):
+    """What an explanation tells beside plans."""
+
+    project: str = ""
+    target: str = ""
+    models: tuple[str, ...] = ()
+    """Ids of the models that are asked for; none: all."""
+    hints: Hints = Hints()
+    queries: tuple[Query, ...] = ()
+    apart: tuple[Apart, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
+
+
+def explain(found: Optimized, about: About) -> Explanation:
+    """Return what was made of a plan, for the models that are asked for."""
+    chosen = outputs_of(found.written, about.models) if about.models else None
+    written, optimized = of_outputs(found.written, chosen), of_outputs(found.plan, chosen)
+    queries, parts = _parts(optimized, about.queries, everything=chosen is None)
+    costs = Costs(about.hints)
+    separately, before = costs.of(written, alone(written)), costs.of(written)
+    after = costs.of(optimized, parts)
+    return Explanation(
+        project=about.project,
+        target=about.target,
+        models=tuple(map(plain, about.models)),
+        written=draw(written),
+        optimized=draw(optimized, _groups(queries)),
+        cost_written=separately,
+        cost_optimized=after,
+        saves=saved(separately, after),
+        together=saved(separately, before),
+        rules=_rules(found.steps, chosen, costs),
+        queries=queries,
+        apart=tuple(each for each in about.apart if chosen is None or f"model.{each.model}" in chosen),
+        calls=tuple(python_calls(optimized)),
+        unsupported=about.unsupported,
+    )
+
+
+def explain_step(step: Step, about: About) -> Explanation:
+    """Return what one rule made of a plan at once."""
+    chosen = outputs_of(step.before, about.models) if about.models else None
+    before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
+    costs = Costs(about.hints)
+    was, now = costs.of(before), costs.of(after)
+    return Explanation(
+        project=about.project,
+        target=about.target,
+        step=step.rule,
+        models=tuple(map(plain, about.models)),
+        written=draw(before),
+        optimized=draw(after),
+        cost_written=was,
+        cost_optimized=now,
+        saves=saved(was, now),
+        rules=_rules([step], chosen, costs),
+        calls=tuple(python_calls(after)),
+    )
+
+
+def outputs_of(plan: Plan, models: Collection[str]) -> frozenset[str]:
+    """Return the outputs of models; of a view, which has none where others read it, all that it reaches."""
+    stored = {output.model for output in plan.outputs}
+    views = {model for model in models if model not in stored}
+    found = stored.intersection(models)
+    if views:
+        for output in plan.outputs:
+            if any(views.intersection(node.models) for node in in_order([output])):
+                found.add(output.model)
+    return frozenset(found)
+
+
+def of_outputs(plan: Plan, models: Collection[str] | None) -> Plan:
+    if models is None:
+        return plan
+    return Plan(tuple(output for output in plan.outputs if output.model in models))
+
+
+def _parts(
+    plan: Plan, queries: Iterable[Query], *, everything: bool
+) -> tuple[tuple[Query, ...], list[list[Output]] | None]:
+    """Return the queries that make any of the outputs, and the outputs of each; None where none is known.
+
+    With everything, those that only write dead letters are told, too.
+    """
+    found: list[Query] = []
+    parts: list[list[Output]] = []
+    left = {output.model: output for output in plan.outputs}
+    for query in queries:
+        outputs = [left.pop(id_) for name in query.models if (id_ := f"model.{name}") in left]
+        if outputs:
+            parts.append(outputs)
+        if outputs or (everything and not query.models):
+            found.append(query)
+    if not parts:
+        return tuple(found), None
+    return tuple(found), [*parts, *([output] for output in left.values())]
+
+
+def _groups(queries: Iterable[Query]) -> list[tuple[str, frozenset[str]]]:
+    return [(query.name, frozenset(f"model.{name}" for name in query.models)) for query in queries]
+
+
+def _rules(steps: Iterable[Step], chosen: Collection[str] | None, costs: Costs) -> tuple[RuleReport, ...]:
+    changes: dict[str, list[Change]] = {}
+    saves: dict[str, Cost] = {}
+    for step in steps:
+        before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
+        if chosen is not None and _same(before, after):
+            continue
+        changes.setdefault(step.rule, []).extend(_told(step, before, after, everything=chosen is None))
+        less = saved(costs.of(before), costs.of(after))
+        saves[step.rule] = added(saves[step.rule], less) if step.rule in saves else less
+    return tuple(RuleReport(rule, tuple(dict.fromkeys(said)), saves[rule]) for rule, said in changes.items())
+
+
+def _same(before: Plan, after: Plan) -> bool:
+    return all(a is b for a, b in zip(before.outputs, after.outputs, strict=True))
+
+
+def _told(step: Step, before: Plan, after: Plan, *, everything: bool) -> Iterable[Change]:
+    """Return the changes that are about the nodes of these plans; those that name no model always are."""
+    if everything:
+        return step.changes
+    near = {model for plan in (before, after) for node in in_order(plan.outputs) for model in node.models}
+    return [change for change in step.changes if not change.models or near.intersection(change.models)]

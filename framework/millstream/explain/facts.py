@@ -1,0 +1,99 @@
+"""What is told of one node beside its line: key, mode, partitioning, watermark, state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from millstream.explain.names import plain
+from millstream.expressions import Expression
+from millstream.plan.nodes import (
+    Aggregate,
+    Decode,
+    Dedupe,
+    Filter,
+    Join,
+    Lookup,
+    Node,
+    Opaque,
+    Output,
+    Repartition,
+    Stateful,
+    TopicScan,
+)
+from millstream.plan.text import columns_text
+from millstream.plan.traits import Traits
+
+
+def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
+    """Return what a drawing says of a node, each fact under its name."""
+    if len(node.models) > 1:
+        yield "models", ", ".join(map(plain, node.models))
+    if not isinstance(node, TopicScan | Output):
+        yield "columns", columns_text(node.columns)
+    match node:
+        case Filter():
+            yield "filter", conditions_text(node.conditions)
+        case Join() | Lookup():
+            yield "on", conditions_text(node.on)
+        case Repartition():
+            yield "key", ", ".join(node.keys) or "none: all rows in one place"
+        case Decode():
+            yield "on bad record", node.on_bad_record.replace("_", " ")
+        case Output():
+            if node.keys:
+                yield "key", ", ".join(node.keys)
+            if topic := node.options.get("topic"):
+                yield "topic", str(topic)
+        case Opaque():
+            yield "not understood", "; ".join(node.reasons)
+    yield "mode", mode_text(traits)
+    if traits.partitioned is not None:
+        yield "partitioned by", ", ".join(traits.partitioned) or "nothing: all rows in one place"
+    if traits.watermarks:
+        yield "watermark", ", ".join(f"{time} - {delay}" for time, delay in traits.watermarks)
+    if state := state_text(node, traits):
+        yield "state", state
+
+
+def conditions_text(conditions: tuple[Expression, ...]) -> str:
+    return " and ".join(str(c) if c.atomic or " or " not in str(c) else f"({c})" for c in conditions)
+
+
+def mode_text(traits: Traits) -> str:
+    match traits.mode:
+        case "append":
+            return "append"
+        case "upsert":
+            return f"upsert by {', '.join(traits.keys) or 'nothing: one row'}"
+        case "static":
+            return "at rest"
+
+
+def state_text(node: Node, traits: Traits) -> str:
+    """Return what a node remembers, and until when; empty where it remembers nothing."""
+    if traits.mode == "static":
+        return ""
+    match node:
+        case Aggregate():
+            per = ", ".join(key.name for key in node.keys)
+            until = _until(traits) if node.window is not None else ", kept until it is deleted"
+            return f"a row per {per}{until}" if per else "one row"
+        case Dedupe():
+            keys = ", ".join(node.keys)
+            return (
+                f"seen {keys}, forgotten after {node.within}" if node.within else f"seen {keys}, kept forever"
+            )
+        case Join():
+            return "rows of both sides" + (_until(traits) if traits.watermarks else ", kept forever")
+        case Stateful():
+            return f"what {node.function}() keeps per {', '.join(node.keys)}"
+    return ""
+
+
+def _until(traits: Traits) -> str:
+    times = ", ".join(time for time, _ in traits.watermarks)
+    return (
+        f", until the watermark of {times} has passed it"
+        if times
+        else ", kept forever: there is no watermark"
+    )

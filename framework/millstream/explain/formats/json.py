@@ -1,0 +1,14 @@
+"""An explanation for programs, whole; `schema_version` changes when a field goes or means something else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from millstream.explain.explanation import Explanation
+
+
+def as_data(found: Explanation) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(found, enc_hook=str)
+    return data

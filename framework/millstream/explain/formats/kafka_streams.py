@@ -1,0 +1,107 @@
+"""The optimized plan as Kafka Streams' `Topology.describe()` prints it, which its viewers read.
+
+A query is a sub-topology. A shuffle is a processor, since Spark needs no topic for it. State, and what a
+stream is joined with at rest, are stores named after models, seeds and topics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from millstream.explain.topology import Drawing, DrawnNode
+
+_LEAVES = frozenset(("seed", "table", "given"))
+
+
+def kafka_streams(found: Drawing) -> str:
+    names = _names(found)
+    nodes = {node.id: node for node in found.nodes}
+    groups = [group.nodes for group in found.groups]
+    grouped = {name for group in groups for name in group}
+    if rest := [node.id for node in found.nodes if node.id not in grouped]:
+        groups.append(tuple(rest))
+    inputs: dict[str, list[str]] = {name: [] for name in nodes}
+    for edge in found.edges:
+        inputs[edge.target].append(edge.source)
+    lines: list[str] = []
+    for index, group in enumerate(groups):
+        # Kafka Streams writes the first one on the line that its header leaves a blank on.
+        lines.append(f"{'   ' if index == 0 else '  '}Sub-topology: {index}")
+        lines += _sub_topology([nodes[name] for name in group], inputs, nodes, names)
+        lines.append("")
+    return "\n".join(["Topologies:", *lines])
+
+
+def _sub_topology(
+    group: Sequence[DrawnNode],
+    inputs: dict[str, list[str]],
+    nodes: dict[str, DrawnNode],
+    names: dict[str, str],
+) -> Iterable[str]:
+    before: dict[str, list[str]] = {node.id: [] for node in group}
+    after: dict[str, list[str]] = {node.id: [] for node in group}
+    stores: dict[str, list[str]] = {node.id: _leaf_store(node) for node in group}
+    for target in (node.id for node in group):
+        for source in inputs[target]:
+            if _at_rest(nodes[source]):
+                stores[target] += stores[source]
+            else:
+                before[target].append(names[source])
+                after[source].append(names[target])
+    for node in group:
+        if _at_rest(node):
+            continue
+        name = names[node.id]
+        if node.kind == "topic":
+            yield f"    Source: {name} (topics: [{_plain(node.topic)}])"
+        elif node.kind == "sink":
+            yield f"    Sink: {name} (topic: {_plain(node.topic)})"
+        else:
+            own = [f"{name}.state"] if node.state else []
+            listed = ", ".join(dict.fromkeys([*_table(node), *own, *stores[node.id]]))
+            yield f"    Processor: {name} (stores: [{listed}])"
+        if node.kind != "sink":
+            yield f"      --> {_listed(after[node.id])}"
+        if node.kind != "topic":
+            yield f"      <-- {_listed(before[node.id])}"
+
+
+def _at_rest(node: DrawnNode) -> bool:
+    """Tell whether a node is a store, or part of what is read from one, where rows of a stream meet it."""
+    return node.mode == "static" and not node.output
+
+
+def _leaf_store(node: DrawnNode) -> list[str]:
+    return [_plain(node.relation.rpartition(".")[2] or node.id)] if node.kind in _LEAVES else []
+
+
+def _table(node: DrawnNode) -> list[str]:
+    return [_plain(node.relation.rpartition(".")[2])] if node.output and node.kind == "table" else []
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names)) or "none"
+
+
+def _names(found: Drawing) -> dict[str, str]:
+    """Return names without what the format's readers take for its syntax.
+
+    Viewers draw a topic or store and a processor of one name as one thing, so no two are called the same.
+    """
+    made: dict[str, str] = {}
+    used = {_plain(node.topic) for node in found.nodes}
+    used |= {store for node in found.nodes for store in (*_leaf_store(node), *_table(node))}
+    for node in found.nodes:
+        name = _plain(node.id)
+        if name in used:
+            name = next((n for n in (f"{name}.{node.kind}", f"{name}.rows") if n not in used), name)
+        while name in used:
+            name += "_"
+        used.add(name)
+        made[node.id] = name
+    return made
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.-]", "_", name)

@@ -1,0 +1,183 @@
+"""An explanation for people: two columns where there is room, else one below the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.explain.explanation import Explanation, RuleReport
+from millstream.explain.formats.tree import Tree
+from millstream.explain.formats.wrap import cells, padded, shown, wrapped
+from millstream.explain.names import plain
+from millstream.explain.opaque import Unsupported
+from millstream.explain.queries import Query
+from millstream.explain.savings import said, said_saved, table
+from millstream.explain.topology import brief
+from millstream.optimizer.context import Change
+
+LEAST, TWO_COLUMNS = 80, 100
+_MOST_CHANGES = 20
+_GAP = " │ "
+
+
+class Line(Struct, frozen=True):
+    text: str
+    kind: Literal["title", "plain", "good", "warning"] = "plain"
+
+
+def text(found: Explanation, width: int = 100, *, sql: bool = False) -> str:
+    return "\n".join(line.text for line in lines(found, width, sql=sql))
+
+
+def lines(found: Explanation, width: int = 100, *, sql: bool = False) -> list[Line]:
+    """Return all lines; none but those of SQL is wider than `width`, which is at least 80."""
+    width = max(width, LEAST)
+    parts = [
+        _trees(found, width),
+        _rules(found, width),
+        _queries(found, width),
+        _calls(found, width),
+        _unsupported(found.unsupported, width),
+        _cost(found, width),
+    ]
+    if sql:
+        parts.append(_sql(found.queries))
+    made: list[Line] = []
+    for part in parts:
+        listed = list(part)
+        if listed:
+            made += [*([Line("")] if made else []), *listed]
+    return made
+
+
+def _trees(found: Explanation, width: int) -> Iterator[Line]:
+    names = ("before", f"after {found.step}") if found.step else ("as written", "as optimized")
+    if not found.written.outputs:
+        yield Line("There is nothing to run: no model is chosen.", "title")
+        return
+    if width < TWO_COLUMNS:
+        yield from _stacked(found, width, names)
+        return
+    half = (width - len(_GAP)) // 2
+    trees = Tree(found.written, half), Tree(found.optimized, half)
+    yield Line(padded(names[0].upper(), half) + _GAP + names[1].upper(), "title")
+    for written, optimized in zip(found.written.outputs, found.optimized.outputs, strict=True):
+        yield Line((" " * half + _GAP).rstrip())
+        columns = trees[0].lines(written), trees[1].lines(optimized)
+        for left, right in zip_longest(*columns, fillvalue=""):
+            yield Line((padded(left, half) + _GAP + right).rstrip())
+
+
+def _stacked(found: Explanation, width: int, names: tuple[str, str]) -> Iterator[Line]:
+    for index, (name, drawing) in enumerate(zip(names, (found.written, found.optimized), strict=True)):
+        if index:
+            yield Line("")
+        yield Line(name.upper(), "title")
+        tree = Tree(drawing, width)
+        for output in drawing.outputs:
+            yield Line("")
+            yield from map(Line, tree.lines(output))
+
+
+def _rules(found: Explanation, width: int) -> Iterator[Line]:
+    yield Line("RULES", "title")
+    if found.together is not None and said(found.together):
+        yield Line("  one plan for all models", "title")
+        yield from _bullet("what several models read is read once", width, "    - ")
+        yield from _bullet(said_saved(found.together), width, "      saves ", "good")
+    elif not found.rules:
+        yield Line("  No rule found anything to make better.")
+    for report in found.rules:
+        yield from _rule(report, width, most=len(report.changes) if found.step else _MOST_CHANGES)
+    if found.rules and found.cost_written.rows_read is None:
+        yield from _bullet(_UNKNOWN, width, "  ")
+
+
+def _rule(report: RuleReport, width: int, *, most: int) -> Iterator[Line]:
+    yield Line(f"  {report.rule}", "title")
+    for change in report.changes[:most]:
+        yield from _bullet(_where(change), width, "    - ")
+    if (more := len(report.changes) - most) > 0:
+        yield from _bullet(f"and {more:,} more: see --rule {report.rule}", width, "    - ")
+    if less := said_saved(report.saves):
+        yield from _bullet(less, width, "      saves ", "good")
+
+
+def _where(change: Change) -> str:
+    """Return what changed, with the models that it is in where the sentence names none of them."""
+    what = brief(change.what)
+    names = [plain(model) for model in change.models]
+    if not names or set(names).intersection(re.findall(r"\w+", what)):
+        return what
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{what} (in {', '.join(names[:3])}{more})"
+
+
+_UNKNOWN = """\
+(What filters save is not known: `rows_per_second` of all sources and `keeps` of models in YAML say it.)"""
+
+
+def _queries(found: Explanation, width: int) -> Iterator[Line]:
+    if not found.queries:
+        return
+    yield Line("QUERIES", "title")
+    for query in found.queries:
+        makes = [*query.models, *(f"dead letters in {topic}" for topic in query.dead_letters)]
+        yield from _bullet(f"{query.name} ({query.kind}, {query.mode} mode): {', '.join(makes)}", width, "  ")
+        if query.sources:
+            yield from _bullet(f"reads {', '.join(query.sources)}", width, "    ")
+        if query.memory:
+            yield from _bullet(f"state: {query.memory}", width, "    ")
+        real = "; ".join(query.realtime)
+        yield from _bullet(f"real-time mode: {f'no: {real}' if real else 'possible'}", width, "    ")
+    for each in found.apart:
+        others = f"not in one query with {', '.join(each.others)}" if each.others else "in a query of its own"
+        yield from _bullet(f"{each.model} is {others}: {each.why}", width, "  ")
+
+
+def _calls(found: Explanation, width: int) -> Iterator[Line]:
+    if not found.calls:
+        return
+    yield Line("PYTHON FUNCTIONS", "title")
+    for call in found.calls:
+        often = "once per row" if call.times == 1 else f"{call.times} times per row"
+        yield from _bullet(f"{call.function} in {call.node}: {call.runs}, {often}", width, "  ")
+        yield from _bullet(call.rows, width, "    on ")
+
+
+def _unsupported(found: Iterable[Unsupported], width: int) -> Iterator[Line]:
+    listed = list(found)
+    if listed:
+        yield Line("NOT UNDERSTOOD: it runs as it is, and nothing moves across it", "title")
+    for each in listed:
+        place = f"{each.compiled_path}:{each.line}" if each.line else each.compiled_path
+        yield from _bullet(f"{each.model} ({each.path}): {each.reason}", width, "  ", "warning")
+        yield from _bullet(f"{place}: {each.text}" if each.text else place, width, "    at ")
+        yield from _bullet(each.remedy, width, "    instead: ")
+
+
+def _cost(found: Explanation, width: int) -> Iterator[Line]:
+    heads = ("before", "after", "saved") if found.step else ("as written", "as optimized", "saved")
+    rows = table(found.cost_written, found.cost_optimized, found.saves)
+    room = min(width - 3 * 14, max([len("COST"), *(len(name) + 2 for name, _ in rows)]))
+    yield Line(padded("COST", room) + "".join(f"{head:>14}" for head in heads), "title")
+    for name, numbers in rows:
+        yield Line(padded(f"  {name}", room) + "".join(f"{number:>14}" for number in numbers))
+
+
+def _sql(queries: Iterable[Query]) -> Iterator[Line]:
+    for query in queries:
+        yield Line(f"SQL OF {query.name}", "title")
+        yield from map(Line, query.sql.splitlines())
+
+
+def _bullet(
+    said_: str, width: int, first: str, kind: Literal["title", "plain", "good", "warning"] = "plain"
+) -> Iterator[Line]:
+    indent = " " * min(cells(first), 12)
+    for line in wrapped(shown(said_), width, first, indent):
+        yield Line(line, kind)

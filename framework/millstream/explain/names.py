@@ -1,0 +1,197 @@
+"""What the operators of a plan are called: after models and columns, so that a name stays as models come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from millstream.expressions import Expression
+from millstream.plan.nodes import (
+    Aggregate,
+    AnyNode,
+    Decode,
+    Dedupe,
+    Expand,
+    Filter,
+    Given,
+    Join,
+    Lookup,
+    Node,
+    Opaque,
+    Output,
+    Plan,
+    Project,
+    Repartition,
+    SeedScan,
+    Stateful,
+    TableScan,
+    TopicScan,
+    Union,
+    Watermark,
+)
+from millstream.plan.walk import in_order
+
+_MOST_COLUMNS = 3
+
+
+def node_names(plan: Plan) -> dict[int, str]:
+    """Return a unique name for each node, by its `id`."""
+    order = in_order(plan.outputs)
+    owners = _owners(order)
+    readers = _readers(order)
+    found: dict[int, str] = {}
+    taken: set[str] = set()
+    waiting = [(node, _candidates(node, owners, readers)) for node in order]
+    for level in range(4):
+        # All that would have the same name get a longer one, so that their order makes no difference.
+        counts = Counter(candidates[level] for _, candidates in waiting)
+        left = []
+        for node, candidates in waiting:
+            name = candidates[level]
+            if counts[name] > 1 or name in taken:
+                left.append((node, candidates))
+            else:
+                found[id(node)] = name
+        taken.update(found.values())
+        waiting = left
+    for node, candidates in waiting:
+        name = candidates[-1]
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found[id(node)] = name
+    return found
+
+
+def plain(model: str) -> str:
+    """Return a model's name from its id."""
+    return model.removeprefix("model.")
+
+
+def _candidates(node: Node, owners: dict[int, str], readers: dict[int, str]) -> tuple[str, str, str, str]:
+    base = _base(node, owners)
+    columns = "_".join((base, *_columns(node)))
+    reader = f".for_{readers[id(node)]}" if readers[id(node)] else ""
+    if node.models:
+        return base, columns, columns + reader, columns + reader
+    return base, base + reader, columns + reader, columns + reader
+
+
+def _owners(order: Iterable[Node]) -> dict[int, str]:
+    """Return the model or source that each node is part of."""
+    found: dict[int, str] = {}
+    for node in order:
+        if node.models:
+            found[id(node)] = plain(node.models[0])
+        elif isinstance(node, TopicScan | SeedScan | TableScan | Given):
+            found[id(node)] = (
+                node.label.removesuffix("_records") or node.relation.rpartition(".")[2] or "rows"
+            )
+        else:
+            found[id(node)] = found[id(node.inputs[0])] if node.inputs else "rows"
+    return found
+
+
+def _readers(order: list[Node]) -> dict[int, str]:
+    """Return for each node the first model that reads it from another one or from a source."""
+    found: dict[int, str] = {id(node): "" for node in order}
+    for node in reversed(order):
+        reader = plain(node.models[0]) if node.models else found[id(node)]
+        for each in node.inputs:
+            if reader not in map(plain, each.models):
+                found[id(each)] = found[id(each)] or reader
+    return found
+
+
+def _base(node: Node, owners: dict[int, str]) -> str:
+    owner = owners[id(node)]
+    if isinstance(node, Output):
+        return f"{plain(node.model)}.{node.kind}"
+    if isinstance(node, TableScan):
+        return f"{owner}.changes" if node.changes else f"{owner}.rows"
+    if isinstance(node, SeedScan):
+        return owner
+    if node.label and not isinstance(node, TopicScan):
+        if node.label in map(plain, node.models):
+            return node.label
+        if node.models:
+            return f"{owner}.{node.label}"
+        return f"{node.label}.read_back" if _reads_model(node) else node.label
+    return f"{owner}.{operator(node)}"
+
+
+def _reads_model(node: Node) -> bool:
+    while node.inputs:
+        node = node.inputs[0]
+    return isinstance(node, TopicScan) and node.relation.startswith("model.")
+
+
+def operator(node: Node) -> str:
+    """Return what a node does in a word, with its key where it has one."""
+    known: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
+    match known:
+        case Repartition():
+            return "_".join(("by", *known.keys)) if known.keys else "together"
+        case Dedupe():
+            return "_".join(("first_by", *known.keys))
+        case Watermark():
+            return f"watermark_{known.time}"
+        case Lookup() | Join():
+            return f"{kind_of(known)}_{_side(known.right)}"
+        case Expand() | Stateful():
+            return known.function
+        case _:
+            return kind_of(known)
+
+
+def _side(node: Node) -> str:
+    while not node.label and node.inputs:
+        node = node.inputs[0]
+    return node.label or "rows"
+
+
+def kind_of(node: Node) -> str:
+    """Return what kind of operator a node is."""
+    return node.kind if isinstance(node, Output) else _KINDS[type(node)]
+
+
+_KINDS: dict[type[Node], str] = {
+    TopicScan: "topic",
+    SeedScan: "seed",
+    TableScan: "table",
+    Given: "given",
+    Decode: "decode",
+    Filter: "filter",
+    Project: "select",
+    Expand: "expand",
+    Repartition: "repartition",
+    Aggregate: "aggregate",
+    Dedupe: "dedupe",
+    Watermark: "watermark",
+    Stateful: "stateful",
+    Join: "join",
+    Lookup: "lookup",
+    Union: "union",
+    Opaque: "sql",
+}
+
+
+def _columns(node: Node) -> tuple[str, ...]:
+    """Return a few columns that tell a node from others of its kind."""
+    match node:
+        case Filter():
+            return _read(node.conditions)
+        case Project():
+            return tuple(i.name for i in node.items if i.expression.column is None)[:_MOST_COLUMNS]
+        case Aggregate():
+            return tuple(key.name for key in node.keys)[:_MOST_COLUMNS]
+        case Expand():
+            return tuple(column.name for column in node.made)[:_MOST_COLUMNS]
+        case Join() | Lookup():
+            return _read(node.on)
+    return ()
+
+
+def _read(expressions: Iterable[Expression]) -> tuple[str, ...]:
+    names = (ref.column for expression in expressions for ref in expression.refs)
+    return tuple(dict.fromkeys(names))[:_MOST_COLUMNS]

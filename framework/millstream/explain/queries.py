@@ -1,0 +1,80 @@
+"""The queries that run a plan, as they are told: what each makes, and what keeps models apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from millstream.explain.names import plain
+from millstream.physical.emit.steps import DedupeView, SqlView, StatefulView, Step
+from millstream.physical.values import DeadLetters, PerBatch, Separation
+from millstream.physical.values import Query as Physical
+
+
+class Query(Struct, frozen=True):
+    name: str
+    kind: str = "single"
+    """stateless, stateful or single."""
+    models: tuple[str, ...] = ()
+    """Names of those whose outputs it makes."""
+    sources: tuple[str, ...] = ()
+    mode: str = "append"
+    """append or update."""
+    realtime: tuple[str, ...] = ()
+    """What prevents real-time mode."""
+    memory: str = ""
+    sql: str = ""
+    dead_letters: tuple[str, ...] = ()
+    """Topics that it writes records to that can't be decoded."""
+
+
+class Apart(Struct, frozen=True):
+    """Why a model does not share a query with others."""
+
+    model: str
+    why: str
+    others: tuple[str, ...] = ()
+    """Models of the query that it could be thought to share."""
+
+
+def told(query: Physical) -> Query:
+    targets = [target for target in query.outputs if not isinstance(target, DeadLetters)]
+    reads = [source.topic or f"changes of {plain(source.relation)}" for source in query.sources]
+    reads += [read.relation.rpartition(".")[2] for read in query.reads]
+    return Query(
+        query.name,
+        query.kind,
+        tuple(plain(target.model) for target in targets),
+        tuple(dict.fromkeys(reads)),
+        query.output_mode,
+        query.realtime,
+        query.memory.why if query.signature.stateful else "",
+        "\n\n".join(_sql(query)),
+        tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
+    )
+
+
+def _sql(query: Physical) -> Iterable[str]:
+    """Yield the views and statements of a query, in the order in which they run."""
+    yield from map(_step, query.steps)
+    yield query.sql
+    if isinstance(query.deliver, PerBatch):
+        for each in query.deliver.deliveries:
+            name = plain(each.target.model) if not isinstance(each.target, DeadLetters) else each.target.topic
+            yield f"-- {name}, of each batch as {query.deliver.view}\n{each.sql}"
+
+
+def _step(step: Step) -> str:
+    match step:
+        case SqlView():
+            return f"-- view {step.name}\n{step.sql}"
+        case DedupeView():
+            within = f" within {step.within}" if step.within else ""
+            return f"-- view {step.name}: the first row of {step.of} by {', '.join(step.keys)}{within}"
+        case StatefulView():
+            return f"-- view {step.name}: {step.function}() over {step.of} by {', '.join(step.keys)}"
+
+
+def apart(separation: Separation) -> Apart:
+    return Apart(plain(separation.model), separation.why, tuple(map(plain, separation.other)))

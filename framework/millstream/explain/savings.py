@@ -1,0 +1,253 @@
+"""What a plan costs for every record, counted; in rows a second, where hints say how many come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import add, sub
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from millstream.explain.rates import rates
+from millstream.explain.sizes import row_size
+from millstream.expressions import Expression
+from millstream.optimizer.context import Hints
+from millstream.plan.nodes import (
+    Aggregate,
+    Decode,
+    Dedupe,
+    Expand,
+    Filter,
+    Join,
+    Lookup,
+    Node,
+    Output,
+    Plan,
+    Project,
+    Repartition,
+    Stateful,
+    TopicScan,
+    Watermark,
+)
+from millstream.plan.traits import KnownTraits
+from millstream.plan.walk import in_order
+
+
+class Cost(Struct, frozen=True):
+    reads: int = 0
+    """Of topics."""
+    decodes: int = 0
+    decoded_fields: int = 0
+    shuffles: int = 0
+    shuffled_columns: int = 0
+    states: int = 0
+    projections: int = 0
+    watermarks: int = 0
+    python_calls: int = 0
+    topics_written: int = 0
+    topics_read_back: int = 0
+    """Topics that the same project writes."""
+    rows_read: float | None = None
+    """A second; None where a rate is not known, as in what follows."""
+    rows_decoded: float | None = None
+    rows_shuffled: float | None = None
+    bytes_shuffled: float | None = None
+    """At least: the lengths of texts and lists are not known."""
+    python_rows: float | None = None
+
+
+_RATES = ("rows_read", "rows_decoded", "rows_shuffled", "bytes_shuffled", "python_rows")
+_COUNTS = tuple(name for name in Cost.__struct_fields__ if name not in _RATES)
+
+
+class Costs:
+    """The costs of plans that have most of their nodes in common, each of which is looked at once."""
+
+    def __init__(self, hints: Hints | None = None) -> None:
+        self.hints = hints or Hints()
+        self._traits = KnownTraits()
+        self._nodes: dict[int, tuple[tuple[int, ...], tuple[tuple[str, int], ...]]] = {}
+        self._plans: dict[int, tuple[Plan, Cost]] = {}
+
+    def of(self, plan: Plan, parts: Sequence[Sequence[Output]] | None = None) -> Cost:
+        """Return the cost of a plan: a node counts once in each part that needs it; all is one by default."""
+        if parts is not None:
+            return self._cost(plan, [in_order(part) for part in parts])
+        if id(plan) not in self._plans:
+            self._plans[id(plan)] = plan, self._cost(plan, [in_order(plan.outputs)])
+        return self._plans[id(plan)][1]
+
+    def _cost(self, plan: Plan, orders: list[list[Node]]) -> Cost:
+        counts = [self._node(node)[0] for order in orders for node in order]
+        found: dict[str, Any] = dict(zip(_COUNTS, map(sum, zip(*counts, strict=True)), strict=False))
+        if self.hints.rows_per_second:
+            found |= self._flows(plan, orders)
+        return Cost(**found)
+
+    def _node(self, node: Node) -> tuple[tuple[int, ...], tuple[tuple[str, int], ...]]:
+        """Return the counts of a node, and what each row that comes to it costs."""
+        if id(node) not in self._nodes:
+            # The known traits keep the node: another one can't get its `id`.
+            moving = self._traits.of(node).mode != "static"
+            counted = dict(_counts(node, moving=moving))
+            counts = tuple(counted.get(name, 0) for name in _COUNTS)
+            self._nodes[id(node)] = counts, tuple(_flowing(node, moving=moving))
+        return self._nodes[id(node)]
+
+    def _flows(self, plan: Plan, orders: Iterable[list[Node]]) -> dict[str, float | None]:
+        rows = rates(in_order(plan.outputs), self.hints)
+        flows: dict[str, float | None] = dict.fromkeys(_RATES, 0.0)
+        for order in orders:
+            for node in order:
+                for name, flow in self._node(node)[1]:
+                    came, before = rows[id(node.inputs[0] if node.inputs else node)], flows[name]
+                    flows[name] = None if before is None or came is None else before + came * flow
+        return flows
+
+
+def cost(plan: Plan, parts: Sequence[Sequence[Output]] | None = None, hints: Hints | None = None) -> Cost:
+    """Return the cost of one plan, as `Costs.of` does."""
+    return Costs(hints).of(plan, parts)
+
+
+def alone(plan: Plan) -> list[list[Output]]:
+    """Return the parts of a plan whose outputs run each for itself, as they are written."""
+    return [[output] for output in plan.outputs]
+
+
+def saved(before: Cost, after: Cost) -> Cost:
+    """Return what the first costs more than the second."""
+    return _combined(before, after, sub)
+
+
+def added(one: Cost, other: Cost) -> Cost:
+    return _combined(one, other, add)
+
+
+def _combined(one: Cost, other: Cost, how: Callable[[float, float], float]) -> Cost:
+    first, second = asdict(one), asdict(other)
+    found: dict[str, Any] = {
+        name: None if first[name] is None or second[name] is None else how(first[name], second[name])
+        for name in first
+    }
+    return Cost(**found)
+
+
+def _counts(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
+    match node:
+        case TopicScan():
+            yield "reads", 1
+            yield "topics_read_back", int(node.relation.startswith("model."))
+        case Decode():
+            yield "decodes", 1
+            yield "decoded_fields", len(node.fields)
+        case Repartition() if moving:
+            yield "shuffles", 1
+            yield "shuffled_columns", len(node.columns)
+        case Aggregate() | Dedupe() | Join() | Stateful() if moving:
+            yield "states", 1
+        case Project() | Watermark():
+            yield "projections" if isinstance(node, Project) else "watermarks", 1
+        case Output() if node.kind == "sink":
+            yield "topics_written", 1
+    yield "python_calls", calls_of(node)
+
+
+def _flowing(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
+    """Return what each row that comes to a node costs."""
+    match node:
+        case TopicScan():
+            yield "rows_read", 1
+        case Decode():
+            yield "rows_decoded", 1
+        case Repartition() if moving:
+            yield "rows_shuffled", 1
+            yield "bytes_shuffled", row_size(node.columns).bytes
+    if calls := calls_of(node):
+        yield "python_rows", calls
+
+
+def calls_of(node: Node) -> int:
+    """Return how many Python calls a node makes for a row."""
+    return sum(len(each.functions) for each in expressions_of(node)) + int(calls_itself(node))
+
+
+def calls_itself(node: Node) -> bool:
+    """Tell whether a node is a call of a Python function."""
+    return isinstance(node, Stateful) or (
+        isinstance(node, Expand) and node.python and not node.call.functions
+    )
+
+
+def expressions_of(node: Node) -> Iterable[Expression]:
+    """Return all expressions that a node evaluates."""
+    match node:
+        case Filter():
+            return node.conditions
+        case Project():
+            return [item.expression for item in node.items]
+        case Aggregate():
+            calls = [measure.call for measure in node.measures]
+            calls += [m.condition for m in node.measures if m.condition is not None]
+            return [*(key.expression for key in node.keys), *calls]
+        case Expand():
+            return (node.call,)
+        case Join() | Lookup():
+            return node.on
+        case Output():
+            return [item.expression for item in node.extras]
+    return ()
+
+
+_WORDS = {
+    "reads": ("read of a topic", "reads of topics"),
+    "decodes": ("decode", "decodes"),
+    "decoded_fields": ("decoded field", "decoded fields"),
+    "shuffles": ("shuffle", "shuffles"),
+    "shuffled_columns": ("shuffled column", "shuffled columns"),
+    "states": ("state", "states"),
+    "projections": ("projection", "projections"),
+    "watermarks": ("watermark", "watermarks"),
+    "python_calls": ("Python call", "Python calls"),
+    "topics_written": ("topic written", "topics written"),
+    "topics_read_back": ("topic read back", "topics read back"),
+    "rows_read": ("row/s read", "rows/s read"),
+    "rows_decoded": ("row/s decoded", "rows/s decoded"),
+    "rows_shuffled": ("row/s shuffled", "rows/s shuffled"),
+    "bytes_shuffled": ("byte/s shuffled at least", "bytes/s shuffled at least"),
+    "python_rows": ("row/s through Python", "rows/s through Python"),
+}
+
+
+def said(found: Cost) -> list[str]:
+    """Return a cost, or what is saved of it, in words: `3 reads of topics`; what is none is left out."""
+    listed: list[str] = []
+    for name, number in asdict(found).items():
+        if number:
+            one, many = _WORDS[name]
+            listed.append(f"{_number(number)} {one if number == 1 else many}")
+    return listed
+
+
+def said_saved(found: Cost) -> str:
+    """Return what is saved, and what it costs in its place, in words."""
+    numbers: dict[str, Any] = asdict(found)
+    less = said(Cost(**{name: n if n is not None and n > 0 else 0 for name, n in numbers.items()}))
+    more = said(Cost(**{name: -n if n is not None and n < 0 else 0 for name, n in numbers.items()}))
+    costs = f"for {', '.join(more)} more" if more else ""
+    return " ".join(filter(None, (", ".join(less) or ("nothing" if more else ""), costs)))
+
+
+def table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
+    """Return each number that any of these costs has, under its name, for all of them."""
+    rows: list[tuple[str, tuple[str, ...]]] = []
+    for name, (_, many) in _WORDS.items():
+        numbers: list[float | None] = [getattr(cost, name) for cost in costs]
+        if any(numbers):
+            rows.append((many, tuple("?" if n is None else _number(n) for n in numbers)))
+    return rows
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) or abs(number) >= 10 else f"{number:,.1f}"

@@ -1,0 +1,53 @@
+"""How many bytes a value takes between two machines, where its type says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from millstream.plan.nodes import Column
+from millstream.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    Decimal,
+    Row,
+    Type,
+)
+
+_FIXED = frozenset(
+    map(str, (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ))
+)
+
+
+class Size(Struct, frozen=True):
+    """`exact` is false where the length of a text, a list or a map is not known: it is then the least."""
+
+    bytes: int
+    exact: bool = True
+
+
+def row_size(columns: Iterable[Column]) -> Size:
+    """Return the size of a row: what Spark's UnsafeRow takes, 8 bytes a column and a bit for each NULL."""
+    sizes = [_size(column.type) for column in columns]
+    bits = 8 * -(-len(sizes) // 64)
+    return Size(bits + sum(size.bytes for size in sizes), all(size.exact for size in sizes))
+
+
+def _size(found: Type) -> Size:
+    match found:
+        case Decimal(precision=precision):
+            return Size(8 if precision <= 18 else 24)
+        case Row(fields=fields):
+            inner = row_size(Column(field.name, field.type) for field in fields)
+            return Size(8 + inner.bytes, inner.exact)
+        case _:
+            return Size(8, str(found) in _FIXED)

@@ -1,0 +1,139 @@
+"""A plan as something to draw: nodes with names and facts, edges, and which query each node runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from millstream.explain.facts import details, mode_text, state_text
+from millstream.explain.names import kind_of, node_names, plain
+from millstream.plan.nodes import METADATA, Node, Output, Plan, TopicScan
+from millstream.plan.text import describe
+from millstream.plan.traits import Traits, all_traits
+from millstream.plan.walk import in_order
+
+
+class DrawnNode(Struct, frozen=True):
+    id: str
+    """Unique in the drawing, made of models and columns."""
+    kind: str
+    """topic, seed, table, decode, filter, select, expand, repartition, aggregate, dedupe, watermark,
+    stateful, join, lookup, union, sql; and of outputs: sink, table, view."""
+    line: str
+    """What it does."""
+    models: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
+    """Name and text of what is told of it in a larger drawing."""
+    mode: str = "append"
+    keys: tuple[str, ...] = ()
+    partitioned: tuple[str, ...] | None = None
+    watermarks: tuple[tuple[str, str], ...] = ()
+    state: str = ""
+    topic: str = ""
+    """That it reads or writes."""
+    relation: str = ""
+    """Id of the source, seed or model that it reads or writes."""
+    output: bool = False
+
+
+class Edge(Struct, frozen=True):
+    """Rows go from one node to another; edges to one node stand in the order of its inputs."""
+
+    source: str
+    target: str
+
+
+class Group(Struct, frozen=True):
+    """The nodes of one query."""
+
+    name: str
+    nodes: tuple[str, ...]
+
+
+class Drawing(Struct, frozen=True):
+    nodes: tuple[DrawnNode, ...]
+    """Each after its inputs."""
+    edges: tuple[Edge, ...]
+    outputs: tuple[str, ...]
+    groups: tuple[Group, ...] = ()
+
+
+def draw(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Drawing:
+    """Return a plan's drawing; `queries` are names with the models whose outputs they make.
+
+    What several queries need runs in each of them, and is drawn in each.
+    """
+    traits, names = all_traits(plan), node_names(plan)
+    parts = [(name, [o for o in plan.outputs if o.model in models]) for name, models in queries]
+    grouped = {id(output) for _, outputs in parts for output in outputs}
+    parts = [(name, outputs) for name, outputs in parts if outputs]
+    if rest := [output for output in plan.outputs if id(output) not in grouped]:
+        parts.append(("", rest))
+    within: dict[int, int] = {}
+    orders = [in_order(outputs) for _, outputs in parts]
+    for order in orders:
+        for node in order:
+            within[id(node)] = within.get(id(node), 0) + 1
+    nodes: list[DrawnNode] = []
+    edges: list[Edge] = []
+    groups: list[Group] = []
+    made: dict[int, str] = {}
+    for (query, _), order in zip(parts, orders, strict=True):
+        own = {
+            id(node): names[id(node)] + (f".in_{query}" if within[id(node)] > 1 and query else "")
+            for node in order
+        }
+        nodes += [_drawn(node, own[id(node)], traits[id(node)]) for node in order]
+        edges += [Edge(own[id(each)], own[id(node)]) for node in order for each in node.inputs]
+        made |= own
+        if query:
+            groups.append(Group(query, tuple(own[id(node)] for node in order)))
+    return Drawing(tuple(nodes), tuple(edges), tuple(made[id(o)] for o in plan.outputs), tuple(groups))
+
+
+def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:
+    return DrawnNode(
+        id=name,
+        kind=kind_of(node),
+        line=line_of(node, traits),
+        models=tuple(map(plain, node.models)),
+        columns=node.names,
+        details=tuple(details(node, traits)),
+        mode=traits.mode,
+        keys=traits.keys,
+        partitioned=traits.partitioned,
+        watermarks=traits.watermarks,
+        state=state_text(node, traits),
+        topic=_topic(node),
+        relation=node.model if isinstance(node, Output) else getattr(node, "relation", ""),
+        output=isinstance(node, Output),
+    )
+
+
+def _topic(node: Node) -> str:
+    if isinstance(node, TopicScan):
+        return node.topic
+    if isinstance(node, Output) and node.kind == "sink":
+        return str(node.options.get("topic") or plain(node.model))
+    return ""
+
+
+def line_of(node: Node, traits: Traits) -> str:
+    """Return what a node does in a line; an output's says which topic it is, and its mode."""
+    said = describe(node)
+    if isinstance(node, Output):
+        name = plain(node.model)
+        topic = _topic(node)
+        said += f" to topic {topic}" if topic and topic != name else ""
+        return f"{said} ({mode_text(traits)})"
+    return brief(said)
+
+
+def brief(said: str) -> str:
+    """Say `metadata` for all that each record has beside its value, as long as nobody pruned it."""
+    return said.replace(f", {_METADATA}", " and metadata").replace(_METADATA, "metadata")
+
+
+_METADATA = ", ".join(METADATA)

@@ -1,0 +1,126 @@
+"""`millstream explain`."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from millstream.optimizer.rules import RULES
+
+MORE = {
+    "models/big_clicks.sql": (
+        "{{ config(materialized='sink', topic='big') }}\n"
+        "select user_id, amount from {{ ref('stg_clicks') }} where amount > 100\n"
+    ),
+    "models/odd.sql": (
+        "{{ config(materialized='sink') }}\nselect user_id, amount\nfrom {{ source('web', 'clicks') }}\nlimit 3\n"
+    ),
+}
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (root / path).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def shop(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COLUMNS", "120")
+    write(shop, MORE)
+    return shop
+
+
+def test_both_plans_side_by_side(shop, run):
+    found = run("explain")
+    assert (found.code, found.err) == (0, "")
+    head, *rest = found.out.splitlines()
+    assert re.fullmatch(r"AS WRITTEN +│ AS OPTIMIZED", head)
+    assert sum(line.count("■ table totals by user_id") for line in rest) == 2
+    assert "COST" in found.out
+
+
+def test_a_narrow_terminal_has_them_one_below_the_other(shop, run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("explain").out.splitlines()
+    assert lines.index("AS WRITTEN") < lines.index("AS OPTIMIZED")
+    assert max(map(len, lines)) <= 80
+
+
+def test_one_model(shop, run):
+    out = run("explain", "totals").out
+    assert "table totals" in out
+    assert "sink big_clicks" not in out
+
+
+def test_a_view_shows_what_reads_it(shop, run):
+    out = run("explain", "stg_clicks").out
+    assert "table totals" in out
+    assert "sink big_clicks" in out
+    assert "sink odd" not in out
+
+
+def test_selectors(shop, run):
+    out = run("explain", "--select", "tag:money").out
+    assert "table totals" in out
+    assert "sink big_clicks" not in out
+
+
+def test_names_and_selectors_exclude_each_other(shop, run):
+    assert run("explain", "totals", "--select", "odd").code == 2
+
+
+def test_an_unknown_model_is_a_warning_and_nothing_is_shown(shop, run):
+    found = run("explain", "nothing")
+    assert "no model is chosen" in found.out
+    assert "nothing" in found.err
+
+
+def test_what_is_not_understood_has_its_place_and_a_remedy(shop, run):
+    out = run("explain", "odd").out
+    assert "odd (models/odd.sql): LIMIT on a stream, which has no end" in out
+    assert re.search(r"at target/compiled/models/odd\.sql:\d", out)
+    assert "instead: leave it out" in out
+
+
+@pytest.mark.parametrize("option", ["--output", "--format"])
+def test_json(shop, run, option: str):
+    data = run("explain", option, "json").json
+    assert data["schema_version"] == 1
+    assert data["diagnostics"] == []
+    assert sorted(data["written"]["outputs"]) == ["big_clicks.sink", "odd.sink", "totals.table"]
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [("mermaid", "flowchart LR\n"), ("dot", "digraph topology {"), ("kafka-streams", "Topologies:\n")],
+)
+def test_drawings(shop, run, name: str, begin: str):
+    assert run("explain", "--format", name).out.startswith(begin)
+
+
+def test_a_drawing_as_written(shop, run):
+    written = run("explain", "--format", "dot", "--written").out
+    assert '"stg_clicks" ' in written
+
+
+def test_a_rule_that_is_none(shop, run):
+    found = run("explain", "--rule", RULES[0].__name__ + "x")
+    assert found.code == 2
+    assert f"did you mean '{RULES[0].__name__}'?" in found.err
+
+
+def test_what_one_rule_did(shop, run):
+    data = run("explain", "--rule", "merge_projections", "--output", "json").json
+    assert [step["step"] for step in data["steps"]] == ["merge_projections"] * len(data["steps"])
+
+
+def test_rules_that_the_target_does_not_want_are_not_applied(shop, run):
+    write(shop, {"profiles.yml": "shop:\n  target: local\n  outputs:\n    local: {optimization: none}\n"})
+    assert run("explain", "--output", "json").json["rules"] == []
+
+
+def test_mistakes_are_told_as_compile_tells_them(shop, run):
+    write(shop, {"models/bad.sql": "select nope from {{ ref('stg_clicks') }}\n"})
+    explained, compiled = run("explain"), run("compile")
+    assert explained.code == 2
+    assert explained.err == compiled.err

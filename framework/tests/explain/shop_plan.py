@@ -1,0 +1,69 @@
+"""A plan by hand: two models share a filtered view, one of them keeps state, one looks up a seed and calls Python."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from plans import by, group, lookup, output, seed, select, topic, where
+
+from millstream.optimizer.context import Change, Hints
+from millstream.optimizer.driver import Optimized, Step
+from millstream.plan.nodes import Node, Output, Plan
+
+
+def named(node: Node, label: str, model: str = "") -> Node:
+    return replace(node, label=label, models=(f"model.{model or label}",))
+
+
+def stored(node: Node, model: str, kind: str = "sink", *keys: str, **options: object) -> Output:
+    made = output(node, model, *keys)
+    return replace(made, kind=kind, models=(f"model.{model}",), options=options)
+
+
+def filtered(source: Node) -> Node:
+    return named(where(source, "type = 'click' or type = 'view'"), "interesting_events")
+
+
+def scored(good: Node) -> Output:
+    with_products = replace(lookup(good, seed("id", "price"), "product_id = id"), models=("model.scored",))
+    return stored(
+        named(select(with_products, "user_id", "score = py_score(price)"), "scored"),
+        "scored",
+        "sink",
+        "user_id",
+    )
+
+
+def counted(good: Node, source_key: str = "user_id") -> Output:
+    together = replace(by(good, source_key), models=("model.counts",))
+    return stored(
+        named(group(together, (source_key,), "clicks = count(value)"), "counts"),
+        "counts",
+        "table",
+        source_key,
+    )
+
+
+def written() -> Plan:
+    good = filtered(topic("type", "user_id", "product_id", "value", "unread"))
+    other = where(topic("type", "user_id", "unread"), "type = 'click'")
+    clicks = stored(named(other, "clicks"), "clicks", "sink", topic="all_clicks")
+    return Plan((scored(good), counted(good), clicks))
+
+
+def optimized() -> Plan:
+    source = topic("type", "user_id", "product_id", "value")
+    good = filtered(source)
+    clicks = stored(named(where(source, "type = 'click'"), "clicks"), "clicks", "sink", topic="all_clicks")
+    return Plan((scored(good), counted(good), clicks))
+
+
+def found() -> Optimized:
+    before, after = written(), optimized()
+    changes = (Change("events is read once for interesting_events and clicks", ("model.clicks",)),)
+    return Optimized(before, after, (Step("share_equal", changes, before, after),))
+
+
+HINTS = Hints(
+    rows_per_second={"source.events": 1000.0},
+    keeps={"model.interesting_events": 0.3},
+)

@@ -1,0 +1,77 @@
+"""The example project at the root of the repository, as `explain` shows it."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+from millstream.compile import compile_project
+from millstream.explain.explanation import About, Explanation, explain
+from millstream.explain.formats.text import text
+from millstream.explain.queries import apart, told
+from millstream.topology import Topology, compiled_topology, hints_of, physical_of
+
+ROOT = Path(__file__).resolve().parents[3]
+GOLDEN = Path(__file__).parent / "golden" / "example.txt"
+
+
+@cache
+def topology() -> Topology:
+    return compiled_topology(compile_project(ROOT, use_cache=False))
+
+
+@cache
+def example() -> Explanation:
+    physical = physical_of(topology())
+    about = About(
+        "shop",
+        "local",
+        hints=hints_of(topology().catalog),
+        queries=tuple(map(told, physical.queries)),
+        apart=tuple(map(apart, physical.separations)),
+    )
+    return explain(topology().optimized, about)
+
+
+def test_the_example() -> None:
+    found = text(example(), 140) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_plan_reads_and_decodes_every_source_once() -> None:
+    plan = explain(topology().optimized, About())
+    topics = [node.topic for node in plan.optimized.nodes if node.kind == "topic"]
+    assert len(topics) == len(set(topics))
+    assert plan.cost_optimized.decodes == len(topics)
+
+
+def test_a_topic_that_several_queries_read_counts_for_each() -> None:
+    topics = [node.topic for node in example().optimized.nodes if node.kind == "topic"]
+    assert example().cost_optimized.reads == len(topics)
+
+
+def test_no_topic_of_the_project_is_read_back() -> None:
+    assert example().cost_written.topics_read_back > 0
+    assert example().cost_optimized.topics_read_back == 0
+
+
+def test_there_is_one_shuffle_for_each_key() -> None:
+    keys = [node.id for node in example().optimized.nodes if node.kind == "repartition"]
+    assert sorted(keys) == [
+        "region_hit_counts.by_region",
+        "user_activity_counts.by_user_id",
+        "user_activity_metrics.by_user_id",
+    ]
+
+
+def test_all_of_it_is_understood() -> None:
+    assert not any(node.kind == "sql" for node in example().written.nodes)
+
+
+def test_python_runs_once_on_the_rows_that_filters_leave() -> None:
+    found = {call.function: (call.times, call.rows) for call in example().calls}
+    assert found["calculate_score"] == (
+        1,
+        "rows of high_volume_events.decode where type not in ('scroll', 'hover')",
+    )

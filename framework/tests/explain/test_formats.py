@@ -1,0 +1,284 @@
+"""Drawings and explanations in each format: golden files, written anew with UPDATE_GOLDEN=1, and their grammar."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+import shop_plan
+from msgspec.structs import replace
+from plans import sql, topic, where
+from shop_plan import named, stored
+
+from millstream.explain.explanation import About, Explanation, explain, explain_step
+from millstream.explain.formats.dot import dot
+from millstream.explain.formats.json import as_data
+from millstream.explain.formats.kafka_streams import kafka_streams
+from millstream.explain.formats.mermaid import mermaid
+from millstream.explain.formats.text import lines, text
+from millstream.explain.formats.wrap import cells
+from millstream.explain.opaque import Unsupported
+from millstream.explain.queries import Apart, Query
+from millstream.explain.topology import Drawing, draw
+from millstream.optimizer.context import Change
+from millstream.optimizer.driver import Optimized, Step
+from millstream.plan.nodes import Plan
+
+GOLDEN = Path(__file__).parent / "golden"
+ABOUT = About(
+    project="shop",
+    target="local",
+    hints=shop_plan.HINTS,
+    queries=(
+        Query("scored_and_clicks", "stateless", ("scored", "clicks"), ("events", "products"), "append", sql="select 1"),
+        Query("counts", "stateful", ("counts",), ("events",), "update", ("counts keeps state",), "16 bytes a key"),
+    ),
+    apart=(Apart("counts", "it keeps state, which stateless models don't share"),),
+    unsupported=(
+        Unsupported(
+            "odd", "models/odd.sql", "target/compiled/models/odd.sql", 4, "GROUP BY CUBE", "cube(a, b)",
+            "one model for each grouping, with a GROUP BY of its own",
+        ),
+    ),
+)  # fmt: skip
+
+
+def shop() -> Explanation:
+    return explain(shop_plan.found(), ABOUT)
+
+
+def golden(name: str, found: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(found + "\n", encoding="utf-8")
+    assert found + "\n" == path.read_text(encoding="utf-8")
+
+
+EVIL = 'it\'s "q" \\ <b>x</b> {a} [b] (c) |d| #35; --> end & `e` %% $ \n ; é漢'
+
+
+def evil() -> Drawing:
+    """A drawing with a user's text where each format has syntax."""
+    filtered = replace(where(topic("a"), "a > 1"), conditions=(sql("a = '" + EVIL.replace("'", "") + "'"),))
+    return draw(
+        Plan((stored(named(filtered, "odd"), "odd", "sink", EVIL),)), [(EVIL, frozenset(("model.odd",)))]
+    )
+
+
+# -- text
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_text(width: int) -> None:
+    golden(f"text_{width}.txt", text(shop(), width))
+
+
+@pytest.mark.parametrize("width", [80, 81, 99, 100, 120, 160, 300])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert max(cells(line.text) for line in lines(shop(), width, sql=True)) <= width
+
+
+def test_a_terminal_that_is_too_narrow_counts_as_80() -> None:
+    assert text(shop(), 20) == text(shop(), 80)
+
+
+def test_what_several_read_is_drawn_once() -> None:
+    drawn = text(explain(shop_plan.found(), About()), 80)
+    assert drawn.count("decode json: type, user_id, product_id, value\n") == 0
+    assert drawn.count("events = decode json: type, user_id, product_id, value (read 2 times)") == 1
+    assert "↑ events (above)" in drawn
+
+
+def test_the_sql_of_queries_is_shown_when_asked_for() -> None:
+    assert "SQL OF scored_and_clicks\nselect 1" in text(shop(), 100, sql=True)
+    assert "select 1" not in text(shop(), 100)
+
+
+def test_one_rule_is_shown_before_and_after() -> None:
+    golden("rule.txt", text(explain_step(shop_plan.found().steps[0], ABOUT), 100))
+
+
+def test_a_change_that_names_no_model_says_where_it_is() -> None:
+    plans = shop_plan.written(), shop_plan.optimized()
+    changes = (
+        Change("two filters are one", tuple(f"model.{name}" for name in "abcde")),
+        Change("a is what it reads", ("model.a",)),
+    )
+    drawn = text(explain(Optimized(*plans, (Step("r", changes, *plans),)), About()), 100)
+    assert "- two filters are one (in a, b, c and 2 more)\n    - a is what it reads\n" in drawn
+
+
+def test_of_many_changes_the_first_are_told() -> None:
+    plans = shop_plan.written(), shop_plan.optimized()
+    step = Step("r", tuple(Change(f"change {i:02}") for i in range(30)), *plans)
+    drawn = text(explain(Optimized(*plans, (step,)), About()), 100)
+    assert "change 19\n    - and 10 more: see --rule r\n" in drawn
+    assert "change 29" in text(explain_step(step, About()), 100)
+
+
+def test_no_output_is_said() -> None:
+    assert "no model is chosen" in text(explain(Optimized(Plan(()), Plan(())), About()), 80)
+
+
+# -- json
+
+
+def test_json() -> None:
+    golden("shop.json", json.dumps(as_data(shop()), indent=1, ensure_ascii=False))
+
+
+def test_json_is_versioned_and_has_all_of_the_text() -> None:
+    data = as_data(shop())
+    assert data["schema_version"] == 1
+    assert {"written", "optimized", "rules", "queries", "apart", "calls", "unsupported", "saves"} <= set(data)
+
+
+# -- mermaid
+
+_NODE = re.compile(r'(n\d+)(?:\[\[|\[\(|\[)"((?:[^"#\n]|#\d+;)*)"(?:\]\]|\)\]|\])')
+
+
+def read_mermaid(found: str) -> tuple[dict[str, str], list[tuple[str, str]], int]:
+    """Return nodes with their labels, edges, and how many subgraphs there are; raise where it is no flowchart."""
+    head, *rest = found.split("\n")
+    assert head == "flowchart LR"
+    nodes: dict[str, str] = {}
+    edges: list[tuple[str, str]] = []
+    depth = groups = 0
+    for line in rest:
+        if re.fullmatch(r'  subgraph q\d+\["(?:[^"#\n]|#\d+;)*"\]', line):
+            depth, groups = depth + 1, groups + 1
+        elif line == "  end":
+            depth -= 1
+        elif edge := re.fullmatch(r"  (n\d+) --> (n\d+)", line):
+            edges.append((edge[1], edge[2]))
+        else:
+            node = _NODE.fullmatch(line.strip())
+            assert node, line
+            nodes[node[1]] = node[2]
+    assert depth == 0
+    assert {end for edge in edges for end in edge} <= set(nodes)
+    return nodes, edges, groups
+
+
+def test_mermaid() -> None:
+    golden("shop.mmd", mermaid(shop().optimized))
+
+
+@pytest.mark.parametrize(
+    "drawing", [shop().optimized, shop().written, evil()], ids=["optimized", "written", "evil"]
+)
+def test_mermaid_is_a_flowchart(drawing: Drawing) -> None:
+    nodes, edges, groups = read_mermaid(mermaid(drawing))
+    assert (len(nodes), len(edges), groups) == (len(drawing.nodes), len(drawing.edges), len(drawing.groups))
+
+
+def test_mermaid_shows_a_users_text_as_text() -> None:
+    labels = "".join(read_mermaid(mermaid(evil()))[0].values())
+    assert "<" not in labels.replace("<b>", "").replace("</b>", "").replace("<br/>", "")
+    plain = re.sub(r"#(\d+);", lambda found: chr(int(found[1])), labels)
+    assert "<b>x</b> {a} [b] (c) |d| #35; --> end & `e` %% $ ␊ ; é漢" in plain
+
+
+# -- dot
+
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+
+
+def read_dot(found: str) -> tuple[set[str], list[tuple[str, str]]]:
+    nodes: set[str] = set()
+    edges: list[tuple[str, str]] = []
+    first, *rest, last = found.split("\n")
+    assert (first, last) == ("digraph topology {", "}")
+    depth = 0
+    for line in map(str.strip, rest):
+        if re.fullmatch(r"subgraph cluster_\d+ \{", line):
+            depth += 1
+        elif line == "}":
+            depth -= 1
+        elif edge := re.fullmatch(rf"({_QUOTED}) -> ({_QUOTED});", line):
+            edges.append((edge[1], edge[2]))
+        elif node := re.fullmatch(
+            rf"({_QUOTED}) \[\w+=(?:{_QUOTED}|\w+)(?:, \w+=(?:{_QUOTED}|\w+))*\];", line
+        ):
+            nodes.add(node[1])
+        else:
+            assert re.fullmatch(rf"(label={_QUOTED}|rankdir=LR|node \[.*\]);", line), line
+    assert depth == 0
+    assert {end for edge in edges for end in edge} <= nodes
+    return nodes, edges
+
+
+def test_dot() -> None:
+    golden("shop.dot", dot(shop().optimized))
+
+
+@pytest.mark.parametrize(
+    "drawing", [shop().optimized, shop().written, evil()], ids=["optimized", "written", "evil"]
+)
+def test_dot_is_a_graph(drawing: Drawing) -> None:
+    nodes, edges = read_dot(dot(drawing))
+    assert (len(nodes), len(edges)) == (len(drawing.nodes), len(drawing.edges))
+
+
+# -- kafka-streams
+
+
+def read_topology(found: str) -> list[dict[str, tuple[str, list[str], list[str], list[str]]]]:
+    """Return sub-topologies: nodes with kind, topics or stores, next and previous ones; as a viewer reads them."""
+    head, *rest = found.split("\n")
+    assert head == "Topologies:"
+    groups: list[dict[str, tuple[str, list[str], list[str], list[str]]]] = []
+    for line in rest:
+        if sub := re.fullmatch(r" {2,3}Sub-topology: (\d+)", line):
+            assert int(sub[1]) == len(groups)
+            groups.append({})
+        elif node := re.fullmatch(
+            r" {4}(Source|Processor|Sink): (\S+) \((topics|stores|topic): (.*)\)", line
+        ):
+            name = node[2]
+            assert node[3] == {"Source": "topics", "Processor": "stores", "Sink": "topic"}[node[1]]
+            groups[-1][name] = (node[1], [x for x in node[4].strip("[]").split(", ") if x], [], [])
+        elif arrow := re.fullmatch(r" {6}(-->|<--) (\S+(?:, \S+)*)", line):
+            side = 2 if arrow[1] == "-->" else 3
+            groups[-1][name][side].extend(x for x in arrow[2].split(", ") if x != "none")
+        else:
+            assert line == ""
+    return groups
+
+
+def test_kafka_streams() -> None:
+    golden("shop.kafka-streams.txt", kafka_streams(shop().optimized))
+
+
+@pytest.mark.parametrize(
+    "drawing", [shop().optimized, shop().written, evil()], ids=["optimized", "written", "evil"]
+)
+def test_kafka_streams_arrows_agree_from_both_ends(drawing: Drawing) -> None:
+    for nodes in read_topology(kafka_streams(drawing)):
+        onward = {(name, other) for name, (_, _, after, _) in nodes.items() for other in after}
+        backward = {(other, name) for name, (_, _, _, before) in nodes.items() for other in before}
+        assert onward == backward
+        assert {end for edge in onward for end in edge} <= set(nodes)
+
+
+def test_kafka_streams_has_a_sub_topology_for_each_query() -> None:
+    first, second = read_topology(kafka_streams(shop().optimized))
+    assert [topics for kind, topics, _, _ in first.values() if kind == "Sink"] == [["scored"], ["all_clicks"]]
+    assert [stores for kind, stores, _, _ in second.values() if kind == "Processor" and stores] == [
+        ["counts.aggregate.state"],
+        ["counts"],
+    ]
+
+
+def test_kafka_streams_joins_read_stores() -> None:
+    first, _ = read_topology(kafka_streams(shop().optimized))
+    assert first["scored.lookup_products"][1] == ["products"]
+
+
+def test_kafka_streams_gives_no_processor_the_name_of_a_topic_or_store() -> None:
+    groups = read_topology(kafka_streams(shop().optimized))
+    nodes = {name for group in groups for name in group}
+    outside = {name for group in groups for _, names, _, _ in group.values() for name in names}
+    assert nodes.isdisjoint(outside)

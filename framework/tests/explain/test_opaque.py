@@ -1,0 +1,89 @@
+"""What is not understood, and what to write instead."""
+
+import pytest
+
+from millstream.explain.opaque import REMEDIES, remedy, unsupported
+from millstream.manifest import Compiled, Manifest, ManifestNode
+from millstream.plan.build.catalog import Catalog, ModelSpec
+from millstream.sql.query import Derived, From, Query, Select, Union, Whole
+
+NOTHING = Catalog({}, {}, {})
+
+
+def catalog(body) -> Catalog:
+    return Catalog({}, {}, {"model.m": ModelSpec("model.m", "m", Query(body), ())})
+
+
+def compiled(*reasons: str) -> Compiled:
+    node = ManifestNode(
+        id="model.m",
+        kind="model",
+        name="m",
+        path="models/m.sql",
+        fqn=("shop", "m"),
+        opaque=reasons,
+        compiled_path="compiled/models/m.sql",
+    )
+    return Compiled(
+        Manifest(1, "0", "shop", "local", {node.id: node}, {}), (), {"model.m": "select\n1\nlimit 2\n"}
+    )
+
+
+def test_model_file_line_and_remedy_are_told() -> None:
+    reason = "GROUP BY CUBE (line 7 of the compiled SQL: cube(a, b))"
+    (found,) = unsupported(NOTHING, compiled(reason))
+    assert (found.model, found.path, found.line) == ("m", "models/m.sql", 7)
+    assert found.compiled_path == "target/compiled/models/m.sql"
+    assert (found.reason, found.text) == ("GROUP BY CUBE", "cube(a, b)")
+    assert found.remedy == "one model for each grouping, with a GROUP BY of its own"
+
+
+def test_a_text_of_several_lines_is_one_text() -> None:
+    (found,) = unsupported(NOTHING, compiled("a LATERAL subquery (line 2 of the compiled SQL: (select\n1))"))
+    assert (found.line, found.text) == (2, "(select\n1)")
+
+
+def test_a_reason_without_words_stands_where_its_sql_begins() -> None:
+    whole = Whole((), ("odd",), start=9)
+    for body in (whole, Union((whole, whole)), Select((), (From("t", Derived(whole), ()),))):
+        (found,) = unsupported(catalog(body), compiled())
+        assert (found.reason, found.line) == ("odd", 3)
+
+
+def test_a_reason_that_compiler_and_plan_tell_is_told_once() -> None:
+    found = unsupported(
+        catalog(Whole((), ("a recursive CTE",), start=9)),
+        compiled("a recursive CTE (line 2 of the compiled SQL: x)"),
+    )
+    assert [(each.reason, each.line) for each in found] == [("a recursive CTE", 2)]
+
+
+def test_only_models_that_are_asked_for() -> None:
+    assert unsupported(NOTHING, compiled("odd"), models=("model.other",)) == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("a window function: a stream has no end to order by", "unique_key"),
+        ("ORDER on a stream, which has no end", "max_by"),
+        ("LIMIT on a stream, which has no end", "max_by"),
+        ("IN with a subquery", "LEFT SEMI JOIN"),
+        ("EXISTS with a subquery", "LEFT SEMI JOIN"),
+        ("EXCEPT", "LEFT ANTI JOIN"),
+        ("INTERSECT", "LEFT SEMI JOIN"),
+        ("PIVOT after a relation", "filter (where"),
+        ("TABLESAMPLE after a relation", "xxhash64"),
+        ("MATCH_RECOGNIZE after a relation", "keeps state by key"),
+        ("Values as a relation", "seed"),
+        ("a recursive CTE", "seed"),
+        ("GROUP BY ROLLUP", "one model for each grouping"),
+        ("Something new is not understood", "plainer SQL"),
+    ],
+)
+def test_each_reason_has_its_remedy(reason: str, words: str) -> None:
+    assert words in remedy(reason)
+
+
+def test_remedies_are_one_line() -> None:
+    assert not any("\n" in remedy(said) for _, said in REMEDIES)

@@ -1,0 +1,72 @@
+"""What is told of physical queries."""
+
+from millstream.explain.queries import Apart, apart, told
+from millstream.physical.emit.steps import DedupeView, SqlView
+from millstream.physical.values import (
+    DeadLetters,
+    Delivery,
+    Memory,
+    Operator,
+    PerBatch,
+    Query,
+    Separation,
+    Signature,
+    SinkOutput,
+    SourceRead,
+    StaticRead,
+    TableOutput,
+    ToKafka,
+)
+
+
+def query(deliver, steps=(), operators=()) -> Query:
+    return Query(
+        name="counts",
+        kind="stateful",
+        models=("model.counts",),
+        sources=(SourceRead("events", "source.shop.events", "events_v2"), SourceRead("users", "model.users")),
+        reads=(StaticRead("products", "seed.products"),),
+        steps=steps,
+        sql="select 1",
+        deliver=deliver,
+        output_mode="update",
+        signature=Signature(("source.shop.events",), operators),
+        memory=Memory(160, "10 keys of 16 bytes"),
+        realtime=("an aggregate",),
+    )
+
+
+TO_KAFKA = ToKafka(
+    (SinkOutput("model.counts", "counts"), DeadLetters("source.shop.events", "events.dead_letter"))
+)
+
+
+def test_a_query_tells_what_it_makes_and_reads() -> None:
+    found = told(query(TO_KAFKA))
+    assert (found.name, found.kind, found.models, found.mode) == ("counts", "stateful", ("counts",), "update")
+    assert found.sources == ("events_v2", "changes of users", "products")
+    assert found.realtime == ("an aggregate",)
+    assert found.dead_letters == ("events.dead_letter",)
+
+
+def test_memory_is_told_of_what_keeps_state() -> None:
+    assert told(query(TO_KAFKA)).memory == ""
+    assert (
+        told(query(TO_KAFKA, operators=(Operator("counts", "aggregate", ()),))).memory
+        == "10 keys of 16 bytes"
+    )
+
+
+def test_sql_is_told_in_the_order_in_which_it_runs() -> None:
+    steps = (SqlView("a", "select 2"), DedupeView("b", "a", ("id",), "1 hour"))
+    deliver = PerBatch("batch", (Delivery(TableOutput("model.counts"), "select * from batch"),))
+    assert told(query(deliver, steps)).sql == (
+        "-- view a\nselect 2\n\n-- view b: the first row of a by id within 1 hour\n\nselect 1\n\n"
+        "-- counts, of each batch as batch\nselect * from batch"
+    )
+
+
+def test_models_apart_are_told_by_their_names() -> None:
+    assert apart(Separation("model.a", "it keeps state", ("model.b",))) == Apart(
+        "a", "it keeps state", ("b",)
+    )

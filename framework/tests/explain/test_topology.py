@@ -1,0 +1,96 @@
+"""Plans as drawings."""
+
+import shop_plan
+from msgspec.structs import replace
+from plans import by, group, plan, sql, topic, watermark
+
+from millstream.explain.topology import Drawing, DrawnNode, Edge, brief, draw
+from millstream.plan.nodes import METADATA, Item, Plan
+from millstream.types import TIMESTAMP
+
+
+def node(found: Drawing, name: str) -> DrawnNode:
+    return next(each for each in found.nodes if each.id == name)
+
+
+def test_a_node_tells_what_it_does() -> None:
+    counts = node(draw(shop_plan.optimized()), "counts")
+    assert (counts.kind, counts.mode, counts.keys, counts.partitioned) == (
+        "aggregate",
+        "upsert",
+        ("user_id",),
+        ("user_id",),
+    )
+    assert counts.state == "a row per user_id, kept until it is deleted"
+    assert counts.columns == ("user_id", "clicks")
+    assert dict(counts.details)["mode"] == "upsert by user_id"
+
+
+def test_an_output_tells_its_topic() -> None:
+    clicks = node(draw(shop_plan.optimized()), "clicks.sink")
+    assert (clicks.topic, clicks.output, clicks.line) == (
+        "all_clicks",
+        True,
+        "sink clicks to topic all_clicks (append)",
+    )
+
+
+def test_a_state_tells_until_when() -> None:
+    late = watermark(topic("ts", "a"))
+    window = Item("w", sql("window(ts, '5 minutes')", TIMESTAMP))
+    grouped = group(by(late, "a"), ("a",), "n = count(a)", label="counts")
+    grouped = replace(grouped, keys=(*grouped.keys, window))
+    assert (
+        node(draw(plan(grouped)), "m.counts").state
+        == "a row per a, w, until the watermark of w has passed it"
+    )
+    without = replace(grouped, input=by(topic("ts", "a"), "a"))
+    assert "kept forever" in node(draw(plan(without)), "m.counts").state
+
+
+def test_edges_keep_the_order_of_inputs() -> None:
+    found = draw(shop_plan.optimized())
+    assert [edge for edge in found.edges if edge.target == "scored.lookup_products"] == [
+        Edge("interesting_events", "scored.lookup_products"),
+        Edge("products", "scored.lookup_products"),
+    ]
+
+
+def test_every_end_of_an_edge_is_a_node() -> None:
+    found = draw(shop_plan.written(), [("one", frozenset(("model.scored", "model.counts")))])
+    names = [each.id for each in found.nodes]
+    assert len(names) == len(set(names))
+    assert {end for edge in found.edges for end in (edge.source, edge.target)} <= set(names)
+
+
+def test_a_group_holds_what_its_query_runs() -> None:
+    found = draw(shop_plan.optimized(), [("q", frozenset(("model.scored", "model.counts", "model.clicks")))])
+    assert [group.name for group in found.groups] == ["q"]
+    assert found.groups[0].nodes == tuple(each.id for each in found.nodes)
+
+
+def test_what_two_queries_need_is_drawn_in_each() -> None:
+    queries = [("a", frozenset(("model.scored", "model.clicks"))), ("b", frozenset(("model.counts",)))]
+    found = draw(shop_plan.optimized(), queries)
+    assert {"events.in_a", "events.in_b"} <= {each.id for each in found.nodes}
+    assert found.outputs == ("scored.sink", "counts.table", "clicks.sink")
+
+
+def test_outputs_without_a_query_stand_alone() -> None:
+    found = draw(shop_plan.optimized(), [("a", frozenset(("model.counts",)))])
+    grouped = {name for each in found.groups for name in each.nodes}
+    assert "clicks.sink" not in grouped
+
+
+def test_an_empty_plan_is_an_empty_drawing() -> None:
+    assert draw(Plan(())) == Drawing((), (), ())
+
+
+def test_what_every_record_has_is_one_word() -> None:
+    assert "decode json: a and metadata" in [
+        each.line for each in draw(plan(topic("a", meta=tuple(METADATA)))).nodes
+    ]
+    assert (
+        brief("leaves out _key, _topic, _partition, _offset, _timestamp, _headers") == "leaves out metadata"
+    )
+    assert brief("a, _key") == "a, _key"
