@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.plan.nodes import Node, Repartition
+from millstream.plan.nodes import Decode, Expand, Node, Project, Repartition, SeedScan, TableScan
 
 
 def both(*nodes: Node) -> tuple[str, ...]:
@@ -14,6 +14,8 @@ def kind(node: Node) -> str:
     """Return what a node is in a sentence."""
     if isinstance(node, Repartition):
         return f"the repartition by {', '.join(node.keys) or 'nothing'}"
-    name = {"Project": "projection", "Expand": "expansion"}.get(type(node).__name__)
-    of = f" of {node.label}" if node.label else ""
-    return f"the {name or type(node).__name__.lower()}{of}"
+    if isinstance(node, Decode | TableScan | SeedScan):
+        name = node.label or node.relation.rpartition(".")[2]
+        return f"the decoding of {name}" if isinstance(node, Decode) else name
+    name = {Project: "projection", Expand: "expansion"}.get(type(node), type(node).__name__.lower())
+    return f"the {name} of {node.label}" if node.label else f"the {name}"
