@@ -5,9 +5,11 @@ from __future__ import annotations
 from inspect import cleandoc
 
 import pytest
-from written import plan_of
+from written import nodes, plan_of
 
+from millstream.plan.nodes import Union
 from millstream.plan.text import plan_text
+from millstream.types import DOUBLE
 
 EVENTS = "{{ source('shop', 'events') }}"
 HITS = "{{ source('shop', 'hits') }}"
@@ -185,6 +187,12 @@ def test_a_table_is_read_change_by_change_or_looked_up():
 def test_columns_of_an_alias_are_taken_by_position():
     text = built(m=f"select b, a from (select type, value from {EVENTS}) as t(b, a)")
     assert "project b = type, a = value" in text
+
+
+def test_a_union_within_a_query_has_the_types_of_its_sides():
+    sides = f"select amount as v from {EVENTS} union all select value from {EVENTS}"
+    (union,) = nodes(plan_of(m=f"with both as ({sides}) select cast(v as string) as v from both"), Union)
+    assert [c.type for c in union.columns] == [DOUBLE]
 
 
 def test_a_join_with_itself_reads_the_topic_once():

@@ -148,9 +148,10 @@ class ModelBuilder:
 
     def _union(self, body: UnionOf) -> Node:
         sides = tuple(self.body(side) for side in body.sides)
-        types = tuple(found.type for found in self.spec.columns)
-        if [c.type for c in sides[0].columns] == list(types) or len(types) != len(sides[0].columns):
-            types = ()
+        alike = all(
+            c.type == wanted for side in sides for c, wanted in zip(side.columns, body.types, strict=True)
+        )
+        types = () if alike else body.types
         node = self.made(Union(sides=sides, types=types, models=(self.spec.id,)), body)
         if not body.distinct:
             return node
