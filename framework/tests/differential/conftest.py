@@ -1,38 +1,18 @@
-import logging
-import os
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "optimizer"))
 
-
-@pytest.fixture(scope="package")
-def spark(tmp_path_factory):
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.adaptive.enabled", "false")
-        # Tiny data: compiling a query to bytecode would take far longer than running it.
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+@pytest.fixture(scope="module")
+def spark(first_spark):
+    """Return a session for many queries over few rows."""
+    session = first_spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    # Compiling a query to bytecode would take far longer than running it.
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     # The projects' Python function in Spark's own words: what is tested is where it is called, not how.
     session.sql(
         "create temporary function score(type string, value double) returns double "
         "return coalesce(value, 0D) * case when type = 'a' then 2 else 1 end"
     )
-    yield session
-    session.stop()
+    return session

@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from written import project as write
+from support.written import project as write
 
 from millstream.compile import compile_project
 from millstream.physical.emit.steps import DedupeView, SqlView, in_steps

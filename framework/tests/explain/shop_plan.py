@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from plans import by, group, lookup, output, seed, select, topic, where
+from support.plans import by, group, lookup, output, seed, select, topic, where
 
 from millstream.optimizer.context import Change, Hints
 from millstream.optimizer.driver import Optimized, Step

@@ -1,7 +1,7 @@
 """How Python functions run."""
 
 from msgspec.structs import replace
-from plans import by, explode, group, plan, select, topic, where
+from support.plans import by, explode, group, plan, select, topic, where
 
 from millstream.explain.calls import python_calls
 from millstream.plan.nodes import Column, Stateful

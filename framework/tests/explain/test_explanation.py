@@ -1,8 +1,8 @@
 """What is explained of which models."""
 
 import shop_plan
-from plans import topic, where
 from shop_plan import named, stored
+from support.plans import topic, where
 
 from millstream.explain.explanation import About, explain, explain_step, outputs_of
 from millstream.explain.queries import Apart, Query

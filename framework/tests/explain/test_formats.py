@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import shop_plan
 from msgspec.structs import replace
-from plans import sql, topic, where
 from shop_plan import named, stored
+from support.plans import sql, topic, where
 
 from millstream.explain.explanation import About, Explanation, explain, explain_step
 from millstream.explain.formats.dot import dot

@@ -5,7 +5,8 @@ import shop_plan
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from plans import (
+from shop_plan import named, stored
+from support.plans import (
     by,
     dedupe,
     explode,
@@ -21,7 +22,6 @@ from plans import (
     watermark,
     where,
 )
-from shop_plan import named, stored
 
 from millstream.explain.names import node_names
 from millstream.plan.nodes import Node, Plan

@@ -3,7 +3,7 @@
 import pytest
 import shop_plan
 from msgspec.structs import replace
-from plans import by, dedupe, explode, group, join, output, plan, select, topic, union, where
+from support.plans import by, dedupe, explode, group, join, output, plan, select, topic, union, where
 
 from millstream.explain.savings import Cost, Costs, added, alone, cost, said, said_saved, saved, table
 from millstream.optimizer.context import Hints
@@ -57,7 +57,7 @@ def test_what_keeps_state(node, states: int) -> None:
 
 
 def test_an_aggregate_of_what_is_at_rest_keeps_no_state() -> None:
-    from plans import seed
+    from support.plans import seed
 
     found = cost(plan(group(by(seed("a"), "a"), ("a",), "n = count(a)")))
     assert (found.states, found.shuffles) == (0, 0)

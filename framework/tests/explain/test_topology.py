@@ -2,7 +2,7 @@
 
 import shop_plan
 from msgspec.structs import replace
-from plans import by, group, plan, sql, topic, watermark
+from support.plans import by, group, plan, sql, topic, watermark
 
 from millstream.explain.topology import Drawing, DrawnNode, Edge, brief, draw
 from millstream.plan.nodes import METADATA, Item, Plan

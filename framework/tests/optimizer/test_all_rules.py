@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from plans import (
+from support.plans import (
     by,
     dedupe,
     explode,
@@ -23,7 +23,7 @@ from plans import (
     watermark,
     where,
 )
-from rows import Row, RowFailedError, result
+from support.rows import Row, RowFailedError, result
 
 from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import optimize

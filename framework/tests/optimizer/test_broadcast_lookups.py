@@ -1,8 +1,8 @@
 """Small relations at rest are sent to the rows."""
 
 import pytest
-from building import after, kept, sink
-from plans import Hints, applied, lookup, output, plan, plan_text, seed, select, table, topic, where
+from support.building import after, kept, sink
+from support.plans import Hints, applied, lookup, output, plan, plan_text, seed, select, table, topic, where
 
 from millstream.optimizer.rules.broadcast_lookups import broadcast_lookups
 

@@ -1,9 +1,9 @@
 """A topic that is written and read in one project is not read back."""
 
 import pytest
-from building import after, kept, of, read, sink, text
 from msgspec.structs import replace
-from plans import by, group, opaque, select, topic, watermark, where
+from support.building import after, kept, of, read, sink, text
+from support.plans import by, group, opaque, select, topic, watermark, where
 
 from millstream.optimizer.rules.bypass_topics import bypass_topics
 from millstream.plan.nodes import Column, Output

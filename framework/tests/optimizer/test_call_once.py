@@ -1,4 +1,4 @@
-from plans import becomes, plan, select, sql, stays, topic, where
+from support.plans import becomes, plan, select, sql, stays, topic, where
 
 from millstream.optimizer.calls import calls, with_column
 from millstream.optimizer.context import Hints

@@ -1,6 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import applied, becomes, plan, sql, stays, topic, where
+from support.plans import applied, becomes, plan, sql, stays, topic, where
 
 from millstream.optimizer.context import Hints
 from millstream.optimizer.rules.delay_costly import _Ranked, delay_costly, in_best_order

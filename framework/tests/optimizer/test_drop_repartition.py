@@ -1,7 +1,7 @@
 """Rows that are together are not shuffled."""
 
-from building import after, kept, sink
-from plans import by, dedupe, group, join, lookup, output, seed, select, topic, watermark, where
+from support.building import after, kept, sink
+from support.plans import by, dedupe, group, join, lookup, output, seed, select, topic, watermark, where
 
 from millstream.optimizer.rules.drop_repartition import drop_repartition
 

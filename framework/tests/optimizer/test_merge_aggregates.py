@@ -1,9 +1,9 @@
 """Aggregates of one input by one key as one."""
 
 import pytest
-from building import after, kept, sink, text
 from msgspec.structs import replace
-from plans import by, group, output, select, topic, watermark, where
+from support.building import after, kept, sink, text
+from support.plans import by, group, output, select, topic, watermark, where
 
 from millstream.expressions import Ref
 from millstream.optimizer.rules.merge_aggregates import merge_aggregates

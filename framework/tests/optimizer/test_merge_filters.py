@@ -1,4 +1,4 @@
-from plans import applied, becomes, plan, stays, topic, where
+from support.plans import applied, becomes, plan, stays, topic, where
 
 from millstream.optimizer.rules.merge_filters import merge_filters
 

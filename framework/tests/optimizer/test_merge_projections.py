@@ -1,4 +1,4 @@
-from plans import becomes, by, output, plan, seed, select, stays, topic, where
+from support.plans import becomes, by, output, plan, seed, select, stays, topic, where
 
 from millstream.optimizer.rules.merge_projections import merge_projections
 

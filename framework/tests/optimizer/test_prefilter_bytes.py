@@ -1,9 +1,9 @@
 """Records are dropped by their text before they are decoded, where JSON can't have hidden it."""
 
 import pytest
-from building import after, kept, sink, text
 from msgspec.structs import replace
-from plans import output, select, topic, watermark, where
+from support.building import after, kept, sink, text
+from support.plans import output, select, topic, watermark, where
 
 from millstream.optimizer.rules.prefilter_bytes import prefilter_bytes
 

@@ -1,5 +1,5 @@
 import pytest
-from plans import (
+from support.plans import (
     applied,
     becomes,
     by,

@@ -1,4 +1,4 @@
-from plans import (
+from support.plans import (
     applied,
     becomes,
     by,

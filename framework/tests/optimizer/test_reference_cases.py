@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from written import count, nodes, optimized, plan_of
+from support.written import count, nodes, optimized, plan_of
 
 from millstream.plan.nodes import (
     Aggregate,

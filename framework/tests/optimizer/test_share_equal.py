@@ -1,7 +1,20 @@
 """What several models do is done once."""
 
-from building import after, kept, of, sink, text
-from plans import by, dedupe, group, join, opaque, output, plan, select, topic, union, watermark, where
+from support.building import after, kept, of, sink, text
+from support.plans import (
+    by,
+    dedupe,
+    group,
+    join,
+    opaque,
+    output,
+    plan,
+    select,
+    topic,
+    union,
+    watermark,
+    where,
+)
 
 from millstream.optimizer.rules.share_equal import share_equal
 

@@ -1,7 +1,7 @@
 """What is equal but for names: calls of Python and state."""
 
-from building import after, kept, sink, text
-from plans import by, group, output, select, topic
+from support.building import after, kept, sink, text
+from support.plans import by, group, output, select, topic
 
 from millstream.optimizer.rules.share_renamed import share_renamed
 
@@ -65,7 +65,7 @@ def test_aggregates_with_measures_of_their_own_each_stay():
 
 
 def test_aggregates_that_emit_otherwise_are_others():
-    from plans import watermark
+    from support.plans import watermark
 
     together = by(watermark(topic("a", "ts")), "a")
     keys = ("a", "w = window(ts, '5 minutes')")

@@ -1,8 +1,21 @@
 """One shuffle for all that need rows together by one key, and never before a filter."""
 
 import pytest
-from building import after, kept, of, sink, text
-from plans import by, dedupe, explode, group, join, output, seed, select, topic, union, watermark, where
+from support.building import after, kept, of, sink, text
+from support.plans import (
+    by,
+    dedupe,
+    explode,
+    group,
+    join,
+    output,
+    seed,
+    select,
+    topic,
+    union,
+    watermark,
+    where,
+)
 
 from millstream.optimizer.rules.share_repartition import share_repartition
 

@@ -8,8 +8,8 @@ from time import perf_counter
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from plans import by, dedupe, group, join, output, plan, select, topic, union, where
-from rows import RowFailedError, result
+from support.plans import by, dedupe, group, join, output, plan, select, topic, union, where
+from support.rows import RowFailedError, result
 
 from millstream.optimizer.context import Context, Hints, Rule
 from millstream.optimizer.driver import optimize

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from plans import sql
+from support.plans import sql
 
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Physical, physical_plan

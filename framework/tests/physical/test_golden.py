@@ -3,8 +3,8 @@
 from inspect import cleandoc
 
 from msgspec.structs import replace
-from plans import by, group, lookup, seed, select, topic, where
 from projects import of, planned, sink, stored, text
+from support.plans import by, group, lookup, seed, select, topic, where
 
 
 def reads(physical, expected):

@@ -1,7 +1,7 @@
 """Groups that have state stay as they are."""
 
-from plans import by, group, topic, where
 from projects import planned, sink
+from support.plans import by, group, topic, where
 
 from millstream.physical.lock import (
     Lock,

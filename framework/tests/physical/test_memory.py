@@ -1,7 +1,7 @@
 """How much state a query keeps, as far as hints tell."""
 
-from plans import by, dedupe, group, select, topic, watermark, where
 from projects import planned, sink
+from support.plans import by, dedupe, group, select, topic, watermark, where
 
 
 def memory(node, distinct=None, rates=None):

@@ -5,8 +5,8 @@ from datetime import datetime, timezone
 
 import pytest
 from msgspec.structs import replace
-from plans import by, dedupe, group, select, topic, watermark, where
 from projects import planned, sink, stored
+from support.plans import by, dedupe, group, select, topic, watermark, where
 
 from millstream.physical.emit.steps import DedupeView, SqlView
 from millstream.physical.lock import Lock

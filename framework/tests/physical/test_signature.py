@@ -2,8 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
-from plans import by, dedupe, group, join, select, topic, watermark, where
 from projects import planned, sink
+from support.plans import by, dedupe, group, join, select, topic, watermark, where
 
 from millstream.plan.nodes import Aggregate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import cleandoc
 
 import pytest
-from written import nodes, plan_of
+from support.written import nodes, plan_of
 
 from millstream.plan.nodes import Union
 from millstream.plan.text import plan_text

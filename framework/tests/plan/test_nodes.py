@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plans import by, group, output, plan, select, topic, union, where
+from support.plans import by, group, output, plan, select, topic, union, where
 
 from millstream.plan.nodes import Plan
 from millstream.plan.walk import consumers, in_order, rewrite

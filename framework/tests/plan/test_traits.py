@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plans import by, dedupe, group, join, lookup, seed, select, topic, union, watermark, where
+from support.plans import by, dedupe, group, join, lookup, seed, select, topic, union, watermark, where
 
 from millstream.plan.traits import KnownTraits, NotIncrementalError, Traits
 

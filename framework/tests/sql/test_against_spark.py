@@ -1,9 +1,6 @@
 """What Millstream says of SQL is what Spark's own analyser says: names, types, NULLs, and what is wrong."""
 
-import logging
-import os
 import re
-import sys
 from typing import Any
 
 import pytest
@@ -52,24 +49,11 @@ NOT_KNOWN = frozenset({"from_json(s, schema_of_json('{\"a\": 1}'))"})
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "1g")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+def spark(first_spark):
+    session = first_spark.newSession()
     for view in VIEWS:
         session.sql(view)
-    yield session
-    session.stop()
+    return session
 
 
 Columns = list[tuple[str, Type, bool]]

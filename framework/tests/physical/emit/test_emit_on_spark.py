@@ -1,7 +1,7 @@
 """Plans as SQL give the rows that they should."""
 
 import pytest
-from plans import by, explode, group, join, lookup, seed, select, table, topic, union, where
+from support.plans import by, explode, group, join, lookup, seed, select, table, topic, union, where
 
 from millstream.physical.emit.walk import How, emit
 from millstream.plan.nodes import Decode, SeedScan, TableScan

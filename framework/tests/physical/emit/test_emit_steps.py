@@ -1,6 +1,6 @@
 """Where SQL ends and a step of its own begins."""
 
-from plans import by, dedupe, group, select, topic, where
+from support.plans import by, dedupe, group, select, topic, where
 
 from millstream.physical.emit.steps import DedupeView, SqlView, StatefulView, in_steps
 from millstream.physical.emit.walk import How

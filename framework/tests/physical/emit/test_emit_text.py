@@ -3,7 +3,7 @@
 from inspect import cleandoc
 
 import pytest
-from plans import (
+from support.plans import (
     by,
     dedupe,
     explode,

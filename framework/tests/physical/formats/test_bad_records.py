@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from plans import select, topic, where
+from support.plans import select, topic, where
 
 from millstream.physical.emit.walk import emit
 from millstream.plan.nodes import Column, TopicScan

@@ -7,11 +7,11 @@ from inspect import cleandoc
 from typing import Any
 
 from msgspec.structs import replace
-from plans import applied
 
 from millstream.optimizer.context import Rule
 from millstream.plan.nodes import RAW, Decode, Node, Output, Plan, TopicScan
 from millstream.plan.text import plan_text
+from support.plans import applied
 
 
 def sink(node: Node, model: str, *keys: str, **options: Any) -> Output:
