@@ -10,7 +10,10 @@ class Code(Struct, frozen=True):
     explanation: str
 
 
-PARTS = ("project", "templates", "functions", "sql", "graph", "plan", "selectors", "environment")
+PARTS = (
+    "project", "templates", "functions", "sql", "graph", "plan", "selectors", "machine", "kafka", "tables",
+    "runner", "environment",
+)  # fmt: skip
 
 
 def all_codes() -> dict[str, Code]:

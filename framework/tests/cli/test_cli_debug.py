@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from millstream.cli.commands.debug import Check, flat, java, java_version, line
+from millstream.cli.commands.debug import Check, flat, java, line
 from millstream.project.secrets import Secret
 
 
@@ -25,7 +25,7 @@ def test_the_chosen_target_is_shown_without_its_secrets(run, shop, monkeypatch):
         "        bootstrap_servers: \"{{ env_var('BROKERS') }}\"\n"
         "        sasl_username: ann\n"
         "        sasl_password: \"{{ env_var('KAFKA_PASSWORD') }}\"\n"
-        "        producer: {ssl.key.password: hunter2}\n"
+        "        schema_registry: {url: x, password: hunter2}\n"
     )
     monkeypatch.setenv("BROKERS", "example:9092")
     monkeypatch.setenv("KAFKA_PASSWORD", "swordfish")
@@ -99,14 +99,6 @@ def test_without_java_there_is_a_warning_with_a_remedy(run, shop, monkeypatch, t
     assert "Java 17 or newer" in checks(found)["Java"]["remedy"]
 
 
-@pytest.mark.parametrize(
-    ("said", "version"),
-    [('openjdk version "21" 2023', (21, "21")), ('version "1.8.0"', (8, "1.8.0")), ("x", None)],
-)
-def test_java_versions(said, version):
-    assert java_version(said) == version
-
-
 def test_what_is_named_like_a_secret_is_masked_wherever_it_came_from():
     assert dict(flat({"a": {"sasl_password": "x", "user": "ann"}, "b": Secret("y")})) == {
         "a.sasl_password": "****",
@@ -132,3 +124,20 @@ def test_the_cache_is_what_compile_keeps(run, shop):
     assert checks(run("debug", "--output", "json"))["cache"]["found"] == (
         f"{size / 1024:,.0f} KB in target/cache/"
     )
+
+
+def test_jars_that_are_still_to_be_fetched(run, shop, monkeypatch, tmp_path):
+    monkeypatch.setenv("MILLSTREAM_CACHE_DIR", str(tmp_path / "cache"))
+    check = checks(run("debug", "--output", "json"))["jars"]
+    assert check["found"].startswith("0 of ")
+    assert check["found"].endswith(str(tmp_path / "cache/jars"))
+    assert "--fetch" in check["details"][0]
+
+
+def test_fetch_tells_what_fails(run, shop, monkeypatch, tmp_path):
+    monkeypatch.setenv("MILLSTREAM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("MILLSTREAM_MAVEN_REPOSITORY", (tmp_path / "mirror").as_uri())
+    found = run("debug", "--fetch")
+    assert found.code == 2
+    assert "✗ jars" in found.out
+    assert "MILLSTREAM_MAVEN_REPOSITORY" in found.out

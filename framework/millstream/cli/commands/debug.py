@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import re
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +14,14 @@ from rich.text import Text
 
 from millstream import __version__
 from millstream.cli.diagnostics import clean, count
+from millstream.cli.fetching import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish, print_json
 from millstream.cli.project import root_of
 from millstream.errors import MillstreamError
+from millstream.machine.jars import fetch as fetch_jars
+from millstream.machine.jars import jars_folder, jars_of, missing, read_catalog
+from millstream.machine.java import java as find_java
 from millstream.project.files import find_files
 from millstream.project.profiles import read_target
 from millstream.project.secrets import MASK, is_secret_name
@@ -29,7 +29,6 @@ from millstream.project.settings import read_settings
 from millstream.project.values import Settings
 from millstream.project.variables import merge_variables
 
-OLDEST_JAVA = 17
 CACHE = "cache"
 """The folder below the target folder that `millstream.compile.cache` keeps; a test holds them together."""
 _INDENT = " " * 13
@@ -47,16 +46,19 @@ class Check(Struct, frozen=True):
 
 
 @click.command(
-    "debug", epilog="\b\nExamples:\n  millstream debug\n  millstream debug --target production --output json"
+    "debug",
+    epilog="\b\nExamples:\n  millstream debug\n  millstream debug --target production --output json"
+    "\n  millstream debug --fetch",
 )
 @common()
-def command(common: Common) -> int:
+@click.option("--fetch", is_flag=True, help="Fetch all jars now, and verify those that are here.")
+def command(common: Common, *, fetch: bool) -> int:
     """Check the installation, the project and its target.
 
     Each check is a line, with what to do where it fails. Secrets are masked. The exit code is 2 if
     something is wrong; a missing Java is a warning, because only running pipelines needs it.
     """
-    checks = [*machine(), *project(common)]
+    checks = [*machine(common, fetch=fetch), *project(common)]
     if common.look.json:
         print_json({"diagnostics": [], "checks": to_builtins(checks)})
     else:
@@ -73,36 +75,38 @@ def line(check: Check) -> Text:
     return text.append(f"\n{_INDENT}{clean(check.remedy)}", color) if check.remedy else text
 
 
-def machine() -> Iterator[Check]:
+def machine(common: Common, *, fetch: bool = False) -> Iterator[Check]:
     yield Check("millstream", "good", __version__)
     yield Check("Python", "good", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     yield java()
+    yield jars(common, fetch=fetch)
 
 
 def java() -> Check:
-    """Find Java as Spark does: that of JAVA_HOME, else the one on the PATH."""
-    home = os.environ.get("JAVA_HOME")
-    program = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
-    remedy = f"running pipelines needs Java {OLDEST_JAVA} or newer: install one, such as https://adoptium.net"
-    if program is None:
-        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
-        return Check("Java", "warning", f"not found {where}", remedy)
     try:
-        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("Java", "warning", f"{program} can't be run: {error}", remedy)
-    version = java_version(said.stderr + said.stdout)
-    if version is None:
-        return Check("Java", "warning", f"{program} tells no version", remedy)
-    if version[0] < OLDEST_JAVA:
-        return Check("Java", "warning", f"{version[1]} at {program} is too old", remedy)
-    return Check("Java", "good", f"{version[1]} at {program}")
+        found = find_java()
+    except MillstreamError as error:
+        (unfit,) = error.diagnostics
+        return Check("Java", "warning", unfit.message.removeprefix("Java: "), unfit.help)
+    return Check("Java", "good", f"{found.version} at {found.program}")
 
 
-def java_version(said: str) -> tuple[int, str] | None:
-    """Return the major version and the whole one; `1.8.0` is Java 8."""
-    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
-    return (int(found.group(2)), found.group(1)) if found else None
+def jars(common: Common, *, fetch: bool) -> Check:
+    """Count the jars of all features; with `fetch`, read those that are here whole and get the others."""
+    catalog, folder = read_catalog(), jars_folder()
+    if fetch:
+        try:
+            with fetching(common.look) as progress:
+                fetch_jars(tuple(catalog), progress, whole=True)
+        except MillstreamError as error:
+            return Check("jars", "bad", error.diagnostics[0].message, error.diagnostics[0].help)
+    everything, lacking = jars_of(catalog, catalog), missing(catalog)
+    if not lacking:
+        return Check("jars", "good", f"all {len(everything)} in {folder}")
+    size = sum(jar.size for jar in lacking) / 1e6
+    found = f"{len(everything) - len(lacking)} of {len(everything)} in {folder}"
+    later = f"the others ({size:,.0f} MB) are fetched when they are needed; --fetch does it now"
+    return Check("jars", "good", found, details=(later,))
 
 
 def project(common: Common) -> Iterator[Check]:

@@ -1,0 +1,13 @@
+"""A real Kafka broker on this machine, started for those who need one."""
+
+from millstream.broker.shared import (
+    Broker,
+    Starting,
+    Status,
+    broker_status,
+    keep_broker,
+    shared_broker,
+    stop_broker,
+)
+
+__all__ = ["Broker", "Starting", "Status", "broker_status", "keep_broker", "shared_broker", "stop_broker"]

@@ -1,0 +1,29 @@
+"""Ask a Kafka whether it is there, and which one it is."""
+
+from __future__ import annotations
+
+import logging
+import socket
+
+from millstream.broker.state import State
+
+_SILENT = logging.getLogger("millstream.broker.answer")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
+
+def answers(state: State, seconds: float = 2.0) -> bool:
+    """Tell if this very cluster answers; Kafka opens its port when it is ready to serve."""
+    try:
+        socket.create_connection(("127.0.0.1", state.port), seconds).close()
+    except OSError:
+        return False
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    client = AdminClient({"bootstrap.servers": state.bootstrap_servers}, logger=_SILENT)
+    try:
+        found = client.list_topics(timeout=seconds)
+    except KafkaException:
+        return False
+    return bool(found.brokers) and found.cluster_id == state.cluster

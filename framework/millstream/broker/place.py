@@ -1,0 +1,55 @@
+"""Where a project's broker lives: `.millstream/kafka`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class Place(Struct, frozen=True):
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "logs" / "broker.log"
+
+    @property
+    def server_properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def logging_properties(self) -> Path:
+        return self.folder / "log4j2.properties"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state.json"
+
+    @property
+    def pid(self) -> Path:
+        """Return the file that the process's own shell writes its id into."""
+        return self.folder / "broker.pid"
+
+    @property
+    def start_lock(self) -> Path:
+        """Return the file that is locked by who starts, joins, leaves or stops the broker."""
+        return self.folder / "start.lock"
+
+    @property
+    def users_lock(self) -> Path:
+        """Return the file that every user holds a shared lock on."""
+        return self.folder / "users.lock"
+
+    @property
+    def broker_lock(self) -> Path:
+        """Return the file that the broker's process holds a lock on as long as it lives."""
+        return self.folder / "broker.lock"
+
+
+def place_of(root: Path) -> Place:
+    return Place(root.resolve() / ".millstream" / "kafka")

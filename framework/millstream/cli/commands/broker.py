@@ -1,0 +1,66 @@
+"""`millstream broker`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+from msgspec import to_builtins
+
+from millstream.broker import Status, broker_status, keep_broker, stop_broker
+from millstream.cli.fetching import fetching
+from millstream.cli.options import Common, common
+from millstream.cli.output import finish
+from millstream.cli.project import root_of
+
+_STOPPED = {
+    "stopped": "the broker is stopped",
+    "not running": "no broker runs",
+    "in use": "a command works with the broker, which stops when that ends; --force stops it now",
+}
+
+
+@click.command(
+    "broker",
+    epilog=(
+        "\b\nExamples:\n  millstream broker start\n  millstream broker status --output json"
+        "\n  millstream broker stop"
+    ),
+)
+@common()
+@click.argument("action", type=click.Choice(("start", "stop", "status")))
+@click.option("--force", is_flag=True, help="With stop: even if a command works with it.")
+def command(common: Common, *, action: Literal["start", "stop", "status"], force: bool) -> int:
+    """Start, stop or ask for the project's local Kafka.
+
+    Commands that need the local broker start it, share it and stop it when the last one ends.
+    `start` keeps it until `stop`, for other tools or for a quicker start of each command. Its topics
+    live in `.millstream/kafka` and are there again the next time.
+    """
+    root = root_of(common)
+    said = ""
+    match action:
+        case "start":
+            with fetching(common.look) as progress:
+                keep_broker(root, progress)
+        case "stop":
+            said = _STOPPED[stop_broker(root, force=force)]
+        case "status":
+            pass
+    status = broker_status(root)
+    return finish(
+        common.look, result={"broker": to_builtins(status, enc_hook=str)}, text=said or text_of(status)
+    )
+
+
+def text_of(status: Status) -> str:
+    if status.state == "stopped":
+        return "no broker runs"
+    ends = "until it is stopped" if status.kept else "until the last command that uses it ends"
+    used = "in use" if status.used else "idle"
+    return "\n".join(
+        (
+            f"{status.state} at {status.bootstrap_servers} (process {status.pid}), {used}, {ends}",
+            f"topics and log in {status.folder}",
+        )
+    )

@@ -1,0 +1,88 @@
+"""MS86x and following: queries that run."""
+
+from millstream.codes import Code
+
+CODES: dict[str, Code] = {
+    "MS860": Code(
+        "A query failed",
+        "Spark stopped the query for a reason that Millstream knows no better words for. The message is Spark's "
+        "own; the log that is named has all of it. What the query had finished is kept: build again to go on.",
+    ),
+    "MS861": Code(
+        "A Python function failed",
+        "A function of `macros/` raised an exception. The message says which one, for which model, on which "
+        "record, and the line that raised. Mend the function, or say with `on_bad_record: skip` or `dead_letter`, "
+        "of the model or its source, what becomes of such rows. Above a window, an aggregate or a join the record "
+        "is not known any more, and a failing function always stops the query.",
+    ),
+    "MS862": Code(
+        "A record can't be decoded",
+        "The topic holds a record that is not what the source declares, and `on_bad_record` is `fail`. The message "
+        "says where it is. Mend what sends such records, or choose `skip` or `dead_letter`.",
+    ),
+    "MS864": Code(
+        "Records that a query was to read next are gone",
+        "The topic was deleted and made anew, or its retention deleted records before the query read them. What "
+        "is missing can't be counted any more. `millstream build --full-refresh` begins anew with what is there.",
+    ),
+    "MS865": Code(
+        "A topic is not there any more",
+        "It was there when the build began. `millstream build` creates topics of sinks that are missing.",
+    ),
+    "MS866": Code(
+        "A table has a column of another type",
+        "A column of a state table got another type. Columns can be added while a table lives, but their types "
+        "stay. Build the model anew with `--full-refresh`, or give the column a new name.",
+    ),
+    "MS867": Code(
+        "Kafka refuses a query",
+        "User, password or permissions of the target don't let the query read or write its topics.",
+    ),
+    "MS868": Code(
+        "A row can't be calculated",
+        "A division by zero, an overflow or a cast that fails: Spark runs in ANSI mode, where these are errors "
+        "and never silent NULLs. Use a form that gives NULL, such as `try_cast` or `try_divide`, or filter such "
+        "rows before.",
+    ),
+    "MS869": Code(
+        "A checkpoint is of another project",
+        "Two projects were given the same folder for their checkpoints, and a query of the same name. "
+        "Going on would mix their states. Give each a folder of its own.",
+    ),
+    "MS870": Code(
+        "A query can't go on from its checkpoint",
+        "What the query keeps was calculated in another way than the models say now: another window, key, "
+        "aggregate or source. Spark would accept some such changes and give wrong numbers. `--full-refresh` "
+        "forgets state and tables, and reads the topics from the start.",
+    ),
+    "MS871": Code(
+        "What happens to rows before a state changed",
+        "Rows that were counted before stay counted by the old rule; new ones follow the new rule. "
+        "`--accept-forward` goes on like this; `--full-refresh` counts all anew.",
+    ),
+    "MS872": Code(
+        "A topic of a source is not there",
+        "Topics of sources belong to those who write them, so they are created on the local broker only. "
+        "Look at `topic:` of the source and `bootstrap_servers` of the target.",
+    ),
+    "MS873": Code(
+        "Spark does not start",
+        "The JVM ended before Spark was there: a setting that it does not know, too little memory, or a cluster "
+        "that does not answer. The log that is named says more.",
+    ),
+    "MS874": Code(
+        "Another command works with this target",
+        "Two builds of one target would share checkpoints and tables. Wait until the other one has ended.",
+    ),
+    "MS875": Code(
+        "Changes of a table in PostgreSQL can't be read as a stream",
+        "Delta tells of every row that changed; PostgreSQL does not. Keep the table in Delta (`store: delta`), or "
+        "join it to a stream as a lookup, which sees its newest rows.",
+    ),
+    "MS876": Code(
+        "A model is new in a query that has run before",
+        "Models that only filter and project one topic share a query, whose checkpoint says how far the topic was "
+        "read. A new model of that query gets the records from there on. `--full-refresh` reads the topic from its "
+        "start for all models of the query; their topics get those records again.",
+    ),
+}

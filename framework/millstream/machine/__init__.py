@@ -1,0 +1,1 @@
+"""What running needs of a machine: Java, and jars from Maven."""

@@ -1,0 +1,57 @@
+"""Which jars there are: coordinates, checksums and sizes by feature, from `jars.toml`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE = Path(__file__).with_name("jars.toml")
+
+
+class Jar(Struct, frozen=True):
+    """One file of a Maven repository."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+    size: int
+
+    @property
+    def coordinates(self) -> str:
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.artifact}-{self.version}.jar"
+
+    @property
+    def path(self) -> str:
+        """Return where it lies in a repository."""
+        return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.name}"
+
+
+Catalog = Mapping[str, tuple[Jar, ...]]
+
+
+@cache
+def read_catalog(file: Path = FILE) -> Catalog:
+    features = tomllib.loads(file.read_text(encoding="utf-8"))
+    return {
+        feature: tuple(Jar(*coordinates.split(":"), **entry) for coordinates, entry in jars.items())
+        for feature, jars in features.items()
+    }
+
+
+def jars_of(catalog: Catalog, features: Iterable[str]) -> tuple[Jar, ...]:
+    """Return the jars of some features, each once."""
+    return tuple(dict.fromkeys(jar for feature in features for jar in catalog[feature]))

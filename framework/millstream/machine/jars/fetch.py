@@ -1,0 +1,177 @@
+"""Put jars into the cache: in parallel, each verified before it gets its name."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from http.client import HTTPResponse
+from pathlib import Path
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.machine.jars.cache import is_good, jars_folder, mark_verified, not_writable
+from millstream.machine.jars.catalog import Catalog, Jar, jars_of, read_catalog
+from millstream.machine.jars.repository import VARIABLE, Repository, read_jar, repository
+
+Progress = Callable[[str, int, int], None]
+"""Told what is going on, how many bytes are here, and of how many."""
+_PREFIX = ".fetching-"
+_AT_ONCE = 4
+_STALE = 86_400.0
+_CHUNK = 1 << 16
+
+
+def fetch(
+    features: Sequence[str],
+    progress: Progress | None = None,
+    *,
+    catalog: Catalog | None = None,
+    whole: bool = False,
+) -> dict[str, tuple[Path, ...]]:
+    """Return the jars' files by feature; what is not in the cache yet, or is damaged, is fetched.
+
+    With `whole`, the bytes of every file are compared with its checksum.
+    """
+    catalog = read_catalog() if catalog is None else catalog
+    folder = jars_folder()
+    lacking = missing(features, catalog=catalog, whole=whole)
+    if lacking:
+        _fetch(lacking, folder, progress)
+    return {feature: tuple(folder / jar.name for jar in catalog[feature]) for feature in features}
+
+
+def missing(
+    features: Iterable[str], *, catalog: Catalog | None = None, whole: bool = False
+) -> tuple[Jar, ...]:
+    """Return the jars that are still to be fetched."""
+    folder = jars_folder()
+    jars = jars_of(read_catalog() if catalog is None else catalog, features)
+    return tuple(jar for jar in jars if not is_good(jar, folder / jar.name, whole=whole))
+
+
+class _Count:
+    """How many bytes came, over all threads, and whether to go on."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.stopped = False
+        self._lock = threading.Lock()
+
+    def add(self, number: int) -> None:
+        with self._lock:
+            self.bytes += number
+
+
+def _fetch(jars: Sequence[Jar], folder: Path, progress: Progress | None) -> None:
+    source = repository()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_stale(folder)
+    except OSError as error:
+        raise not_writable(folder, error) from None
+    count, total = _Count(), sum(jar.size for jar in jars)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        # The large ones first: the last to come should not be the longest.
+        ordered = sorted(jars, key=lambda jar: -jar.size)
+        waiting = {pool.submit(_fetch_one, source, jar, folder, count) for jar in ordered}
+        try:
+            while waiting:
+                done, waiting = wait(waiting, 0.1, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                if progress:
+                    progress("jars", min(count.bytes, total), total)
+        except BaseException:
+            count.stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _fetch_one(source: Repository, jar: Jar, folder: Path, count: _Count) -> None:
+    came = 0
+
+    def read(stream: HTTPResponse) -> None:
+        nonlocal came
+        count.add(-came)  # of the try before
+        came = 0
+        with contextlib.closing(_Part(folder)) as part:
+            while chunk := stream.read(_CHUNK):
+                if count.stopped:
+                    return
+                part.write(chunk)
+                came += len(chunk)
+                count.add(len(chunk))
+            if came < int(stream.headers.get("Content-Length", 0)):
+                raise ConnectionResetError(errno.ECONNRESET, "the connection was cut")
+            if not part.become(jar):
+                raise _wrong(jar, source)
+
+    if not count.stopped:
+        read_jar(source, jar, read)
+
+
+class _Part:
+    """A file on its way: it gets its name when it is whole and right, else it vanishes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._digest = hashlib.sha256()
+        with self._writing():
+            handle, name = tempfile.mkstemp(dir=folder, prefix=_PREFIX)
+            self._file, self._stream = Path(name), os.fdopen(handle, "wb")
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.close()
+        with contextlib.suppress(OSError):
+            self._file.unlink()
+
+    def write(self, chunk: bytes) -> None:
+        self._digest.update(chunk)
+        with self._writing():
+            self._stream.write(chunk)
+
+    def become(self, jar: Jar) -> bool:
+        """Take the jar's name, unless these are other bytes."""
+        target = self._folder / jar.name
+        with self._writing():
+            self._stream.close()
+            if self._digest.hexdigest() != jar.sha256:
+                return False
+            self._file.chmod(0o644)
+            mark_verified(self._file)
+            try:
+                self._file.replace(target)
+            except PermissionError:
+                # Windows lets nobody replace a file that a JVM has open: another process was faster.
+                if not is_good(jar, target):
+                    raise
+        return True
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Tell errors of the disk from those of the network, which are `OSError` too."""
+        try:
+            yield
+        except OSError as error:
+            raise not_writable(self._folder, error) from None
+
+
+def _wrong(jar: Jar, source: Repository) -> MillstreamError:
+    message = f"{source.url} gives {jar.coordinates} with a wrong checksum; it was deleted"
+    remedy = f"fetch it again; if that does not help, name another repository with {VARIABLE}"
+    return MillstreamError(Diagnostic("MS806", message, None, remedy))
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what processes left behind that were killed while they fetched."""
+    for file in folder.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - file.stat().st_mtime > _STALE:
+                file.unlink()

@@ -1,0 +1,117 @@
+"""A Maven repository: https://, http:// or file://, from which a jar is read as a stream."""
+
+from __future__ import annotations
+
+import base64
+import os
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http.client import HTTPException, HTTPResponse
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.machine.jars.catalog import Jar
+
+VARIABLE = "MILLSTREAM_MAVEN_REPOSITORY"
+CENTRAL = "https://repo1.maven.org/maven2"
+_TIMEOUT = 30.0
+_PAUSES = (0.5, 2.0)
+"""Seconds before the second and the third try."""
+_PASSING = {408, 429, 500, 502, 503, 504}
+"""HTTP answers that may be others a moment later."""
+
+
+class Repository(Struct, frozen=True):
+    """`url` is without user and password, so that it can be shown."""
+
+    url: str
+    authorization: str = ""
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or self.url
+
+
+def repository() -> Repository:
+    """Return the mirror that the environment names, else Maven Central."""
+    given = os.environ.get(VARIABLE) or CENTRAL
+    try:
+        parts = urlsplit(given)
+        host = parts.netloc.rpartition("@")[2]
+        known = (parts.scheme in {"http", "https"} and bool(parts.hostname)) or parts.scheme == "file"
+        shown = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+    except ValueError:
+        known, shown = False, given.rpartition("@")[2]
+    if not known:
+        remedy = "write the address of a Maven repository: https://…, http://… or file:///…"
+        raise MillstreamError(Diagnostic("MS808", f"{VARIABLE} is no address: '{shown}'", None, remedy))
+    if parts.username is None:
+        return Repository(shown)
+    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return Repository(shown, f"Basic {base64.b64encode(login.encode()).decode()}")
+
+
+def read_jar(source: Repository, jar: Jar, read: Callable[[HTTPResponse], None]) -> None:
+    """Open the jar's stream and hand it to `read`; where the connection fails, try again from the start."""
+    for pause in (*_PAUSES, None):
+        try:
+            with _open(source, jar) as stream:
+                read(stream)
+                return
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code not in _PASSING or pause is None:
+                    raise _refused(source, jar, error) from None
+        except (OSError, HTTPException) as error:
+            if pause is None or _is_final(error):
+                raise _unreachable(source, error) from None
+        time.sleep(pause or 0)
+
+
+def _open(source: Repository, jar: Jar) -> HTTPResponse:
+    request = urllib.request.Request(f"{source.url}/{jar.path}", headers={"User-Agent": "millstream"})  # noqa: S310 - the scheme was checked
+    if source.authorization:
+        # Not sent on to where a mirror redirects to.
+        request.add_unredirected_header("Authorization", source.authorization)
+    stream: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT)  # noqa: S310
+    return stream
+
+
+def _is_final(error: Exception) -> bool:
+    reason = getattr(error, "reason", error)
+    return isinstance(reason, ssl.SSLCertVerificationError | FileNotFoundError | PermissionError)
+
+
+def _refused(source: Repository, jar: Jar, error: urllib.error.HTTPError) -> MillstreamError:
+    if error.code in {404, 410}:
+        message = f"{jar.coordinates} is not in {source.url}"
+        remedy = f"let the mirror have it, or name another with {VARIABLE}"
+    elif error.code in {401, 403, 407}:
+        message = f"{source.url} refuses {jar.coordinates}: HTTP {error.code}"
+        remedy = f"put the login into {VARIABLE}: https://user:password@host/…"
+    else:
+        message = f"{source.url} answers HTTP {error.code} for {jar.coordinates}"
+        remedy = f"try again later, or name another repository with {VARIABLE}"
+    return MillstreamError(Diagnostic("MS805", message, None, remedy))
+
+
+def _unreachable(source: Repository, error: Exception) -> MillstreamError:
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, FileNotFoundError):
+        said = f"{reason.filename or 'the file'} is not there"
+    elif isinstance(reason, TimeoutError):
+        said = "it does not answer"
+    else:
+        said = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+    remedy = (
+        f"connect to the network, or name a mirror that can be reached with {VARIABLE}; "
+        "`millstream debug --fetch` fetches all ahead, for later work without a network"
+    )
+    return MillstreamError(
+        Diagnostic("MS804", f"jars can't be fetched from {source.host}: {said}", None, remedy)
+    )

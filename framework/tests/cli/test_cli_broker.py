@@ -1,0 +1,38 @@
+"""`millstream broker`."""
+
+import os
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs flock")
+
+
+def test_no_broker(run, shop):
+    assert run("broker", "status").out == "no broker runs\n"
+    assert run("broker", "stop").out == "no broker runs\n"
+    assert run("broker", "status", "--output", "json").json["broker"]["state"] == "stopped"
+
+
+def test_a_broker_from_start_to_stop(run, shop):
+    started = run("broker", "start", "--output", "json").json["broker"]
+    try:
+        assert (started["state"], started["kept"], started["used"]) == ("running", True, False)
+        said = run("broker", "status").out
+        assert said.startswith(
+            f"running at {started['bootstrap_servers']} (process {started['pid']}), idle, until"
+        )
+    finally:
+        stopped = run("broker", "stop")
+    assert stopped.out == "the broker is stopped\n"
+    assert run("broker", "status").out == "no broker runs\n"
+
+
+def test_without_java(run, shop, monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = run("broker", "start")
+    assert found.code == 2
+    assert "error[MS801]: Java: not found in JAVA_HOME" in found.err
+
+
+def test_an_unknown_action(run, shop):
+    assert run("broker", "restart").code == 2

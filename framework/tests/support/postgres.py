@@ -1,0 +1,95 @@
+"""A real PostgreSQL of Debian's package `postgresql`, in a folder of its own, on a free port."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from millstream.tables.places import Postgres
+
+PASSWORD = "pa ss/wo%rd"
+_USER = "postgres" if os.geteuid() == 0 else None
+"""The server refuses to run as root."""
+
+
+def program(name):
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(found[-1]) if found else shutil.which(name)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """Start a server; stop the process that was started, by its id."""
+    folder = Path(tempfile.mkdtemp(prefix="millstream-postgres-"))
+    secret, port = folder / "password", free_port()
+    secret.write_text(PASSWORD)
+    if _USER:
+        for path in (folder, secret):
+            shutil.chown(path, _USER)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "user": _USER, "cwd": folder}
+    told = ["-U", "owner", "-A", "scram-sha-256", "--pwfile", secret, "-E", "UTF8", "--no-sync", "--locale=C"]
+    subprocess.run([program("initdb"), "-D", folder / "data", *told], check=True, **quiet)
+    settings = [
+        "listen_addresses=127.0.0.1",
+        f"unix_socket_directories={folder}",
+        "fsync=off",
+        "shared_buffers=32MB",
+    ]
+    options = [part for setting in settings for part in ("-c", setting)]
+    server = subprocess.Popen(
+        [program("postgres"), "-D", folder / "data", "-p", str(port), *options], **quiet
+    )
+    place = Postgres(f"postgresql://127.0.0.1:{port}/postgres", "owner", PASSWORD)
+    try:
+        _wait(place)
+        yield place
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait(place):
+    until = time.monotonic() + 30
+    while True:
+        try:
+            rows(place, "select 1")
+        except psycopg.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """Return an empty schema of the server."""
+    place = Postgres(postgres_server.url, "owner", PASSWORD, "Shop")
+    rows(place, 'drop schema if exists "Shop" cascade')
+    return place
+
+
+def rows(place, text):
+    """Run SQL in the schema; return what it selects."""
+    host = urlsplit(place.url)
+    given = {"host": host.hostname, "port": host.port, "dbname": host.path[1:], "user": place.username}
+    with psycopg.connect(
+        **given, password=PASSWORD, autocommit=True, options=f'-c search_path="{place.schema}"'
+    ) as found:
+        cursor = found.execute(text)
+        return cursor.fetchall() if cursor.description else []

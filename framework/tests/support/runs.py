@@ -1,0 +1,92 @@
+"""Builds of projects within the tests' own Spark."""
+
+import json
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from deltalake import DeltaTable
+
+from millstream.compile import compile_project
+from millstream.project.load import load_project
+from millstream.runner.build import build
+from millstream.runner.checkpoints import read_lock
+from millstream.runner.files import LocalFiles
+from millstream.runner.values import Job
+from millstream.tables.places import checkpoints_of, delta_of
+from millstream.topology import compiled_topology, physical_of
+
+
+def job_of(root, *, target=None, **options):
+    compiled = compile_project(root, target=target)
+    assert not [each for each in compiled.diagnostics if each.severity == "error"], compiled.diagnostics
+    project = load_project(root, target, None, None)
+    topology = compiled_topology(compiled)
+    lock = read_lock(LocalFiles(), checkpoints_of(project.target, root))
+    return Job(project, topology.catalog, physical_of(topology, lock), **options)
+
+
+def built(root, spark, *, target=None, **options):
+    """Build a project; return the results and everything that was told."""
+    told = []
+    results = build(job_of(root, target=target, **options), root / ".millstream", told.append, spark)
+    return results, told
+
+
+def statuses(results):
+    return {each.id.partition(".")[2]: each.status for each in results.results}
+
+
+def problems(told):
+    """Return what queries failed with."""
+    return [each.outcome.problem for each in told if getattr(each, "outcome", None) and each.outcome.problem]
+
+
+def create_topics(bootstrap, *topics, partitions=2):
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(topic, partitions, 1) for topic in topics]).values():
+        future.result(10)
+
+
+def send(bootstrap, records):
+    """Send records by topic: keys and values, which are texts, bytes or what becomes JSON."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+    for topic, rows in records.items():
+        for key, value in rows:
+            known = value is None or isinstance(value, str | bytes)
+            producer.produce(topic, key=key, value=value if known else json.dumps(value))
+            producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+def received(bootstrap, topic):
+    """Return all records of a topic, partition by partition."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "tests", "enable.auto.commit": False})
+    found = []
+    try:
+        for number in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
+            place = TopicPartition(topic, number)
+            first, end = consumer.get_watermark_offsets(place, timeout=10)
+            place.offset = first
+            consumer.assign([place])
+            while first < end:
+                (message,) = consumer.consume(1, timeout=20)
+                assert message.error() is None
+                found.append(message)
+                first = message.offset() + 1
+    finally:
+        consumer.close()
+    return found
+
+
+def pairs(bootstrap, topic):
+    return [(message.key(), message.value()) for message in received(bootstrap, topic)]
+
+
+def headers(message):
+    return {name: value.decode() for name, value in message.headers() or ()}
+
+
+def table_rows(root, relation, target=None):
+    """Return the rows of a state table."""
+    place = delta_of(load_project(root, target, None, None).target, root).place_of(relation)
+    return DeltaTable(place).to_pyarrow_table().to_pylist()
