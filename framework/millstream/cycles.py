@@ -15,14 +15,14 @@ def cycles(edges: Edges) -> list[tuple[str, ...]]:
     """
     known = {node: sorted({other for other in edges[node] if other in edges}) for node in sorted(edges)}
     found: list[tuple[str, ...]] = [(node,) for node, others in known.items() if node in others]
-    for knot in _components(known):
+    for knot in components(known):
         if len(knot) > 1:
             within = {node: [o for o in known[node] if o in knot and o != node] for node in sorted(knot)}
             found.append(_shortest(within))
     return sorted(found)
 
 
-def _components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
+def components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
     """Yield the strongly connected components, by Tarjan's algorithm without recursion."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}

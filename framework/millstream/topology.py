@@ -14,6 +14,7 @@ from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Physical, physical_plan
+from millstream.physical.references import kept_references
 from millstream.physical.values import PhysicalSettings
 from millstream.plan.build.catalog import Catalog
 from millstream.plan.build.plan import build_plan
@@ -57,13 +58,15 @@ def compiled_topology(compiled: Compiled) -> Topology:
 
 def physical_of(topology: Topology, lock: Lock | None = None) -> Physical:
     """Return the queries that run the plan; `lock` has the groups whose state exists."""
-    return physical_plan(topology.plan, physical_settings(topology.catalog), lock)
+    references = kept_references(topology.plan, topology.catalog.topics)
+    return physical_plan(topology.plan, physical_settings(topology.catalog), lock, references)
 
 
 def physical_settings(catalog: Catalog) -> PhysicalSettings:
     hints = hints_of(catalog)
     return PhysicalSettings(
         grouping=catalog.target.get("grouping", "all"),
+        shuffle_partitions=catalog.target.get("shuffle_partitions", 200),
         timezone=catalog.target.get("timezone", "UTC"),
         functions={name: function.digest for name, function in catalog.functions.items()},
         distinct=dict(hints.distinct),

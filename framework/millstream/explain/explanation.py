@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -130,11 +130,12 @@ def of_outputs(plan: Plan, models: Collection[str] | None) -> Plan:
 
 
 def _parts(
-    plan: Plan, queries: Iterable[Query], *, everything: bool
+    plan: Plan, queries: Sequence[Query], *, everything: bool
 ) -> tuple[tuple[Query, ...], list[list[Output]] | None]:
     """Return the queries that make any of the outputs, and the outputs of each; None where none is known.
 
-    With everything, those that only write dead letters are told, too.
+    With everything, those that only write dead letters are told, too; those that keep a reference topic as
+    a table are where another one reads it.
     """
     found: list[Query] = []
     parts: list[list[Output]] = []
@@ -145,6 +146,8 @@ def _parts(
             parts.append(outputs)
         if outputs or (everything and not query.models):
             found.append(query)
+    read = {name for query in found for name in query.sources if query.models}
+    found = [*(q for q in queries if q.keeps in read and q not in found), *found]
     if not parts:
         return tuple(found), None
     return tuple(found), [*parts, *([output] for output in left.values())]

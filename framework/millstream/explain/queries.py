@@ -27,6 +27,8 @@ class Query(Struct, frozen=True):
     sql: str = ""
     dead_letters: tuple[str, ...] = ()
     """Topics that it writes records to that can't be decoded."""
+    keeps: str = ""
+    """The reference topic whose newest rows it keeps as a table."""
 
 
 class Apart(Struct, frozen=True):
@@ -39,19 +41,20 @@ class Apart(Struct, frozen=True):
 
 
 def told(query: Physical) -> Query:
-    targets = [target for target in query.outputs if not isinstance(target, DeadLetters)]
+    targets = [target.model for target in query.outputs if not isinstance(target, DeadLetters)]
     reads = [source.topic or f"changes of {plain(source.relation)}" for source in query.sources]
     reads += [read.relation.rpartition(".")[2] for read in query.reads]
     return Query(
         query.name,
         query.kind,
-        tuple(plain(target.model) for target in targets),
+        tuple(plain(model) for model in targets if not model.startswith("source.")),
         tuple(dict.fromkeys(reads)),
         query.output_mode,
         query.realtime,
         query.memory.why if query.signature.stateful else "",
         "\n\n".join(_sql(query)),
         tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
+        next((model.rpartition(".")[2] for model in targets if model.startswith("source.")), ""),
     )
 
 

@@ -21,12 +21,15 @@ class Call(NamedTuple):
     """All functions that are called in it, itself too."""
 
 
-def calls(expression: Expression) -> list[Call]:
-    """Return the calls that could stand in a column of their own, inner ones too."""
+def calls(expression: Expression, *, anywhere: bool = False) -> list[Call]:
+    """Return the calls that could stand in a column of their own, inner ones too.
+
+    Not those in a struct, where the name of a column would become that of a field, unless `anywhere`.
+    """
     if not expression.functions or not expression.deterministic or expression.variables:
         return []
-    if any(isinstance(p, str) and _NAMED.search(p) for p in expression.pieces):
-        return []  # the name of a column would become that of a field
+    if not anywhere and any(isinstance(p, str) and _NAMED.search(p) for p in expression.pieces):
+        return []
     tokens = _tokens(expression)
     return [_call(expression, tokens, start, stop) for start, stop in _places(expression, tokens)]
 

@@ -14,7 +14,7 @@ from millstream.physical.emit.names import called
 from millstream.physical.emit.steps import Step
 from millstream.physical.emit.text import Cte, Select, deeper, statement
 from millstream.physical.emit.walk import How, emit
-from millstream.physical.records import needs_columns, record
+from millstream.physical.records import Look, needs_columns, record
 from millstream.physical.writing import Around, Part, as_cte
 from millstream.plan.nodes import Node, Output
 from millstream.types import BOOLEAN
@@ -103,7 +103,8 @@ def _delivery(
         if needs_columns(draft, output):
             draft = as_cte(draft, output.label or called(output), ctes, views)
         headers = any(item.name.startswith("headers.") for item in output.extras)
-        draft = record(draft, output, headers=headers, timestamp=bool(output.options.get("timestamp")))
+        look = Look(headers, bool(output.options.get("timestamp")))
+        draft = record(draft, output, look)
         return statement(ctes, Select(draft, views.of).text()), False
     when = next((item.expression for item in output.extras if item.name == "delete_when"), None)
     if when is not None:

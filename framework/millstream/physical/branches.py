@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.expressions import Expression
+from millstream.physical.fans import fan_base
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
@@ -74,7 +74,7 @@ def branches(plan: Plan, order: Iterable[Node], traits: Mapping[int, Traits]) ->
         found.append(
             Branch(
                 output,
-                _base(output, through_watermarks=not known.states),
+                _base(output, stateless=not known.states),
                 tuple(known.scans.values()),
                 known.states,
                 known.moves,
@@ -137,23 +137,10 @@ def _once(nodes: Iterable[Node]) -> tuple[Node, ...]:
     return tuple({id(node): node for node in nodes}.values())
 
 
-def _base(output: Output, *, through_watermarks: bool) -> Node:
-    node = output.input
-    while True:
-        match node:
-            case Watermark() if through_watermarks:
-                node = node.input  # where nothing keeps state, nobody asks how late a row is
-            case Filter() if all(_moves(each) for each in node.conditions):
-                node = node.input
-            case Project() if all(_moves(item.expression) for item in node.items):
-                node = node.input
-            case _:
-                return node
-
-
-def _moves(expression: Expression) -> bool:
-    """Tell whether it can be written within the `if` of a fan-out.
-
-    A Python function there would be called for the rows of all models, whatever the `if` says.
-    """
-    return expression.deterministic and not expression.functions
+def _base(output: Output, *, stateless: bool) -> Node:
+    if stateless and output.kind == "sink":
+        # A call of a Python function is a column of its own over decoded records, and nowhere else.
+        found = fan_base(output, watermarks=True, calls=True)
+        if isinstance(found, Decode) and found.fields:
+            return found
+    return fan_base(output, watermarks=stateless)

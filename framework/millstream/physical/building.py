@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
 from millstream.physical.batches import batches_sql
 from millstream.physical.branches import Branch
+from millstream.physical.fans import fans_out
 from millstream.physical.letters import topic_of
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
@@ -31,7 +33,7 @@ from millstream.physical.values import (
     ViewOutput,
 )
 from millstream.physical.writing import Around, Part, records_sql
-from millstream.plan.nodes import Decode, Node, Output, Repartition, Stateful
+from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful
 from millstream.plan.walk import in_order
 
 
@@ -78,9 +80,29 @@ def stateless_parts(
     if letters is not None:
         letters = next(node for node in in_order(outputs[:1]) if isinstance(node, Decode))
         return (Part(tuple(outputs), letters),), letters
+    if (filtered := _of_one_decode(outputs)) is not None:
+        return (Part(tuple(outputs), filtered),), None
     found = trunk(outputs) if len(outputs) > 1 else outputs[0].input
     assert found is not None
     return (Part(tuple(outputs), found),), None
+
+
+def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
+    """Return the last filter that all sinks over one decoding have in common, or the decoding."""
+    decodes = {id(node): node for node in in_order(outputs) if isinstance(node, Decode)}
+    if len(decodes) != 1 or any(each.kind != "sink" for each in outputs):
+        return None
+    (decode,) = decodes.values()
+    if not all(fans_out(output, decode) for output in outputs):
+        return None
+    node = trunk(outputs) if len(outputs) > 1 else decode
+    assert node is not None
+    chain = [node]
+    while chain[-1] is not decode:
+        (below,) = chain[-1].inputs
+        chain.append(below)
+    filters = takewhile(lambda each: isinstance(each, Filter), reversed(chain[:-1]))
+    return [decode, *filters][-1]
 
 
 def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
@@ -108,6 +130,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, meanings: Meanings) -> Bui
     batches = any(not isinstance(each, SinkOutput) for each in targets) or not all(
         part.direct for part in recipe.parts
     )
+    letters: tuple[Decode, ...] = ()
     if batches:
         found = batches_sql(recipe.parts, around, gone)
         steps, sql, whole = found.steps, found.sql, found.parts
@@ -119,8 +142,14 @@ def build(recipe: Recipe, settings: PhysicalSettings, meanings: Meanings) -> Bui
         written = records_sql(recipe.parts, around)
         steps, whole = written.steps, written.parts
         sql = written.sql(gone)
-        deliver = ToKafka((*targets, *_letters(recipe.letters)))
-    reads = sources(order, views)
+        letters = written.letters
+        deliver = ToKafka(
+            (*targets, *(DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in letters)),
+            placed=all(part.placed for part in recipe.parts),
+        )
+    # Dead letters keep the headers of their records.
+    with_headers = frozenset(each.relation for each in letters)
+    reads = sources(order, views, with_headers)
     functions = _functions(order)
     query = Query(
         name=recipe.name,
@@ -208,10 +237,6 @@ def _target(output: Output) -> Target:
             return TableOutput(output.model, output.keys, output.columns, options)
         case _:
             return ViewOutput(output.model, output.columns)
-
-
-def _letters(node: Decode | None) -> tuple[Target, ...]:
-    return () if node is None else (DeadLetters(node.relation, topic_of(scan_of(node).topic)),)
 
 
 def _functions(order: Sequence[Node]) -> tuple[str, ...]:

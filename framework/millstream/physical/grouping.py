@@ -46,9 +46,16 @@ def group(listed: list[Branch], grouping: Grouping) -> Grouped:
         if alone or not branch.scans:
             key, kind = ("alone", branch.model), "single"
         elif kind == "stateless":
-            key = ("stateless", _trunk(branch.base), branch.kind == "table", _own(branch))
+            key = ("stateless", _trunk(branch.base), branch.kind == "table", _own(branch), _writer(branch))
         else:
-            key = ("stateful", roots[id(branch)], branch.mode, branch.watermarks, _own(branch))
+            key = (
+                "stateful",
+                roots[id(branch)],
+                branch.mode,
+                branch.watermarks,
+                _own(branch),
+                _writer(branch),
+            )
         found.setdefault(key, []).append(branch)
         kinds[key] = kind
     groups = [
@@ -62,6 +69,12 @@ def group(listed: list[Branch], grouping: Grouping) -> Grouped:
 
 def _own(branch: Branch) -> str:
     return str(branch.output.options.get("group") or "")
+
+
+def _writer(branch: Branch) -> tuple[str, ...]:
+    """Return what a model asks of the Kafka producer, of which a query has one."""
+    given = branch.output.options.get("producer") or {}
+    return tuple(f"{name}={given[name]}" for name in sorted(given))
 
 
 def _trunk(node: Node) -> Key:
@@ -149,6 +162,8 @@ def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separati
 def _stateless_reason(one: Branch, other: Branch) -> str:
     if _own(one) != _own(other):
         return f"its option group is '{_own(one) or 'none'}'"
+    if _writer(one) != _writer(other):
+        return "its producer options differ, and a query has one producer"
     if (one.kind == "table") != (other.kind == "table"):
         return "a table is written batch by batch, records as they come"
     node = one.base
@@ -163,6 +178,8 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
 def _stateful_reason(one: Branch, other: Branch) -> str:
     if _own(one) != _own(other):
         return f"its option group is '{_own(one) or 'none'}'"
+    if _writer(one) != _writer(other):
+        return "its producer options differ, and a query has one producer"
     if one.mode != other.mode:
         words = {"append": "when windows close", "update": "on every change"}
         return f"it emits {words[one.mode]}, the others {words[other.mode]}: a query has one output mode"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref
+from millstream.expressions import Expression, Piece, Ref, joined
 from millstream.physical.emit.decode import why_bad
-from millstream.physical.emit.draft import BAD, Draft
+from millstream.physical.emit.draft import BAD, RECORD, Draft
 from millstream.physical.formats.base import literal
 from millstream.physical.records import HEADERS
 from millstream.plan.nodes import Decode
 from millstream.types import BINARY, BOOLEAN, STRING
+
+FAILED = "a function failed: "
+"""What the text of an error begins with, so that it is found in what Spark makes of it."""
 
 
 def topic_of(topic: str) -> str:
@@ -18,23 +21,49 @@ def topic_of(topic: str) -> str:
 
 
 def dead_letter(trunk: Draft, node: Decode, topic: str) -> Draft:
-    """Return the record of a dead letter: key and value untouched, headers that say where from and why."""
-    alias = trunk.sources[0].alias
-    bad = Ref(BAD, alias)
+    """Return the record of one that can't be decoded."""
+    bad = Ref(BAD, trunk.sources[0].alias)
+    reason = (f"cast({literal(why_bad(node))} as binary)",)
+    return _letter(trunk, bad, topic, reason, (bad, " is not null"))
+
+
+def failed_call(trunk: Draft, topic: str, model: str, error: Expression) -> Draft:
+    """Return the record of one on which a model's function failed."""
+    record = Ref(RECORD, trunk.sources[0].alias)
+    model = literal(f"{model}: ")
+    reason = (f"cast(concat({model}, ", *error.pieces, ") as binary)")
+    return _letter(trunk, record, topic, reason, (*error.pieces, " is not null"))
+
+
+def _letter(
+    trunk: Draft, record: Ref, topic: str, reason: tuple[Piece, ...], where: tuple[Piece, ...]
+) -> Draft:
+    """Return key and value untouched, and headers that say where from and why."""
     said = ("topic", "partition", "offset", "timestamp")
-    pieces: list[str | Ref] = ["concat(coalesce(", bad, f".headers, cast(array() as {HEADERS})), array("]
+    pieces: list[Piece] = ["concat(coalesce(", record, f".headers, cast(array() as {HEADERS})), array("]
     for name in said:
-        pieces += [f"named_struct('key', 'millstream.{name}', 'value', cast(cast(", bad]
+        pieces += [f"named_struct('key', 'millstream.{name}', 'value', cast(cast(", record]
         pieces.append(f".{name} as string) as binary)), ")
-    reason = literal(why_bad(node))
-    pieces.append(f"named_struct('key', 'millstream.reason', 'value', cast({reason} as binary))))")
+    pieces += ["named_struct('key', 'millstream.reason', 'value', ", *reason, ")))"]
     items = {
         "topic": Expression((literal(topic_of(topic)),), STRING, nullable=False, atomic=True),
-        "key": Expression((bad, ".key"), BINARY, atomic=True),
-        "value": Expression((bad, ".value"), BINARY, atomic=True),
-        "headers": Expression(tuple(pieces), HEADERS, atomic=True),
+        "key": Expression((record, ".key"), BINARY, atomic=True),
+        "value": Expression((record, ".value"), BINARY, atomic=True),
+        "headers": Expression(joined(pieces), HEADERS, atomic=True),
     }
-    return replace(trunk, items=items, where=(Expression((bad, " is not null"), BOOLEAN),), deleted=None)
+    return replace(trunk, items=items, where=(Expression(where, BOOLEAN),), deleted=None)
+
+
+def failing(trunk: Draft, model: str, error: Expression) -> Expression:
+    """Return a condition that stops the query where a function failed, and says on which record."""
+    record = Ref(RECORD, trunk.sources[0].alias)
+    text = literal(f"{FAILED}model {model}, topic ")
+    said: tuple[Piece, ...] = (
+        *("concat(", text, ", ", record, ".topic, ', partition ', ", record, ".partition, ', offset ', "),
+        *(record, ".offset, ': ', ", *error.pieces, ")"),
+    )
+    whole = ("if(", *error.pieces, " is null, true, cast(raise_error(", *said, ") as boolean))")
+    return Expression(joined(whole), BOOLEAN, nullable=False, raises=True, atomic=True)
 
 
 def decoded_only(draft: Draft) -> Draft:

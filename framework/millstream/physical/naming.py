@@ -53,7 +53,9 @@ class Views:
         return None
 
 
-def sources(order: Iterable[Node], views: Views) -> tuple[SourceRead, ...]:
+def sources(
+    order: Iterable[Node], views: Views, with_headers: frozenset[str] = frozenset()
+) -> tuple[SourceRead, ...]:
     """Return what a query reads as it comes, in the order in which its SQL names it."""
     found: dict[str, SourceRead] = {}
     for node in order:
@@ -70,7 +72,7 @@ def sources(order: Iterable[Node], views: Views) -> tuple[SourceRead, ...]:
                     node.key_type,
                     node.metadata,
                     node.on_bad_record,
-                    headers="_headers" in node.metadata,
+                    headers="_headers" in node.metadata or node.relation in with_headers,
                 )
                 found[view] = read if view not in found else _both(found[view], read)
             case TableScan(changes=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from millstream.physical.naming import merged
 from millstream.physical.signature import Meanings
 from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
 from millstream.physical.writing import Part
-from millstream.plan.nodes import Decode, Node, Plan
+from millstream.plan.nodes import Decode, Node, Output, Plan
 from millstream.plan.traits import all_traits
 from millstream.plan.walk import in_order
 
@@ -33,9 +33,14 @@ class Physical(Struct, frozen=True):
     """Views that nobody reads: no query makes them."""
 
 
-def physical_plan(plan: Plan, settings: PhysicalSettings, lock: Lock | None = None) -> Physical:
-    """Return the queries of a plan; `lock` has the groups whose state exists."""
-    stored = Plan(tuple(output for output in plan.outputs if output.kind != "view"))
+def physical_plan(
+    plan: Plan,
+    settings: PhysicalSettings,
+    lock: Lock | None = None,
+    references: Sequence[Output] = (),
+) -> Physical:
+    """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first."""
+    stored = Plan((*references, *(output for output in plan.outputs if output.kind != "view")))
     order = in_order(stored.outputs)
     listed = branches(stored, order, all_traits(stored))
     grouped = group(listed, settings.grouping)

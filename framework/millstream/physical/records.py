@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, joined, rebound
+from millstream.expressions import Expression, Piece, Ref, joined, rebound
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import Draft
+from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.formats import FORMATS
 from millstream.physical.formats.base import literal
 from millstream.plan.nodes import Output
@@ -26,16 +27,30 @@ def needs_columns(draft: Draft, output: Output) -> bool:
     )
 
 
-def record(draft: Draft, output: Output, *, headers: bool, timestamp: bool) -> Draft:
-    """Return the SELECT of a model's records instead of its columns."""
+POSITION = "millstream.position"
+"""The header that says which record a record was made from: `topic-partition-offset`."""
+
+
+class Look(Struct, frozen=True):
+    """Which columns all records of a query have."""
+
+    headers: bool
+    timestamp: bool
+
+
+def record(draft: Draft, output: Output, look: Look, place: str | None = None) -> Draft:
+    """Return the SELECT of a model's records instead of its columns.
+
+    `place` is the alias of rows that know their record, by which a repeated result is recognised.
+    """
     items = {
         "topic": _text(literal(str(output.options.get("topic", ""))), STRING),
         "key": _key(draft, output),
         "value": _value(draft, output),
     }
-    if headers:
-        items["headers"] = _headers(draft, output)
-    if timestamp:
+    if look.headers:
+        items["headers"] = _headers(draft, output, place)
+    if look.timestamp:
         items["timestamp"] = _timestamp(draft, output)
     return replace(draft, items=items, deleted=None)
 
@@ -94,9 +109,14 @@ def _key(draft: Draft, output: Output) -> Expression:
     return _like(parts, ("cast(cast(", *first.pieces, " as string) as binary)"), BINARY)
 
 
-def _headers(draft: Draft, output: Output) -> Expression:
+def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
     pieces: list[Piece] = []
     parts: list[Expression] = []
+    if place is not None:
+        pieces += [f"named_struct('key', '{POSITION}', 'value', cast(concat_ws('-'"]
+        for name in ("topic", "partition", "offset"):
+            pieces += [", ", Ref(RECORD, place), f".{name}"]
+        pieces.append(") as binary))")
     for item in output.extras:
         if not item.name.startswith("headers."):
             continue
@@ -107,7 +127,7 @@ def _headers(draft: Draft, output: Output) -> Expression:
         pieces += ["cast(cast(", *found.pieces, " as string) as binary))"]
     if not pieces:
         return _text(f"cast(null as {HEADERS})", HEADERS)
-    return _like(parts, ("array(", *pieces, ")"), HEADERS)
+    return _like(parts, joined(("array(", *pieces, ")")), HEADERS)
 
 
 def _timestamp(draft: Draft, output: Output) -> Expression:

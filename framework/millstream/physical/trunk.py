@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from millstream.physical.branches import Branch
 from millstream.physical.naming import merged
-from millstream.plan.nodes import Decode, Filter, Node, Output, Project, TableScan, TopicScan, Watermark
+from millstream.plan.nodes import Decode, Node, Output, TableScan, TopicScan, Watermark
 from millstream.plan.walk import in_order
 
 
@@ -76,20 +76,4 @@ def _through(output: Node, trunk: Node) -> bool:
         if isinstance(node, TopicScan) or (isinstance(node, TableScan) and node.changes):
             return False
         waiting += node.inputs
-    return True
-
-
-def chained(output: Output, base: Node) -> bool:
-    """Tell whether only filters and projections that fit into a fan-out stand between."""
-    node = output.input
-    while node is not base:
-        match node:
-            case Filter() if all(e.deterministic and not e.functions for e in node.conditions):
-                node = node.input
-            case Project() if all(
-                i.expression.deterministic and not i.expression.functions for i in node.items
-            ):
-                node = node.input
-            case _:
-                return False
     return True

@@ -78,6 +78,8 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     """The query's rows are records: `topic, key, value, headers`, and `timestamp` where a sink sets it."""
 
     outputs: tuple[Target, ...]
+    placed: bool = False
+    """A header of each says which record it was made from, so that a repeated one is recognised."""
 
 
 class Delivery(Struct, frozen=True):

@@ -27,7 +27,8 @@ def test_a_fan_out_and_a_table():
           -- positive
           select
             events.a,
-            events.type
+            events.type,
+            struct(events_records.topic, events_records.partition, events_records.`offset`) as _record
           from events_records
           lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, type, _bad
           where events._bad is null
@@ -35,8 +36,8 @@ def test_a_fan_out_and_a_table():
         )
         select
           inline(filter(array(
-            if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(to_json(struct(a)) as binary)), null),
-            named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(to_json(struct(a + a as b)) as binary))
+            if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(to_json(struct(a)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary)))), null),
+            named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(to_json(struct(a + a as b)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary))))
           ), record -> record is not null))
         from events_filtered
 

@@ -45,19 +45,65 @@ def test_tables_and_topics_of_one_source_are_apart():
     assert why(found)["model.one"] == "a table is written batch by batch, records as they come"
 
 
-def test_a_python_function_is_never_called_for_rows_of_others():
-    found = planned(sink(topic("a"), "one"), sink(select(topic("a"), "b = py_f(a)"), "two"))
-    assert names(found) == [("events_topics", ["model.one"]), ("two", ["model.two"])]
-    assert why(found)["model.two"] == "in a fan-out py_f() would be called for the rows of the others, too"
-    assert found.queries[1].functions == ("py_f",)
-    assert found.queries[1].realtime == ("py_f() is a Python function",)
+def test_a_python_function_is_called_for_the_rows_of_its_own_model():
+    found = planned(sink(topic("a"), "one"), sink(select(where(topic("a"), "a > 1"), "b = py_f(a)"), "two"))
+    assert names(found) == [("events_topics", ["model.one", "model.two"])]
+    (query,) = found.queries
+    assert "py_f_where(a > 1, a) as _py_f" in query.sql
+    assert query.functions == ("py_f",)
+    assert query.realtime == ("py_f() is a Python function",)
 
 
 def test_models_above_one_call_share_it():
     scored = select(topic("a"), "a", "b = py_f(a)", label="scored")
     found = planned(sink(scored, "one"), sink(where(scored, "b > 1"), "two"))
-    assert names(found) == [("scored_topics", ["model.one", "model.two"])]
-    assert found.queries[0].sql.count("py_f(") == 1
+    assert names(found) == [("events_topics", ["model.one", "model.two"])]
+    assert found.queries[0].sql.count("py_f_where(") == 1
+
+
+def test_a_call_is_made_for_the_rows_that_another_one_lets_through():
+    found = planned(sink(select(where(topic("a"), "py_f(a) > 1"), "b = py_g(a)"), "one"))
+    assert "py_f_where(true, a) as _py_f" in found.queries[0].sql
+    assert "py_g_where(_py_f.value > 1, a) as _py_g" in found.queries[0].sql
+
+
+def test_a_call_within_a_call_comes_first():
+    found = planned(sink(select(topic("a"), "b = py_f(py_g(a) + 1)"), "one"))
+    sql = found.queries[0].sql
+    assert sql.index("py_g_where(true, a) as _py_g") < sql.index("py_f_where(true, _py_g.value + 1) as _py_f")
+
+
+def test_a_call_in_a_struct_gives_no_field_its_name():
+    found = planned(sink(select(topic("a"), "b = struct(py_f(a))"), "one"))
+    assert "struct(coalesce(_py_f.value))" in found.queries[0].sql
+
+
+def test_a_row_on_which_a_function_fails_stops_the_query_and_says_where_it_is():
+    found = planned(sink(select(topic("a"), "b = py_f(a)"), "one"))
+    sql = found.queries[0].sql
+    assert "raise_error(concat('a function failed: model one, topic ', _record.topic, ', partition '" in sql
+
+
+def test_a_row_on_which_a_function_fails_is_left_out_where_bad_records_are():
+    events = replace(topic("a"), on_bad_record="skip")
+    found = planned(sink(select(events, "b = py_f(a)"), "one"))
+    assert "if(_py_f.error is null, named_struct(" in found.queries[0].sql
+    assert "raise_error" not in found.queries[0].sql
+
+
+def test_a_row_on_which_a_function_fails_goes_to_the_dead_letters():
+    output = replace(sink(select(topic("a"), "b = py_f(a)"), "one"), options={"on_bad_record": "dead_letter"})
+    (query,) = planned(output).queries
+    assert "if(_py_f.error is not null, named_struct('topic', 'events.dead_letter'" in query.sql
+    assert query.outputs[-1] == DeadLetters("source.events", "events.dead_letter")
+    assert query.sources[0].headers
+
+
+def test_a_query_has_one_producer():
+    quick = replace(sink(topic("a"), "quick"), options={"topic": "quick", "producer": {"linger.ms": 0}})
+    found = planned(sink(topic("a"), "one"), quick)
+    assert names(found) == [("events_topics", ["model.one"]), ("events_topics_", ["model.quick"])]
+    assert why(found)["model.quick"] == "its producer options differ, and a query has one producer"
 
 
 def test_a_lookup_is_a_query_of_its_own():
@@ -143,7 +189,8 @@ def test_a_union_reads_both_sources():
 def test_one_query_sends_the_dead_letters_of_a_source():
     events = replace(topic("a", "b"), on_bad_record="dead_letter")
     narrow = replace(topic("a"), on_bad_record="dead_letter")
-    found = planned(sink(select(narrow, "a"), "one"), sink(select(events, "b = py_f(b)"), "two"))
+    looked_up = lookup(events, seed("a", "name"), "a = r_a", "left")
+    found = planned(sink(select(narrow, "a"), "one"), sink(select(looked_up, "b"), "two"))
     first, second = found.queries
     assert first.outputs[-1] == DeadLetters("source.events", "events.dead_letter")
     assert [c.name for c in first.sources[0].columns] == ["a", "b"]  # else nobody sees a bad b

@@ -67,6 +67,22 @@ def as_batch(spark, query, place):
     return as_records(spark.sql(query.sql).collect())
 
 
+def calling(spark, function):
+    """Make a function known as a fan-out calls it: for the rows that want it, failures as values."""
+    from pyspark.sql.functions import udf
+
+    def guarded(wanted, *arguments):
+        if not wanted:
+            return None, None
+        try:
+            return function(*arguments), None
+        except ValueError as error:
+            return None, repr(error)
+
+    made = udf(guarded, "struct<value:int,error:string>", useArrow=False).asNondeterministic()
+    spark.udf.register(f"{function.__name__}_where", made)
+
+
 def as_records(rows):
     found = {}
     for row in rows:
@@ -149,21 +165,38 @@ def test_headers_and_several_keys(spark, records):
     place = records(*EVENTS)
     assert as_batch(spark, query, place) == {"threes": [('{"a":3,"type":"z"}', {"a": 3, "type": "z"})]}
     (row,) = spark.sql(query.sql).collect()
-    assert [(h["key"], bytes(h["value"])) for h in row["headers"]] == [("kind", b"z")]
+    headers = [(h["key"], bytes(h["value"])) for h in row["headers"]]
+    assert headers == [("millstream.position", b"events-0-3"), ("kind", b"z")]
 
 
 def test_a_python_function_is_called_once_for_the_rows_that_it_is_for(spark, records):
-    from pyspark.sql.functions import udf
+    called = spark.sparkContext.accumulator(0)
 
+    def py_double(a):
+        called.add(1)
+        return a * 2
+
+    calling(spark, py_double)
+    scored = select(where(topic("a"), "a < 3"), "a", "d = py_double(a)")
+    (query,) = planned(sink(where(scored, "d > 2"), "doubled"), sink(topic("a"), "all")).queries
+    found = as_batch(spark, query, records(*EVENTS))
+    assert found["doubled"] == [(None, {"a": 2, "d": 4})]
+    assert len(found["all"]) == len(EVENTS)
+    assert called.value == 3  # events whose `a` is below 3
+
+
+def test_a_row_on_which_a_function_fails_is_a_dead_letter(spark, records):
     def py_double(a):
         if a == 3:
             raise ValueError(a)
         return a * 2
 
-    spark.udf.register("py_double", udf(py_double, "int", useArrow=False).asNondeterministic())
-    scored = select(where(topic("a"), "a < 3"), "a", "d = py_double(a)")
-    (query,) = planned(sink(where(scored, "d > 2"), "doubled")).queries
-    assert as_batch(spark, query, records(*EVENTS)) == {"doubled": [(None, {"a": 2, "d": 4})]}
+    calling(spark, py_double)
+    output = sink(select(topic("a"), "d = py_double(a)"), "doubled")
+    (query,) = planned(replace(output, options={**output.options, "on_bad_record": "dead_letter"})).queries
+    found = as_batch(spark, query, records(*EVENTS))
+    assert [value for _, value in found["events.dead_letter"]] == [EVENTS[-1]]
+    assert len(found["doubled"]) == len(EVENTS) - 1
 
 
 def test_aggregates_of_one_group_read_and_move_once(spark, stream, records):

@@ -127,6 +127,7 @@ def _queries(found: Explanation, width: int) -> Iterator[Line]:
     yield Line("QUERIES", "title")
     for query in found.queries:
         makes = [*query.models, *(f"dead letters in {topic}" for topic in query.dead_letters)]
+        makes += [f"the newest rows of {query.keeps}, kept as a table"] if query.keeps else []
         yield from _bullet(f"{query.name} ({query.kind}, {query.mode} mode): {', '.join(makes)}", width, "  ")
         if query.sources:
             yield from _bullet(f"reads {', '.join(query.sources)}", width, "    ")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined
-from millstream.physical.emit.draft import BAD, Draft, Lateral
+from millstream.physical.emit.draft import BAD, RECORD, Draft, Lateral
 from millstream.physical.formats import FORMATS
 from millstream.physical.formats.base import Decoded, literal
 from millstream.plan.nodes import RAW, Column, Decode
@@ -76,11 +78,27 @@ def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
     bad = _bad(node, records, alias)
     if bad is None:
         return draft
-    raw: list[Piece] = []
-    for name in ("topic", "partition", "offset", "timestamp", "key", "value", "headers"):
-        raw += [", " if raw else "", Ref(name, records)]
-    kept = replace(bad, pieces=joined(("if(", *bad.pieces, ", struct(", *raw, "), null)")), type=UNKNOWN)
+    kept = replace(
+        bad, pieces=joined(("if(", *bad.pieces, ", ", *_raw(_WHOLE, records), ", null)")), type=UNKNOWN
+    )
     return replace(draft, items={**draft.items, BAD: kept})
+
+
+_PLACE = ("topic", "partition", "offset")
+_WHOLE = (*_PLACE, "timestamp", "key", "value", "headers")
+
+
+def with_record(draft: Draft, records: str, *, whole: bool) -> Draft:
+    """Add where a record is; all of it where it may be sent on."""
+    kept = Expression(_raw(_WHOLE if whole else _PLACE, records), UNKNOWN, nullable=False, atomic=True)
+    return replace(draft, items={**draft.items, RECORD: kept})
+
+
+def _raw(names: Sequence[str], records: str) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    for name in names:
+        pieces += [", " if pieces else "struct(", Ref(name, records)]
+    return (*pieces, ")")
 
 
 def _bad(node: Decode, records: str, alias: str) -> Expression | None:

@@ -17,6 +17,9 @@ DELETED = "_deleted"
 BAD = "_bad"
 """Of a decoded record: the text that could not be decoded, or NULL."""
 
+RECORD = "_record"
+"""The record that a row was decoded from, for who tells of it or sends it on."""
+
 
 class Source(Struct, frozen=True):
     """A view or CTE in a FROM clause."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Read, Ref, column, quoted
-from millstream.physical.emit.decode import decoded, with_bad
+from millstream.physical.emit.decode import decoded, with_bad, with_record
 from millstream.physical.emit.deletes import upsert_related
 from millstream.physical.emit.draft import Draft, of_relation
 from millstream.physical.emit.fuse import (
@@ -79,6 +80,8 @@ class How(Struct, frozen=True):
     """Nodes of whose rows each root must be one SELECT."""
     keep_bad: bool = False
     """Keep records that can't be decoded, their bytes in `_bad`."""
+    records: Literal["", "place", "whole"] = ""
+    """Keep of each row where its record is, or all of it, in `_record`."""
     reserved: tuple[str, ...] = ()
     """Names that no CTE may take."""
     watermarks: Mapping[str, tuple[str, str]] = {}
@@ -215,10 +218,13 @@ class _Writer:
     def _decoded(self, node: Decode) -> Draft:
         draft = self.drafts[id(node.input)]
         alias = unused(self.reads(node.relation), (*self.used, *draft.aliases))
-        if self.how.keep_bad and node.on_bad_record == "dead_letter":
-            found = decoded(draft, node, alias, deletes=self.deletes, good=False)
-            return with_bad(found, node, draft.sources[0].alias, alias)
-        return decoded(draft, node, alias, deletes=self.deletes)
+        records = draft.sources[0].alias
+        keep_bad = self.how.keep_bad and node.on_bad_record == "dead_letter"
+        found = decoded(draft, node, alias, deletes=self.deletes, good=not keep_bad)
+        found = with_bad(found, node, records, alias) if keep_bad else found
+        if not self.how.records:
+            return found
+        return with_record(found, records, whole=self.how.records == "whole")
 
     def _joined(self, node: Join | Lookup) -> Draft:
         left, right = self.drafts[id(node.left)], self.drafts[id(node.right)]

@@ -89,7 +89,7 @@ class Catalog(Struct, frozen=True):
     functions: dict[str, FunctionSpec] = {}
     hints: Hints = Hints()
     target: dict[str, Any] = {}
-    """The target's settings that are about the plan: optimization, grouping, timezone, trigger."""
+    """The target's settings that are about the plan: optimization, grouping, timezone and the like."""
 
     def can_rest(self, relation: str) -> bool:
         """Tell whether a relation can be read as its newest rows, instead of row by row."""

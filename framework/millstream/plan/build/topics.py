@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from millstream.expressions import column
 from millstream.plan.build.catalog import ModelSpec, TopicSpec
 from millstream.plan.nodes import METADATA, RAW, Decode, Item, Node, Project, TopicScan, Watermark
 from millstream.plan.traits import Traits
 
 
-def topic_node(topic: TopicSpec) -> Node:
+def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     """Return a source as its readers see it, metadata columns at the end."""
     node: Node = Decode(
         input=TopicScan(relation=topic.id, topic=topic.topic, columns=RAW, label=f"{topic.name}_records"),
@@ -17,7 +19,7 @@ def topic_node(topic: TopicSpec) -> Node:
         fields=topic.fields,
         key=topic.key,
         key_type=topic.key_type,
-        metadata=tuple(METADATA),
+        metadata=tuple(metadata),
         on_bad_record=topic.on_bad_record,
         unique_by=topic.unique_by,
         label="" if topic.derived or topic.watermark else topic.name,
@@ -25,7 +27,7 @@ def topic_node(topic: TopicSpec) -> Node:
     if topic.derived:
         derived = dict(topic.derived)
         plain = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
-        names = [*topic.order, *METADATA]
+        names = [*topic.order, *metadata]
         items = tuple(Item(name, derived.get(name) or plain[name]) for name in names)
         node = Project(input=node, items=items, label="" if topic.watermark else topic.name)
     if topic.watermark:

@@ -1,0 +1,79 @@
+"""May a query go on from its checkpoint? Told from what it keeps, not from what Spark checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.physical.values import Operator, Signature
+
+Kind = Literal["same", "forward", "rebuild"]
+
+
+class Verdict(Struct, frozen=True):
+    """What may happen to a checkpoint.
+
+    same: it goes on. forward: it goes on, and old rows stay counted by the old rule. rebuild: it can't.
+    """
+
+    kind: Kind
+    reasons: tuple[str, ...] = ()
+
+
+def verdict(old: Signature, new: Signature) -> Verdict:
+    """Compare what a checkpoint was made with to what is to run; where it is not proven to fit, rebuild."""
+    if old == new:
+        return Verdict("same")
+    if reasons := tuple(_misfits(old, new)):
+        return Verdict("rebuild", reasons)
+    reasons = tuple(
+        f"{now.name}: what happens to rows before it changed; what it holds was counted by the old rule"
+        for was, now in zip(old.operators, new.operators, strict=True)
+        if was.below != now.below
+    )
+    return Verdict("forward", reasons) if reasons else Verdict("same")
+
+
+def _misfits(old: Signature, new: Signature) -> Iterator[str]:
+    if old.sources != new.sources:
+        yield f"it reads {_listed(new.sources)} instead of {_listed(old.sources)}"
+    if not old.stateful and not new.stateful:
+        return
+    if old.timezone != new.timezone:
+        yield f"the time zone is {new.timezone} instead of {old.timezone}"
+    if old.branches != new.branches:
+        yield "its models changed, or their order"
+    if len(old.operators) != len(new.operators):
+        yield f"it keeps {_count(new)} instead of {_count(old)}"
+        return
+    for was, now in zip(old.operators, new.operators, strict=True):
+        yield from _changed(was, now)
+
+
+def _changed(was: Operator, now: Operator) -> Iterator[str]:
+    if was.kind != now.kind:
+        yield f"{now.name} is a {now.kind} where there was a {was.kind}"
+        return
+    if was.facts == now.facts:
+        return
+    if [name for name, _ in was.facts] == [name for name, _ in now.facts]:
+        for (name, before), (_, after) in zip(was.facts, now.facts, strict=True):
+            if before != after:
+                yield f"{now.name}: {name} is {after} instead of {before}"
+        return
+    old, new = dict(was.facts), dict(now.facts)
+    gone = [name for name in old if name not in new]
+    added = [name for name in new if name not in old]
+    told = [f"{what} {', '.join(names)}" for what, names in (("without", gone), ("with", added)) if names]
+    yield f"{now.name}: {' and '.join(told) or 'its parts are in another order'}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(name.partition(".")[2] for name in names) or "nothing"
+
+
+def _count(signature: Signature) -> str:
+    number = len(signature.operators)
+    return f"{number} state{'' if number == 1 else 's'}"
