@@ -8,7 +8,7 @@ from typing import Any, Literal
 from millstream.expressions import Expression
 from millstream.plan.build.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
 from millstream.plan.nodes import METADATA, Column
-from millstream.project.values import Project, Topic
+from millstream.project.values import Project, Topic, shuffle_partitions
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
 from millstream.types import STRING
@@ -47,7 +47,8 @@ def base_catalog(
             name: value
             for name in ("optimization", "grouping", "timezone", "trigger")
             if (value := project.target.settings.get(name)) is not None
-        },
+        }
+        | {"shuffle_partitions": shuffle_partitions(project.target)},
     )
 
 

@@ -11,6 +11,8 @@ from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.errors import Diagnostic, did_you_mean
+from millstream.project.kafka_options import CODE, wrong_options
+from millstream.project.kafka_places import check_options
 from millstream.project.options import DedupeConfig, ModelConfig, StateConfig
 from millstream.project.schema import Raw, Reader
 from millstream.project.values import ModelProperties, Settings
@@ -141,6 +143,8 @@ def read_options(
             msgspec.structs.replace(each, code="MS120") if each.code in {"MS106", "MS107", "MS108"} else each
             for each in wrong
         ]
+        if name == "producer" and found is not None and not wrong:
+            wrong = check_options(reader, "producer", value, found)
         if not wrong and found is not None:
             config[name] = msgspec.to_builtins(found)
             places[name] = reader.place(value)
@@ -182,12 +186,15 @@ class _Merge:
 
 
 class _WrongError(Exception):
-    """What is wrong with a value, and the remedy."""
+    """What is wrong with a value, the remedy, and the code where it is a special one."""
 
 
 def _converted(name: str, value: Any) -> Any:
     """Return a value as its option's type, by the rules of YAML where it does not fit at once."""
     wanted = _FIELDS[name].type
+    if name == "producer" and isinstance(value, dict):
+        for wrong in wrong_options("producer", value):
+            raise _WrongError(wrong.message, wrong.remedy, CODE)
     try:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError:

@@ -9,9 +9,10 @@
             now += timedelta(milliseconds=random.expovariate(1 / 50))
 
 The function's name is the topic's, or `<source>__<topic>` when two sources have a topic of that name; what
-can't stand in a Python name is `_`. It yields a record's key and value; a value of None is a tombstone. It
-draws only from `random`, which is seeded, and `now` is the time of the first event, so that the same seed
-gives the same traffic. Parameters with defaults may follow. Functions that start with `_` are helpers.
+can't stand in a Python name is `_`. It yields a record's key and value; a value of None is a tombstone,
+bytes are sent as they are, and so is a text where values are rows. It draws only from `random`, which is
+seeded, and `now` is the time of the first event, so that the same seed gives the same traffic. Parameters
+with defaults may follow. Functions that start with `_` are helpers.
 """
 
 import re

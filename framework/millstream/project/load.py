@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, Note, did_you_mean
+from millstream.errors import Diagnostic, MillstreamError, Note, did_you_mean
 from millstream.project.checks import Lines, check_project
 from millstream.project.config import check_folder_defaults, unused_folders
 from millstream.project.files import File, find_files, read_file
 from millstream.project.functions import read_functions
 from millstream.project.generators import read_generators
+from millstream.project.profiles import read_target
 from millstream.project.properties import PropertiesFile, SeedProperties, read_properties
 from millstream.project.references import IDENTIFIER, RESERVED
 from millstream.project.seeds import read_seed
 from millstream.project.selectors_file import FILE as SELECTORS
 from millstream.project.selectors_file import read_selectors
-from millstream.project.settings import FILE
+from millstream.project.settings import FILE, read_settings
 from millstream.project.values import (
     Function,
     Generator,
@@ -32,7 +33,7 @@ from millstream.project.values import (
     SqlFile,
     Target,
 )
-from millstream.project.variables import Recorded
+from millstream.project.variables import Recorded, merge_variables
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Location, Text
 
@@ -66,6 +67,19 @@ class _Functions(Struct, frozen=True):
 
 class _Generators(Struct, frozen=True):
     generators: tuple[Generator, ...] = ()
+
+
+def load_project(
+    root: Path, target: str | None, variables: str | Mapping[str, Any] | None, profiles_dir: Path | None
+) -> Project:
+    """Load a project that has compiled: what runs needs its files, and the target with its secrets."""
+    settings, problems = read_settings(root)
+    merged, more = merge_variables(settings.vars, variables)
+    chosen, others = read_target(root, settings, target, profiles_dir, merged)
+    project, found = load_files(root, settings, chosen, merged, {}, {})
+    if errors := [d for d in (*problems, *more, *others, *found) if d.severity == "error"]:
+        raise MillstreamError(*errors)
+    return project
 
 
 def load_files(

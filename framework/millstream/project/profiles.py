@@ -12,6 +12,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import Diagnostic, at, did_you_mean
 from millstream.project.files import read_file
+from millstream.project.kafka_places import check_clients
 from millstream.project.schema import Reader, Shape
 from millstream.project.secrets import Secret, is_secret_setting
 from millstream.project.target_shapes import KafkaShape, TablesShape, TargetShape
@@ -83,6 +84,7 @@ def _read(
     if shape is None:
         return Target(settings.profile, name, DEFAULT, reader.place(output)), reader.diagnostics
     _check(reader, shape)
+    check_clients(reader, output, shape)
     return Target(settings.profile, name, _values(shape), reader.place(output)), reader.diagnostics
 
 

@@ -64,6 +64,7 @@ class _Reader:
             columns=columns,
             rows=len(self.records),
             location=Location(self.file.path, 1, 1, 2),
+            delimiter=self.delimiter,
             description=self.properties.description,
             tags=self.properties.tags,
             tests=self.properties.tests,

@@ -138,7 +138,10 @@ class TopicDefaults(Shape):
     partitions: Annotated[Positive | None, about("partitions of a topic that is created")] = None
     replication: Annotated[Positive | None, about("replication factor of a topic that is created")] = None
     topic_config: Annotated[dict[str, Any], about("settings of a topic that is created")] = {}
-    options: Annotated[dict[str, Any], about("options of the format")] = {}
+    options: Annotated[
+        dict[str, Any],
+        about("options of Kafka's consumer, such as fetch.max.bytes, and of Spark's reader: minPartitions"),
+    ] = {}
     starting: Annotated[Starting | None, about("where a new query begins: earliest, latest or a time")] = None
     max_rows_per_trigger: Annotated[Positive | None, about("read at most this many records in a batch")] = (
         None

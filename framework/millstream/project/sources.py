@@ -6,6 +6,7 @@ from typing import Any
 
 from millstream.errors import did_you_mean
 from millstream.project.columns import ColumnReader, names
+from millstream.project.kafka_places import check_source
 from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
 from millstream.project.values import Column, Key, Topic, Watermark
 from millstream.types import STRING
@@ -29,6 +30,8 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
     """Return the topics of all sources; a source may be written in several parts."""
     for source in shapes:
         reader.named(source, source.name, "source")
+    for shape in (each for source in shapes for each in (source, *source.topics)):
+        check_source(reader, reader.location(shape, "options"), shape.options)
     owners = {id(topic): source for source in shapes for topic in source.topics}
     reader.once(
         [topic for source in shapes for topic in source.topics],

@@ -124,6 +124,7 @@ class Seed(Struct, frozen=True):
     columns: tuple[Column, ...]
     rows: int
     location: Location
+    delimiter: str = ","
     description: str = ""
     tags: tuple[str, ...] = ()
     tests: tuple[DataTest, ...] = ()
@@ -212,6 +213,22 @@ class Target(Struct, frozen=True):
     name: str
     settings: dict[str, Any]
     location: Location | None = None
+
+
+LOCAL_PARTITIONS = 4
+"""Of states on one machine. A fixed number: a checkpoint stays with the one that it was made with."""
+_SPARKS_PARTITIONS = 200
+
+
+def is_local(target: Target) -> bool:
+    """Tell whether Spark runs in this process."""
+    return str(target.settings.get("master", "local")).startswith("local")
+
+
+def shuffle_partitions(target: Target) -> int:
+    """Return in how many parts rows are moved."""
+    given = (target.settings.get("spark") or {}).get("spark.sql.shuffle.partitions")
+    return int(given or (LOCAL_PARTITIONS if is_local(target) else _SPARKS_PARTITIONS))
 
 
 class Settings(Struct, frozen=True):

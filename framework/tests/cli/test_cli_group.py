@@ -171,4 +171,5 @@ def test_options_are_read_before_and_after_the_arguments(run, shop):
 
 def test_completing_a_command_needs_no_import():
     context = click.Context(millstream)
-    assert [item.value for item in millstream.shell_complete(context, "co")] == ["compile", "completion"]
+    found = [item.value for item in millstream.shell_complete(context, "co")]
+    assert found == ["compile", "consume", "completion"]

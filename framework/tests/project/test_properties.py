@@ -86,10 +86,10 @@ def test_a_topic_inherits_from_its_source():
 
 def test_hints_and_reading_options_are_kept():
     found = topic(
-        f"{COLUMNS}, starting: latest, options: {{mode: x}}, hints: {{rows_per_second: 5, distinct: {{a: 9}}}}"
+        f"{COLUMNS}, starting: latest, options: {{minPartitions: 8}}, hints: {{rows_per_second: 5, distinct: {{a: 9}}}}"
     )
     assert found.options == {
-        "starting": "latest", "options": {"mode": "x"}, "rows_per_second": 5.0, "distinct": {"a": 9},
+        "starting": "latest", "options": {"minPartitions": 8}, "rows_per_second": 5.0, "distinct": {"a": 9},
     }  # fmt: skip
 
 

@@ -1,0 +1,172 @@
+"""`millstream consume`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+import msgspec
+
+from millstream.cli.fetching import fetching
+from millstream.cli.options import Common, common
+from millstream.cli.output import finish
+from millstream.cli.project import compiled, root_of
+from millstream.cli.records import Line, csv_lines, json_line, text_lines
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.kafka.clients import Admin
+from millstream.kafka.consuming import beginnings, everything, following, newest
+from millstream.kafka.opening import connected
+from millstream.kafka.readings import Reading, shown
+from millstream.kafka.wanted import readings_of
+from millstream.project.load import load_project
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+_LAST = 10
+_COUNT = click.IntRange(min=0)
+
+
+@click.command(
+    "consume",
+    epilog=(
+        "\b\nExamples:\n  millstream consume orders"
+        "\n  millstream consume orders --follow --keys"
+        "\n  millstream consume totals --from-beginning --output json --to totals.jsonl"
+    ),
+)
+@common("csv")
+@click.argument("names", metavar="TOPIC...", nargs=-1, required=True)
+@click.option("--from-beginning", is_flag=True, help="All records that the topic holds.")
+@click.option("--last", type=_COUNT, metavar="N", help="The newest N records of each topic; default: 10.")
+@click.option("--follow", "-f", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--count", type=_COUNT, metavar="N", help="End after N records.")
+@click.option(
+    "--to",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file to write to, instead of the terminal.",
+)
+@click.option("--keys", is_flag=True, help="Keys before the values.")
+@click.option("--headers", is_flag=True, help="Headers before the values.")
+def command(
+    common: Common,
+    *,
+    names: tuple[str, ...],
+    from_beginning: bool,
+    last: int | None,
+    follow: bool,
+    count: int | None,
+    to: Path | None,
+    keys: bool,
+    headers: bool,
+) -> int:
+    """Show the records of topics, decoded by what the project knows of them.
+
+    A TOPIC is a source, a model that is a sink, or any topic of the target's Kafka. Nothing is committed
+    and no consumer group is disturbed. What can't be decoded is shown as base64 with the reason.
+    With --output json each record is one object on a line of its own, with topic, partition, offset,
+    timestamp, key, value, headers and what is undecodable; mistakes are one such line, too.
+    """
+    if from_beginning and last is not None:
+        raise click.UsageError("--from-beginning and --last exclude each other")
+    if common.output == "csv" and len(names) > 1:
+        raise click.UsageError("--output csv is of one topic: name one")
+    try:
+        written = _consume(common, names, from_beginning, last, follow, count, to, keys, headers)
+    except MillstreamError as error:
+        if not common.look.json:
+            raise
+        from millstream.cli.diagnostics import as_data
+
+        told = {"diagnostics": [as_data(each) for each in error.diagnostics]}
+        click.echo(msgspec.json.encode(told, enc_hook=str).decode())
+        return 2
+    if to is not None and not common.look.quiet and not common.look.json:
+        return finish(common.look, text=f"Wrote {written:,} record{'s' * (written != 1)} to {to}.")
+    return 0
+
+
+def _consume(
+    common: Common,
+    names: tuple[str, ...],
+    from_beginning: bool,
+    last: int | None,
+    follow: bool,
+    count: int | None,
+    to: Path | None,
+    keys: bool,
+    headers: bool,
+) -> int:
+    root = root_of(common)
+    # A mistake in some model's SQL is no reason not to look at a topic.
+    nodes = compiled(common, root).manifest.nodes
+    project = load_project(root, common.target, common.vars, common.profiles_dir)
+    with fetching(common.look) as fetched, connected(project, fetched) as admin:
+        readings = {each.topic: each for each in readings_of(project, nodes, admin, names)}
+        messages = _messages(admin, [*readings], from_beginning, last, follow)
+        head, line = _lines(common, [*readings.values()], keys=keys, headers=headers)
+        written = 0
+        with _writing(to) as file, suppress(KeyboardInterrupt):
+            if head:
+                file.write(head + "\n")
+            for message in islice(messages, count):
+                record = shown(message, readings[message.topic() or ""])
+                file.write(line(record) + "\n")
+                written += 1
+                if follow:
+                    file.flush()
+    return written
+
+
+def _lines(common: Common, readings: list[Reading], *, keys: bool, headers: bool) -> tuple[str, Line]:
+    match common.output:
+        case "json":
+            return "", json_line
+        case "csv":
+            return csv_lines(readings[0])
+        case _:
+            return "", text_lines(keys=keys, headers=headers, topics=len(readings) > 1)
+
+
+def _messages(
+    admin: Admin, topics: list[str], from_beginning: bool, last: int | None, follow: bool
+) -> Iterable[Message]:
+    match from_beginning, follow:
+        case True, True:
+            return following(admin, beginnings(admin, topics))
+        case True, False:
+            return everything(admin, topics)
+        case _:
+            return _newest(admin, topics, _LAST if last is None else last, follow)
+
+
+def _newest(admin: Admin, topics: list[str], last: int, follow: bool) -> Iterator[Message]:
+    messages, ends = newest(admin, topics, last)
+    yield from messages
+    if follow:
+        yield from following(admin, ends)
+
+
+@contextmanager
+def _writing(to: Path | None) -> Iterator[TextIO]:
+    if to is None:
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever reads has seen enough, as `head` has.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    try:
+        with to.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            yield file
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = "name a file that can be written, with --to"
+        raise MillstreamError(Diagnostic("MS702", f"{to} can't be written: {reason}", None, remedy)) from None

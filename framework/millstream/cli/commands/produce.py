@@ -1,0 +1,100 @@
+"""`millstream produce`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import click
+
+from millstream.cli.fetching import fetching
+from millstream.cli.options import Common, common
+from millstream.cli.output import finish
+from millstream.cli.project import root_of
+from millstream.cli.traffic import Made, chosen_generators, ready_topics, sending
+from millstream.kafka.generators import START, records
+from millstream.kafka.opening import connected
+from millstream.kafka.producing import FILL, Feed, Sent, send
+from millstream.project.load import load_project
+
+_COUNT = click.IntRange(min=1)
+_RATE = click.FloatRange(min=0, min_open=True)
+
+
+@click.command(
+    "produce",
+    epilog=(
+        "\b\nExamples:\n  millstream produce                        # 10,000 records of every generator"
+        "\n  millstream produce orders --count 500 --seed 7"
+        "\n  millstream produce orders --rate 50       # until Ctrl-C"
+    ),
+)
+@common()
+@click.argument("topics", nargs=-1)
+@click.option("--count", type=_COUNT, help="Records of each topic; default: 10,000, with --rate without end.")
+@click.option("--rate", type=_RATE, help="Records of each topic per second, from now on.")
+@click.option(
+    "--interval", type=_RATE, metavar="SECONDS", help="The time between two records: --rate 1/SECONDS."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Another number gives other records.")
+@click.option("--now", is_flag=True, help="The first event is now, not at a fixed time; --rate says so, too.")
+def command(
+    common: Common,
+    *,
+    topics: tuple[str, ...],
+    count: int | None,
+    rate: float | None,
+    interval: float | None,
+    seed: int,
+    now: bool,
+) -> int:
+    """Send test traffic: the records that the generators of seeds/*.py make.
+
+    TOPICS are topics, sources or generators; without any, all generators. The same seed gives the same
+    records: the first event is at the beginning of 2026, and records that are sent again are duplicates.
+    With --rate it is live traffic, which begins now and goes on until --count or Ctrl-C. A record's timestamp
+    is the time of its event where the source says which column that is (its watermark), else the clock.
+    Missing topics are created on the local broker only.
+    """
+    if rate and interval:
+        raise click.UsageError("--rate and --interval say the same: give one of them")
+    rate = rate or (1 / interval if interval else None)
+    count = count or (None if rate else FILL)
+    start = datetime.now(timezone.utc) if now or rate else START
+    project = load_project(root_of(common), common.target, common.vars, common.profiles_dir)
+    made = chosen_generators(project, topics)
+    with fetching(common.look) as fetched, connected(project, fetched) as admin:
+        created = ready_topics(admin, made)
+        feeds = [
+            Feed(topic.topic, records(project, generator, topic, seed, start)) for generator, topic in made
+        ]
+        with sending(common, {feed.topic: count for feed in feeds}) as progress:
+            sent = send(admin, feeds, count, rate, progress)
+    total = sum(sent.records.values())
+    result = {
+        "topics": [_told(each, sent, created) for each in made],
+        "records": total,
+        "seconds": round(sent.seconds, 3),
+        "seed": seed,
+        "start": start.isoformat(),
+        "interrupted": sent.interrupted,
+    }
+    return finish(common.look, result=result, text=None if common.look.quiet else _text(sent))
+
+
+def _told(made: Made, sent: Sent, created: tuple[str, ...]) -> dict[str, object]:
+    generator, topic = made
+    return {
+        "topic": topic.topic,
+        "source": topic.id,
+        "generator": generator.name,
+        "records": sent.records.get(topic.topic, 0),
+        "created": topic.topic in created,
+    }
+
+
+def _text(sent: Sent) -> str:
+    width = max(map(len, sent.records), default=0)
+    lines = [f"{topic:<{width}}  {count:>10,} records" for topic, count in sent.records.items()]
+    total = sum(sent.records.values())
+    lines.append(f"Sent {total:,} records in {sent.seconds:.1f} s, {total / max(sent.seconds, 1e-3):,.0f}/s.")
+    return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""A Kafka cluster as the target's clients know it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.project.secrets import Secret, secrets_in
+from millstream.project.values import Target
+
+Value = str | Secret
+Options = dict[str, Value]
+"""Settings of one client; secrets stay hidden until `revealed`."""
+
+
+class Cluster(Struct, frozen=True):
+    bootstrap_servers: Value
+    settings: dict[str, Any] = {}
+    """What the target says under `kafka:`; nothing for the embedded broker."""
+    trigger: str | None = None
+    embedded: bool = False
+    root: str = ""
+    """The project's folder, which paths of certificates are relative to."""
+
+    @property
+    def secrets(self) -> list[Secret]:
+        return secrets_in([self.bootstrap_servers, self.settings])
+
+
+def is_embedded(target: Target) -> bool:
+    return bool(target.settings.get("kafka", "embedded") == "embedded")
+
+
+def cluster_of(target: Target, bootstrap_servers: str | None = None, root: str = "") -> Cluster:
+    """Return a target's cluster; the address of the embedded broker is told by who started it."""
+    trigger = target.settings.get("trigger")
+    trigger = trigger.reveal() if isinstance(trigger, Secret) else trigger
+    if is_embedded(target):
+        assert bootstrap_servers is not None
+        return Cluster(bootstrap_servers, {}, trigger, embedded=True, root=root)
+    settings: Mapping[str, Any] = target.settings["kafka"]
+    return Cluster(settings["bootstrap_servers"], dict(settings), trigger, root=root)
+
+
+def revealed(options: Mapping[str, Value]) -> dict[str, str]:
+    """Return options with their secrets, for the client that needs them and nobody else."""
+    return {name: text(value) for name, value in options.items()}
+
+
+def text(value: Any) -> str:
+    if isinstance(value, Secret):
+        return value.reveal()
+    if isinstance(value, list):
+        return ",".join(map(text, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

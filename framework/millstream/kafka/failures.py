@@ -1,0 +1,94 @@
+"""What Kafka's errors mean to a user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from confluent_kafka import KafkaError
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.kafka.cluster import Cluster, text
+from millstream.project.secrets import Secret, mask
+
+_AUTHENTICATION = frozenset((
+    "_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM",
+    "ILLEGAL_SASL_STATE",
+))  # fmt: skip
+_PERMISSION = {
+    "TOPIC_AUTHORIZATION_FAILED": "permission on the topic (Describe, and Read, Write or Create)",
+    "CLUSTER_AUTHORIZATION_FAILED": "permission on the cluster (Create, Describe)",
+    "GROUP_AUTHORIZATION_FAILED": "permission on the consumer group (Read, Describe)",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "permission on the transactional id (Write)",
+}
+_SILENCE = frozenset((
+    "_TRANSPORT", "_RESOLVE", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_MSG_TIMED_OUT", "_TIMED_OUT_QUEUE",
+    "REQUEST_TIMED_OUT",
+))  # fmt: skip
+EMBEDDED_REMEDY = "see `millstream broker status`"
+_WHERE = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\S*://)?\S+?/(?:bootstrap|\d+): ")
+_TIMES = re.compile(r" \((?:after|in) \d+ms[^)]*\)")
+
+
+def is_authentication(error: KafkaError) -> bool:
+    return error.name() in _AUTHENTICATION
+
+
+def is_permission(error: KafkaError) -> bool:
+    return error.name() in _PERMISSION
+
+
+def is_silence(error: KafkaError) -> bool:
+    return error.name() in _SILENCE
+
+
+def failure(
+    cluster: Cluster, error: KafkaError, doing: str, heard: Iterable[KafkaError] = ()
+) -> MillstreamError:
+    """Return what to tell of an error; `heard` is what the client said went wrong before."""
+    known = list(heard)
+    if (refused := next(filter(is_authentication, [error, *known]), None)) is not None:
+        return refusal(cluster, refused)
+    if error.name() in _PERMISSION:
+        who = _user(cluster)
+        remedy = f"ask for {_PERMISSION[error.name()]}{f' for {who}' if who else ''}"
+        return _error(cluster, "MS824", f"not permitted: {doing}", remedy)
+    if is_silence(error):
+        return silence(cluster, known or [error])
+    return _error(cluster, "MS829", f"{doing}: {said(cluster, error)}", "see the log of the broker")
+
+
+def silence(cluster: Cluster, heard: Iterable[KafkaError]) -> MillstreamError:
+    """Return what to tell of a cluster that does not answer."""
+    reasons = [e for e in heard if e.name() != "_ALL_BROKERS_DOWN"]
+    why = f": {said(cluster, reasons[-1])}" if reasons else ""
+    servers = str(cluster.bootstrap_servers)
+    where = "the address from the environment" if isinstance(cluster.bootstrap_servers, Secret) else servers
+    remedy = "check bootstrap_servers, and that security_protocol is what the cluster speaks at that port"
+    if cluster.embedded:
+        remedy = EMBEDDED_REMEDY
+    return _error(cluster, "MS822", f"Kafka does not answer at {where}{why}", remedy)
+
+
+def refusal(cluster: Cluster, error: KafkaError) -> MillstreamError:
+    found = said(cluster, error)
+    if error.name() == "_SSL" or "ssl" in found.lower():
+        remedy = "check security_protocol, and name the certificates to trust with ssl_ca_location"
+    else:
+        remedy = "check sasl_mechanism, sasl_username and sasl_password"
+    return _error(cluster, "MS823", f"Kafka does not let us in: {found}", remedy)
+
+
+def said(cluster: Cluster, error: KafkaError) -> str:
+    """Return Kafka's own words, without secrets and what only librdkafka's authors want to know."""
+    found = _TIMES.sub("", _WHERE.sub("", error.str()))
+    return mask(" ".join(found.split()), cluster.secrets).rstrip(".")
+
+
+def _user(cluster: Cluster) -> str:
+    given = cluster.settings.get("sasl_username")
+    return "" if given is None or isinstance(given, Secret) else f"'{text(given)}'"
+
+
+def _error(cluster: Cluster, code: str, message: str, remedy: str) -> MillstreamError:
+    return MillstreamError(Diagnostic(code, mask(message, cluster.secrets), None, remedy))

@@ -1,0 +1,89 @@
+"""XML: one element a record, its fields as elements within; a name that begins with `_` is an attribute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError, fromstring
+from xml.sax.saxutils import escape, quoteattr
+
+from millstream.kafka.formats.base import Fields, Format, UnfitError, encoded, text_of, utf8, value_of
+from millstream.types import STRING, Array, Row, Type
+
+_IMPOSSIBLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
+
+
+def encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - what no column reads does no harm
+    if isinstance(value, str):
+        return encoded(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if not isinstance(value, Mapping):
+        raise UnfitError(f"a value is a mapping of columns, not {type(value).__name__}")
+    return encoded(_element("row", value))
+
+
+def _element(name: str, value: Any) -> str:
+    if not _NAME.match(name):
+        raise UnfitError(f"'{name}' can't be the name of an element")
+    match value:
+        case None:
+            return ""
+        case Mapping():
+            said = {str(key): each for key, each in value.items()}
+            attributes = "".join(
+                f" {key[1:]}={quoteattr(_text(each))}"
+                for key, each in said.items()
+                if key.startswith("_") and each is not None
+            )
+            inner = "".join(_element(key, each) for key, each in said.items() if not key.startswith("_"))
+            return f"<{name}{attributes}>{inner}</{name}>"
+        case list() | tuple():
+            return "".join(_element(name, each) for each in value)
+        case _:
+            return f"<{name}>{escape(_text(value), {chr(13): '&#13;'})}</{name}>"
+
+
+def _text(value: Any) -> str:
+    text = text_of(value)
+    if found := _IMPOSSIBLE.search(text):
+        raise UnfitError(f"XML can't hold the character U+{ord(found[0]):04X}")
+    return text
+
+
+def decode(value: bytes, fields: Fields) -> Any:
+    text = utf8(value)
+    if "<!DOCTYPE" in text:
+        raise UnfitError("not an XML element: a document type")
+    try:
+        found = fromstring(text)  # noqa: S314 - entities need the document type that is refused
+    except ParseError as error:
+        raise UnfitError(f"not an XML element: {error}") from None
+    return _row(found, {field.name: field.type for field in fields})
+
+
+def _row(element: Element, types: Mapping[str, Type]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        f"_{name}": value_of(text, types.get(f"_{name}", STRING)) for name, text in element.attrib.items()
+    }
+    for child in element:
+        type_ = types.get(child.tag, STRING)
+        if isinstance(type_, Array):
+            found.setdefault(child.tag, []).append(_value(child, type_.element))
+        else:
+            found[child.tag] = _value(child, type_)
+    return found
+
+
+def _value(element: Element, type_: Type) -> Any:
+    if isinstance(type_, Row):
+        return _row(element, {field.name: field.type for field in type_.fields})
+    if len(element):
+        return _row(element, {})
+    return value_of(element.text or "", type_)
+
+
+XML = Format(encode, decode)

@@ -1,0 +1,165 @@
+"""The user's generators at work: `seeds/*.py` are imported, and give records as bytes."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.kafka.event_time import event_time
+from millstream.kafka.formats import FORMATS
+from millstream.kafka.formats.base import Format, UnfitError, encoded, utf8
+from millstream.kafka.keys import encode_key
+from millstream.project.generators import topics_of
+from millstream.project.values import Generator, Project, Topic
+from millstream.text import Location, Text
+from millstream.types import BIGINT, BINARY, STRING, Field
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+"""When the first event is, unless somebody says otherwise: a fixed time, so that traffic can be repeated."""
+
+
+class Record(NamedTuple):
+    """A record as it is sent; made by the million, hence a tuple."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int | None
+    """The event's own time in milliseconds, where it can be told."""
+
+
+def generators_of(project: Project) -> dict[str, tuple[Generator, Topic]]:
+    """Return the generator of each source that has one, by the source's id."""
+    found: dict[str, tuple[Generator, Topic]] = {}
+    for generator in project.generators:
+        for id_ in topics_of(generator.topic, project.sources):
+            found.setdefault(id_, (generator, project.sources[id_]))
+    return found
+
+
+def random_of(seed: int, generator: str) -> Random:
+    """Return what a generator draws from: topics made with one seed don't draw the same numbers."""
+    return Random(f"{generator}:{seed}")  # noqa: S311 - test traffic
+
+
+def rows(project: Project, generator: Generator, seed: int = 1, start: datetime = START) -> Iterator[Any]:
+    """Yield what a generator does, for as long as it goes on; mistakes are told at their line."""
+    function = _function(project, generator)
+    try:
+        yield from function(random_of(seed, generator.name), start)
+    except (GeneratorExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a user's function raises, SystemExit too
+        raise _failed(project, generator.path, error, "MS832", f"the generator '{generator.name}'") from None
+
+
+def records(
+    project: Project, generator: Generator, topic: Topic, seed: int = 1, start: datetime = START
+) -> Iterator[Record]:
+    """Yield a generator's records as bytes, as the source reads them."""
+    encode = FORMATS.get(topic.format, _RAW).encode
+    fields = fields_of(topic)
+    time = event_time(topic)
+    for number, given in enumerate(rows(project, generator, seed, start), 1):
+        try:
+            key, value = given
+        except (TypeError, ValueError):
+            raise _unfit(project, generator, number, "a record is a key and a value", code="MS832") from None
+        try:
+            data = value if value is None or type(value) is bytes else encode(value, fields)
+            yield Record(encode_key(key), data, time(key, value) if time else None)
+        except UnfitError as error:
+            raise _unfit(project, generator, number, str(error)) from None
+
+
+def fields_of(topic: Topic) -> tuple[Field, ...]:
+    """Return what the values of a topic hold: all columns but those that are derived."""
+    given = tuple(
+        Field(column.name, column.type or STRING) for column in topic.columns if column.expression is None
+    )
+    return given or tuple(Field("value", type_) for name, type_ in _SINGLE if name == topic.format)
+
+
+_SINGLE = (("string", STRING), ("long", BIGINT), ("binary", BINARY))
+
+
+def _raw(value: Any, fields: object) -> bytes:  # noqa: ARG001
+    if isinstance(value, str):
+        return encoded(value)
+    raise UnfitError("values of this format are given as bytes")
+
+
+_RAW = Format(_raw, lambda value, _: utf8(value))
+
+
+def _unfit(
+    project: Project, generator: Generator, number: int, why: str, code: str = "MS833"
+) -> MillstreamError:
+    message = f"record {number:,} of the generator '{generator.name}' can't be sent: {why}"
+    remedy = "yield a key and a value per record, the value with the columns of the source"
+    return MillstreamError(_at(project, generator.location, code, message, remedy))
+
+
+# -- the user's module
+
+
+def _function(project: Project, generator: Generator) -> Callable[..., Iterator[Any]]:
+    module = _module(project, generator.path)
+    found: Callable[..., Iterator[Any]] = getattr(module, generator.name)
+    return found
+
+
+def _module(project: Project, path: str) -> types.ModuleType:
+    """Run a file of `seeds/` once; a file that was changed meanwhile is another module."""
+    file = Path(project.root, path)
+    content = file.read_text(encoding="utf-8-sig")
+    name = f"millstream_seeds_{blake2b(f'{file}:{content}'.encode(), digest_size=8).hexdigest()}"
+    if name in sys.modules:
+        return sys.modules[name]
+    module = types.ModuleType(name)
+    module.__file__ = str(file)
+    linecache.checkcache(str(file))
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        exec(compile(content, str(file), "exec"), module.__dict__)  # noqa: S102 - the user's own code
+    except KeyboardInterrupt:
+        del sys.modules[name]
+        raise
+    except BaseException as error:  # noqa: BLE001 - SystemExit, too
+        del sys.modules[name]
+        raise _failed(project, path, error, "MS831", path) from None
+    return module
+
+
+def _failed(project: Project, path: str, error: BaseException, code: str, what: str) -> MillstreamError:
+    """Tell an exception at the user's line that it came from."""
+    file = str(Path(project.root, path))
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    line = lines[-1] if lines and lines[-1] else 1
+    content = Path(file).read_text(encoding="utf-8-sig", errors="replace")
+    text = Text(path, content).line(line)
+    column = len(text) - len(text.lstrip()) + 1
+    said = " ".join(str(error).split())
+    message = f"{what} fails: {type(error).__name__}{f': {said}' if said else ''}"
+    return MillstreamError(
+        Diagnostic(
+            code,
+            message,
+            Location(path, line, column, len(text) + 1),
+            "mend it, or catch the exception",
+            text,
+        )
+    )
+
+
+def _at(project: Project, place: Location, code: str, message: str, remedy: str) -> Diagnostic:
+    content = Path(project.root, place.path).read_text(encoding="utf-8-sig", errors="replace")
+    return Diagnostic(code, message, place, remedy, Text(place.path, content).line(place.line))

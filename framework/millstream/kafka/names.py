@@ -1,0 +1,55 @@
+"""What librdkafka, which Millstream's own clients are, calls the options of Kafka's Java clients.
+
+Users write Java's names, which Spark hands on as they are. Options in none of the two tables mean nothing to
+librdkafka (metrics, classes), or something else (names of ciphers), and are left out; those of the connection
+are made by `security`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.kafka.cluster import text
+
+SAME = frozenset((
+    "acks", "allow.auto.create.topics", "batch.size", "check.crcs", "client.dns.lookup", "client.id",
+    "client.rack", "compression.type", "connections.max.idle.ms", "delivery.timeout.ms", "enable.idempotence",
+    "enable.metrics.push", "fetch.max.bytes", "fetch.min.bytes", "heartbeat.interval.ms", "isolation.level",
+    "linger.ms", "max.in.flight.requests.per.connection", "max.partition.fetch.bytes", "max.poll.interval.ms",
+    "metadata.max.age.ms", "metadata.recovery.strategy", "reconnect.backoff.max.ms", "reconnect.backoff.ms",
+    "request.timeout.ms", "retries", "retry.backoff.max.ms", "retry.backoff.ms", "sasl.kerberos.service.name",
+    "session.timeout.ms", "socket.connection.setup.timeout.ms",
+))  # fmt: skip
+RENAMED = {
+    "buffer.memory": "queue.buffering.max.kbytes",
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+}
+_LEAST = {
+    "batch.size": 1,
+    "buffer.memory": 1024,
+    "max.request.size": 1000,
+    "receive.buffer.bytes": 0,
+    "send.buffer.bytes": 0,
+    "socket.connection.setup.timeout.ms": 1000,
+}
+"""What librdkafka wants at least where Java takes less; 0 is the system's buffer, Java's -1."""
+
+
+def translated(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return Java's options under librdkafka's names."""
+    found: dict[str, str] = {}
+    for name, value in options.items():
+        if name in SAME or name in RENAMED:
+            found[RENAMED.get(name, name)] = _converted(name, text(value))
+    return found
+
+
+def _converted(name: str, value: str) -> str:
+    if name not in _LEAST or not value.lstrip("-").isdecimal():
+        return value
+    number = max(_LEAST[name], int(value))
+    return str(number // 1024 if name == "buffer.memory" else number)

@@ -1,0 +1,132 @@
+"""What the project knows of topics: by it, records are decoded and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from confluent_kafka import Message
+from msgspec import Struct
+
+from millstream.kafka.formats import FORMATS
+from millstream.kafka.formats.base import Fields, UnfitError, from_json, utf8
+from millstream.kafka.generators import fields_of
+from millstream.kafka.keys import decode_key
+from millstream.manifest import ManifestNode
+from millstream.project.values import Topic
+from millstream.types import STRING, UNKNOWN, Field, Row, Type, TypeSyntaxError, parse_type
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class Reading(Struct, frozen=True):
+    """How the records of a topic are read."""
+
+    topic: str
+    format: str = ""
+    """Empty: nobody knows."""
+    fields: Fields = ()
+    key: Type = STRING
+
+
+class Shown(Struct, frozen=True):
+    """A record as people read it; what can't be decoded stays bytes, and `wrong` says why."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: datetime | None
+    key: Any
+    value: Any
+    headers: tuple[tuple[str, Any], ...] = ()
+    wrong: dict[str, str] = {}
+
+
+def of_source(topic: Topic) -> Reading:
+    return Reading(topic.topic, topic.format, fields_of(topic), topic.key.type if topic.key else STRING)
+
+
+def of_sink(node: ManifestNode) -> Reading:
+    """Return how the records that a model writes are read; as `millstream.physical.records` makes them."""
+    config = node.config
+    key = config.get("key") or []
+    keys = [key] if isinstance(key, str) else key
+    fields = tuple(Field(column.name, _type(column.type)) for column in node.columns)
+    of_key = {field.name.lower(): field for field in fields}
+    parts = [of_key[name.lower()] for name in keys if name.lower() in of_key]
+    format_ = config.get("format") or "json"
+    if format_ in {"string", "long", "binary"}:
+        fields = tuple(field for field in fields if field.name not in keys)[:1] or fields[:1]
+    key_type: Type = parts[0].type if len(parts) == 1 else Row(tuple(parts)) if parts else STRING
+    return Reading(config.get("topic") or node.name, format_, fields, key_type)
+
+
+def _type(text: str) -> Type:
+    try:
+        return parse_type(text)
+    except TypeSyntaxError:
+        return UNKNOWN
+
+
+def shown(message: Message, reading: Reading) -> Shown:
+    wrong: dict[str, str] = {}
+    kind, milliseconds = message.timestamp()
+    return Shown(
+        message.topic() or "",
+        message.partition() or 0,
+        message.offset() or 0,
+        _EPOCH + timedelta(milliseconds=milliseconds) if kind else None,
+        _key(_bytes(message.key()), reading, wrong),
+        _value(_bytes(message.value()), reading, wrong),
+        tuple((name, _guess(_bytes(value))) for name, value in _headers(message)),
+        wrong,
+    )
+
+
+def _headers(message: Message) -> Iterable[tuple[str, Any]]:
+    found = message.headers() or []
+    return found.items() if isinstance(found, Mapping) else found
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _key(key: bytes | None, reading: Reading, wrong: dict[str, str]) -> Any:
+    if key is None:
+        return None
+    try:
+        return decode_key(key, reading.key)
+    except UnfitError as error:
+        wrong["key"] = str(error)
+        return key
+
+
+def _value(value: bytes | None, reading: Reading, wrong: dict[str, str]) -> Any:
+    if value is None:
+        return None
+    found = FORMATS.get(reading.format)
+    if found is None:
+        return _guess(value)
+    try:
+        return found.decode(value, reading.fields)
+    except UnfitError as error:
+        wrong["value"] = str(error)
+        return value
+
+
+def _guess(value: bytes | None) -> Any:
+    """Return bytes that nobody knows anything of as JSON objects, as text, or as they are."""
+    if value is None:
+        return None
+    if value[:1] in {b"{", b"["}:
+        try:
+            return from_json(value)
+        except UnfitError:
+            pass
+    try:
+        text = utf8(value)
+    except UnfitError:
+        return value
+    return text if text.isprintable() or not any(c < " " and c not in "\t\n\r" for c in text) else value

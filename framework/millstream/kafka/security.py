@@ -1,0 +1,227 @@
+"""How clients connect and say who they are: one description of a target, for Java and for librdkafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.kafka.cluster import Cluster, Options, Value, text
+from millstream.kafka.jaas import MODULES, jaas_config, jaas_options
+from millstream.project.secrets import Secret
+
+_BOTH = {
+    "security_protocol": "security.protocol",
+    "sasl_mechanism": "sasl.mechanism",
+    "ssl_key_password": "ssl.key.password",
+}
+_JAVA = {
+    "ssl_truststore_location": "ssl.truststore.location",
+    "ssl_truststore_password": "ssl.truststore.password",
+    "ssl_truststore_type": "ssl.truststore.type",
+    "ssl_keystore_location": "ssl.keystore.location",
+    "ssl_keystore_password": "ssl.keystore.password",
+    "ssl_keystore_type": "ssl.keystore.type",
+}
+_LIBRDKAFKA = {
+    "ssl_ca_location": "ssl.ca.location",
+    "ssl_certificate_location": "ssl.certificate.location",
+    "ssl_key_location": "ssl.key.location",
+}
+_PEM = {
+    "ssl_ca_location": ("ssl.truststore.certificates", "ssl.truststore.type"),
+    "ssl_certificate_location": ("ssl.keystore.certificate.chain", "ssl.keystore.type"),
+    "ssl_key_location": ("ssl.keystore.key", "ssl.keystore.type"),
+}
+"""What Java takes in place of a PEM file, and the store's type: contents go along to a cluster's workers."""
+_LOGIN = {
+    "OAUTHBEARER": {
+        "sasl.login.callback.handler.class": (
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+        )
+    },
+    "AWS_MSK_IAM": {
+        "sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
+    },
+}
+_CREDENTIALS = {
+    "OAUTHBEARER": ("clientId", "clientSecret"),
+    "PLAIN": ("username", "password"),
+    "SCRAM-SHA-256": ("username", "password"),
+    "SCRAM-SHA-512": ("username", "password"),
+}
+
+
+def java_security(cluster: Cluster) -> Options:
+    """Return the connection's settings under the names of Java's clients."""
+    said = cluster.settings
+    _check(said)
+    found: Options = {
+        name: _value(said[key]) for key, name in (_BOTH | _JAVA).items() if said.get(key) not in {None, ""}
+    }
+    for key in ("ssl_truststore_location", "ssl_keystore_location"):
+        # A store of a cluster's workers need not be here.
+        if said.get(key) and (path := Path(_path(cluster, key))).exists():
+            found[_JAVA[key]] = str(path)
+    for key, (name, type_) in _PEM.items():
+        if said.get(key) and not (key == "ssl_ca_location" and said.get("ssl_truststore_location")):
+            found[name] = Secret(_pem(cluster, key))
+            found[type_] = "PEM"
+    if "ssl_endpoint_identification_algorithm" in said:
+        check = text(said["ssl_endpoint_identification_algorithm"])
+        found["ssl.endpoint.identification.algorithm"] = "" if check == "none" else check
+    if (mechanism := _mechanism(said)) is not None:
+        found |= _LOGIN.get(mechanism, {})
+        if said.get("sasl_jaas_config"):
+            found["sasl.jaas.config"] = Secret(text(said["sasl_jaas_config"]))
+        elif mechanism in MODULES:
+            found["sasl.jaas.config"] = Secret(jaas_config(MODULES[mechanism], _credentials(said, mechanism)))
+    return found
+
+
+def librdkafka_security(cluster: Cluster) -> Options:
+    """Return the connection's settings under the names of librdkafka."""
+    said = cluster.settings
+    _check(said)
+    found: Options = {name: _value(said[key]) for key, name in _BOTH.items() if said.get(key)}
+    found |= {name: _path(cluster, key) for key, name in _LIBRDKAFKA.items() if said.get(key)}
+    if "ssl_endpoint_identification_algorithm" in said:
+        found["ssl.endpoint.identification.algorithm"] = (
+            text(said["ssl_endpoint_identification_algorithm"]) or "none"
+        )
+    _stores(cluster, found)
+    match _mechanism(said):
+        case None:
+            pass
+        case "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" as mechanism:
+            own = _credentials(said, mechanism)
+            found |= {"sasl.username": own["username"], "sasl.password": Secret(own["password"])}
+        case "OAUTHBEARER":
+            found |= _oidc(said)
+        case "GSSAPI":
+            given = jaas_options(text(said.get("sasl_jaas_config") or ""))
+            pairs = (("sasl.kerberos.keytab", "keyTab"), ("sasl.kerberos.principal", "principal"))
+            found |= {name: given[option] for name, option in pairs if option in given}
+        case mechanism:
+            _unfit(
+                f"Millstream's own clients can't log in with {mechanism}",
+                "use SCRAM-SHA-512 or OAUTHBEARER: a cluster can serve several mechanisms side by side",
+            )
+    return found
+
+
+def _stores(cluster: Cluster, found: Options) -> None:
+    """Use Java's stores where librdkafka can read them."""
+    said = cluster.settings
+    if said.get("ssl_truststore_location") and not said.get("ssl_ca_location"):
+        if _type(said, "ssl_truststore_type") != "PEM":
+            _unfit(
+                "Millstream's own clients can't read a Java trust store",
+                "also name the certificates as a PEM file: ssl_ca_location: …, made with "
+                "`keytool -list -rfc -keystore STORE > ca.pem`",
+            )
+        found["ssl.ca.location"] = _path(cluster, "ssl_truststore_location")
+    if said.get("ssl_keystore_location") and not said.get("ssl_certificate_location"):
+        location = _path(cluster, "ssl_keystore_location")
+        match _type(said, "ssl_keystore_type"):
+            case "PEM":
+                found |= {"ssl.certificate.location": location, "ssl.key.location": location}
+            case "PKCS12":
+                found["ssl.keystore.location"] = location
+                found["ssl.keystore.password"] = _value(said.get("ssl_keystore_password") or "")
+            case _:
+                _unfit(
+                    "Millstream's own clients can't read a key store of Java's own type",
+                    "convert it with `keytool -importkeystore -deststoretype PKCS12 …` and write "
+                    "ssl_keystore_type: PKCS12",
+                )
+
+
+def _oidc(said: Mapping[str, Any]) -> Options:
+    own = _credentials(said, "OAUTHBEARER")
+    options = [said.get(client) or {} for client in ("admin", "consumer", "producer")]
+    name = "sasl.oauthbearer.token.endpoint.url"
+    url = next((text(each[name]) for each in options if name in each), None)
+    if url is None:
+        _unfit(
+            f"OAUTHBEARER needs {name}", f"write it in producer:, consumer: and admin: as {name}: https://…"
+        )
+    found: Options = {
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": own["clientId"],
+        "sasl.oauthbearer.client.secret": Secret(own["clientSecret"]),
+        name: url,
+    }
+    return found | ({"sasl.oauthbearer.scope": own["scope"]} if "scope" in own else {})
+
+
+def _mechanism(said: Mapping[str, Any]) -> str | None:
+    if not text(said.get("security_protocol") or "").startswith("SASL_"):
+        return None
+    return text(said["sasl_mechanism"])
+
+
+def _credentials(said: Mapping[str, Any], mechanism: str) -> dict[str, str]:
+    if mechanism not in _CREDENTIALS:
+        return {}
+    names = _CREDENTIALS[mechanism]
+    given = jaas_options(text(said["sasl_jaas_config"])) if said.get("sasl_jaas_config") else {}
+    for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
+        if said.get(key) is not None:
+            given[name] = text(said[key])
+    for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
+        if name not in given:
+            _unfit(
+                f"{mechanism} needs {key}", f"write {key}: \"{{{{ env_var('KAFKA_{key[5:].upper()}') }}}}\""
+            )
+    return given
+
+
+def _check(said: Mapping[str, Any]) -> None:
+    """Refuse what one of the two kinds of clients would understand in its own way."""
+    protocol = text(said.get("security_protocol") or "PLAINTEXT")
+    logs_in = [key for key in said if key.startswith("sasl_")]
+    if logs_in and not protocol.startswith("SASL_"):
+        _unfit(
+            f"'{logs_in[0]}' is given, but clients that connect by {protocol} don't log in",
+            "write security_protocol: SASL_SSL (or SASL_PLAINTEXT), or remove it",
+        )
+    if protocol.startswith("SASL_") and not said.get("sasl_mechanism"):
+        _unfit(f"{protocol} needs sasl_mechanism", "write sasl_mechanism: SCRAM-SHA-512, PLAIN, …")
+    if bool(said.get("ssl_certificate_location")) != bool(said.get("ssl_key_location")):
+        _unfit(
+            "a certificate and its key belong together",
+            "write both ssl_certificate_location and ssl_key_location",
+        )
+
+
+def _pem(cluster: Cluster, key: str) -> str:
+    path = Path(_path(cluster, key))
+    try:
+        found = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is no text"
+        _unfit(f"'{key}' can't be read: {reason}", f"name a PEM file that is there, not {path}")
+    if key == "ssl_key_location" and "PRIVATE KEY" in found and "RSA PRIVATE" in found:
+        _unfit(
+            "Java's clients can't read a private key of this kind (PKCS#1)",
+            "convert it: `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`",
+        )
+    return found
+
+
+def _path(cluster: Cluster, key: str) -> str:
+    return str(Path(cluster.root, text(cluster.settings[key])))
+
+
+def _type(said: Mapping[str, Any], key: str) -> str:
+    return text(said.get(key) or "JKS").upper()
+
+
+def _value(value: Any) -> Value:
+    return value if isinstance(value, Secret) else text(value)
+
+
+def _unfit(message: str, remedy: str) -> NoReturn:
+    raise MillstreamError(Diagnostic("MS828", message, None, remedy))

@@ -1,0 +1,101 @@
+"""The settings of every Kafka client of a target: Millstream's own, and those inside Spark.
+
+    read = source_options(cluster, topic.options.get("options", {}))
+    session.readStream.format("kafka").options(**revealed(read))
+
+What is later overrides what is before: what follows from the trigger (`tuning`), the profile's `producer:` or
+`consumer:`, a model's `producer` or a source's `options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.kafka.cluster import Cluster, Options, text
+from millstream.kafka.names import translated
+from millstream.kafka.security import java_security, librdkafka_security
+from millstream.kafka.tuning import (
+    LATENCY_PRODUCER,
+    MEGABYTE,
+    THROUGHPUT_PRODUCER,
+    consumer_defaults,
+    producer_defaults,
+)
+from millstream.project.kafka_options import java_options
+from millstream.project.secrets import Secret
+
+_CLIENT_ID = "millstream"
+_OWN_PRODUCER = {"acks": "all", "delivery.timeout.ms": "30000"}
+"""Of `produce`, at which somebody looks: two minutes of silence are too long."""
+
+
+def source_options(
+    cluster: Cluster, own: Mapping[str, Any] | None = None, trigger: str | None = None
+) -> Options:
+    """Return the options of Spark's Kafka source; `own` are a source's `options`."""
+    return _of_spark(
+        cluster, consumer_defaults(trigger or cluster.trigger), _given(cluster, "consumer") | dict(own or {})
+    )
+
+
+def sink_options(
+    cluster: Cluster, own: Mapping[str, Any] | None = None, trigger: str | None = None
+) -> Options:
+    """Return the options of Spark's Kafka sink; `own` are a model's `producer` options."""
+    return _of_spark(
+        cluster, producer_defaults(trigger or cluster.trigger), _given(cluster, "producer") | dict(own or {})
+    )
+
+
+def _of_spark(cluster: Cluster, defaults: Mapping[str, str], given: Mapping[str, Any]) -> Options:
+    """Give what is Kafka's the prefix that Spark's has not."""
+    of_kafka = {**java_options("producer"), **java_options("consumer")}
+    found: Options = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
+    found |= {f"kafka.{name}": value for name, value in java_security(cluster).items()}
+    for name, value in {**defaults, **given}.items():
+        found[f"kafka.{name}" if name in of_kafka else name] = (
+            value if isinstance(value, Secret) else text(value)
+        )
+    return found
+
+
+def admin_config(cluster: Cluster) -> Options:
+    return _of_own(cluster, _given(cluster, "admin"))
+
+
+def producer_config(cluster: Cluster, *, live: bool = False, largest: int | None = None) -> Options:
+    """Return the settings of `produce`; `live` traffic is sent as it comes.
+
+    No batch has more bytes than the topics take (`largest`): librdkafka does not split it, as Java does.
+    """
+    defaults = LATENCY_PRODUCER if live else THROUGHPUT_PRODUCER
+    given = {**defaults, **_OWN_PRODUCER, **_given(cluster, "producer")}
+    if largest is not None and largest < MEGABYTE:
+        given["batch.size"] = largest
+    found = _of_own(cluster, given)
+    # The partition that Java's clients would choose: keys of all producers of a topic stay together.
+    return {"partitioner": "murmur2_random", "batch.num.messages": "100000", **found}
+
+
+def consumer_config(cluster: Cluster) -> Options:
+    """Return the settings of `consume`, which is no member of a group."""
+    found = _of_own(cluster, _given(cluster, "consumer"))
+    return {
+        **found,
+        "group.id": f"{_CLIENT_ID}-consume",
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+        "enable.partition.eof": "true",
+        "auto.offset.reset": "earliest",
+        "allow.auto.create.topics": "false",
+    }
+
+
+def _of_own(cluster: Cluster, given: Mapping[str, Any]) -> Options:
+    servers: Options = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": _CLIENT_ID}
+    return servers | librdkafka_security(cluster) | translated(given)
+
+
+def _given(cluster: Cluster, client: str) -> dict[str, Any]:
+    return dict(cluster.settings.get(client) or {})

@@ -1,0 +1,239 @@
+"""Topics: what is missing is created, what differs is told and never changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.kafka.clients import PATIENCE, Admin
+from millstream.kafka.cluster import text
+from millstream.kafka.failures import is_permission, said
+from millstream.project.kafka_options import java_options
+from millstream.project.values import Topic as SourceTopic
+
+_SOON = 3.0
+"""Seconds until all brokers know of a topic that was created."""
+
+
+class Topic(Struct, frozen=True):
+    """A topic as the project wants it; None is the cluster's default."""
+
+    name: str
+    partitions: int | None = None
+    replication: int | None = None
+    config: dict[str, str] = {}
+
+
+class Difference(Struct, frozen=True):
+    """What a topic has otherwise than the project says, and the command that would change it."""
+
+    topic: str
+    what: str
+    """`partitions`, `replication`, or the name of a setting."""
+    wanted: str
+    found: str
+    command: str = ""
+    """Empty where no command can: a topic never gets fewer partitions."""
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        message = f"topic '{self.topic}' has {self.what} {self.found}, the project wants {self.wanted}"
+        remedy = f"say so in the project, or run: {self.command}"
+        if not self.command:
+            remedy = "say so in the project, or make a new topic: Kafka takes no partitions away"
+        return Diagnostic("MS826", message, None, remedy, severity="warning")
+
+
+def source_topic(source: SourceTopic) -> Topic:
+    """Return the topic of a source as its YAML wants it."""
+    said = source.options
+    # Of a reference table only the newest record of a key means anything.
+    config = {"cleanup.policy": "compact"} if source.table else {}
+    config |= {name: text(value) for name, value in (said.get("topic_config") or {}).items()}
+    return Topic(source.topic, said.get("partitions"), said.get("replication"), config)
+
+
+def existing(admin: Admin) -> tuple[str, ...]:
+    """Return the names of all topics but Kafka's own."""
+    return tuple(sorted(name for name in admin.metadata().topics if not name.startswith("__")))
+
+
+def create_missing(admin: Admin, wanted: Iterable[Topic]) -> tuple[str, ...]:
+    """Create those that are not there; return their names."""
+    there = set(admin.metadata().topics)
+    missing = {topic.name: topic for topic in wanted if topic.name not in there}
+    if not missing:
+        return ()
+    new = [
+        NewTopic(
+            topic.name,
+            num_partitions=topic.partitions or -1,
+            replication_factor=topic.replication or -1,
+            config=topic.config,
+        )
+        for topic in missing.values()
+    ]
+    problems: list[Diagnostic] = []
+    created: list[str] = []
+    try:
+        futures = admin.client.create_topics(new, operation_timeout=PATIENCE, request_timeout=PATIENCE)
+    except KafkaException as error:
+        raise admin.failure(error, "topics are created") from None
+    for name, future in futures.items():
+        try:
+            future.result(2 * PATIENCE)
+        except KafkaException as error:
+            # Somebody else was quicker.
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                problems += _not_created(admin, missing[name], error)
+        else:
+            created.append(name)
+    if problems:
+        raise MillstreamError(*problems)
+    _wait_for(admin, created)
+    return tuple(created)
+
+
+def _wait_for(admin: Admin, names: Iterable[str]) -> None:
+    """Wait until brokers know of new topics: who asks for one before is told that it is not there."""
+    deadline = time.monotonic() + _SOON
+    while time.monotonic() < deadline:
+        there = admin.metadata().topics
+        leaders = [p.leader for name in names if name in there for p in there[name].partitions.values()]
+        if all(name in there for name in names) and min(leaders, default=0) >= 0:
+            return
+        time.sleep(0.05)
+
+
+def _not_created(admin: Admin, topic: Topic, error: KafkaException) -> tuple[Diagnostic, ...]:
+    reason = said(admin.cluster, error.args[0])
+    match error.args[0].code():
+        case KafkaError.INVALID_REPLICATION_FACTOR:
+            brokers = len(admin.metadata().brokers)
+            wanted = topic.replication or "the cluster's default"
+            message = f"wants {wanted} replicas, but the cluster has {brokers} broker{'s' * (brokers != 1)}"
+            remedy = f"set replication to at most {brokers}, for this target"
+        case KafkaError.INVALID_CONFIG:
+            known = java_options("topic")
+            unknown = [name for name in topic.config if name not in known]
+            message = f"has a setting that Kafka refuses: {reason}"
+            remedy = "mend topic_config"
+            if unknown:
+                remedy = f"in topic_config, '{unknown[0]}': " + did_you_mean(unknown[0], known, "remove it")
+        case KafkaError.TOPIC_EXCEPTION:
+            message = f"has a name that Kafka refuses: {reason}"
+            remedy = "use letters, digits, '.', '_' and '-', at most 249 of them"
+        case KafkaError.INVALID_PARTITIONS:
+            message, remedy = f"wants {topic.partitions} partitions: {reason}", "mend partitions"
+        case KafkaError.POLICY_VIOLATION:
+            message, remedy = f"is against a rule of the cluster: {reason}", "ask who runs the cluster"
+        case _:
+            return admin.failure(error, f"topic '{topic.name}' is created").diagnostics
+    return (Diagnostic("MS825", f"topic '{topic.name}' {message}", None, remedy),)
+
+
+def differences(admin: Admin, wanted: Iterable[Topic]) -> list[Difference]:
+    """Compare the topics that exist with what the project wants of them."""
+    there = admin.metadata().topics
+    found: list[Difference] = []
+    asked = [topic for topic in wanted if topic.name in there]
+    settings = configs(admin, [topic.name for topic in asked if topic.config])
+    for topic in asked:
+        partitions = there[topic.name].partitions
+        replicas = min((len(each.replicas) for each in partitions.values()), default=0)
+        if topic.partitions is not None and len(partitions) != topic.partitions:
+            command = _kafka_topics(admin, topic.name, f"--alter --partitions {topic.partitions}")
+            grows = len(partitions) < topic.partitions
+            found.append(
+                Difference(
+                    topic.name,
+                    "partitions",
+                    str(topic.partitions),
+                    str(len(partitions)),
+                    command if grows else "",
+                )
+            )
+        if topic.replication is not None and replicas != topic.replication:
+            command = (
+                f"kafka-reassign-partitions.sh --bootstrap-server {admin.cluster.bootstrap_servers} "
+                "--reassignment-json-file PLAN --execute"
+            )
+            found.append(
+                Difference(topic.name, "replication", str(topic.replication), str(replicas), command)
+            )
+        of_topic = settings.get(topic.name)
+        if of_topic is not None:
+            found += _config_differences(admin, topic, of_topic)
+    return found
+
+
+def _config_differences(admin: Admin, topic: Topic, there: Mapping[str, str]) -> Iterable[Difference]:
+    for name, value in topic.config.items():
+        if not _same(value, there.get(name, "")):
+            command = (
+                f"kafka-configs.sh --bootstrap-server {admin.cluster.bootstrap_servers} --alter "
+                f"--entity-type topics --entity-name {topic.name} --add-config '{name}={value}'"
+            )
+            yield Difference(topic.name, name, value, there.get(name, "nothing"), command)
+
+
+def _same(wanted: str, found: str) -> bool:
+    if wanted.strip() == found:
+        return True
+    try:
+        return float(wanted) == float(found)
+    except ValueError:
+        return {p.strip().lower() for p in wanted.split(",")} == {p.strip().lower() for p in found.split(",")}
+
+
+def _kafka_topics(admin: Admin, topic: str, rest: str) -> str:
+    return f"kafka-topics.sh --bootstrap-server {admin.cluster.bootstrap_servers} --topic {topic} {rest}"
+
+
+def configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the settings of topics; those that we may not see are left out."""
+    left = tuple(dict.fromkeys(names))
+    found: dict[str, dict[str, str]] = {}
+    deadline = time.monotonic() + _SOON
+    while left:
+        known, left = _configs(admin, left)
+        found |= known
+        if left and time.monotonic() > deadline:
+            raise _not_there(left[0])
+        time.sleep(0.1 if left else 0)
+    return found
+
+
+def _configs(admin: Admin, names: Iterable[str]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
+    """Return the settings of topics, and which ones the brokers don't know, or not yet."""
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    found: dict[str, dict[str, str]] = {}
+    unknown: list[str] = []
+    try:
+        futures: Mapping[ConfigResource, Any] = admin.client.describe_configs(
+            resources, request_timeout=PATIENCE
+        )
+        for resource, future in futures.items():
+            try:
+                entries = future.result(2 * PATIENCE)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    unknown.append(resource.name)
+                elif not is_permission(error.args[0]):
+                    raise
+            else:
+                found[resource.name] = {name: entry.value or "" for name, entry in entries.items()}
+    except KafkaException as error:
+        raise admin.failure(error, "settings of topics are read") from None
+    return found, tuple(unknown)
+
+
+def _not_there(name: str) -> MillstreamError:
+    remedy = "create it, or look at `bootstrap_servers` of the target"
+    return MillstreamError(Diagnostic("MS827", f"there is no topic '{name}'", None, remedy))

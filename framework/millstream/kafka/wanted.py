@@ -1,0 +1,67 @@
+"""What names mean: sources, sinks, or any topic of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.kafka.clients import Admin
+from millstream.kafka.readings import Reading, of_sink, of_source
+from millstream.kafka.topics import existing
+from millstream.manifest import ManifestNode
+from millstream.project.values import Project
+
+
+def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, Reading]:
+    """Return how the project's topics are read, by every name that they have; models come before sources."""
+    found: dict[str, Reading] = {}
+    sinks = [n for n in nodes.values() if n.kind == "model" and n.config.get("materialized") == "sink"]
+    for node in sinks:
+        found[node.name] = of_sink(node)
+    for source in project.sources.values():
+        found.setdefault(source.id, of_source(source))
+    for source in project.sources.values():
+        found.setdefault(source.name, of_source(source))
+    for reading in [*found.values()]:
+        found.setdefault(reading.topic, reading)
+    return found
+
+
+def readings_of(
+    project: Project, nodes: Mapping[str, ManifestNode], admin: Admin, names: Iterable[str]
+) -> list[Reading]:
+    """Return what is to be read; raise where a name means no topic, or one that is not there."""
+    known = known_readings(project, nodes)
+    there = existing(admin)
+    found: dict[str, Reading] = {}
+    problems: list[Diagnostic] = []
+    for name in names:
+        reading = known.get(name) or (Reading(name) if name in there else None)
+        if reading is None:
+            problems.append(_unknown(name, nodes, (*known, *there)))
+        elif reading.topic not in there:
+            called = "" if name == reading.topic else f" of '{name}'"
+            message = f"the topic '{reading.topic}'{called} is not there yet"
+            remedy = "fill it with `millstream build`" + (
+                ", or with `millstream produce`" if name in _sources(project) else ""
+            )
+            problems.append(Diagnostic("MS827", message, None, remedy))
+        else:
+            found[reading.topic] = reading
+    if problems:
+        raise MillstreamError(*problems)
+    return [*found.values()]
+
+
+def _sources(project: Project) -> set[str]:
+    return {name for each in project.sources.values() for name in (each.id, each.name, each.topic)}
+
+
+def _unknown(name: str, nodes: Mapping[str, ManifestNode], known: Iterable[str]) -> Diagnostic:
+    node = nodes.get(f"model.{name}") or nodes.get(f"seed.{name}")
+    if node is not None:
+        kind = "seed" if node.kind == "seed" else node.config.get("materialized") or "view"
+        remedy = f"see its rows with `millstream show {name}`"
+        return Diagnostic("MS836", f"'{name}' is a {kind}, not a topic", None, remedy)
+    remedy = did_you_mean(name, known, "see `millstream ls --resource-type source`")
+    return Diagnostic("MS827", f"there is no topic '{name}'", None, remedy)

@@ -1,0 +1,240 @@
+"""Which options Kafka's clients and Spark's Kafka source have, and what is wrong with given ones.
+
+Spark hands on what it does not know, and Kafka's clients only log it: a misspelt option would do nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from millstream.errors import did_you_mean
+from millstream.project.secrets import Secret
+
+Owner = Literal["producer", "consumer", "admin", "source"]
+"""Whose options: those of a profile's clients, of a model's `producer`, or of a source's `options`."""
+
+CODE = "MS821"
+FILE = Path(__file__).with_name("kafka_clients.txt")
+
+
+class Option(Struct, frozen=True):
+    type: str
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+
+class Wrong(Struct, frozen=True):
+    """What is wrong with an option, and the remedy."""
+
+    name: str
+    message: str
+    remedy: str
+
+
+_SPARK = {
+    "minPartitions": Option("int", least=1),
+    "maxRecordsPerPartition": Option("long", least=1),
+    "failOnDataLoss": Option("boolean"),
+    "kafkaConsumer.pollTimeoutMs": Option("long", least=1),
+    "fetchOffset.numRetries": Option("int", least=0),
+    "fetchOffset.retryIntervalMs": Option("long", least=0),
+}
+"""What Spark's Kafka source takes beside the options of its consumer (KafkaSourceProvider)."""
+
+_BYTES = "records are read and written as bytes, which the format makes columns of"
+_OWN_GROUP = "each query has a consumer group of its own"
+_STARTING = "write starting: earliest, latest or a time"
+_TOPIC = "write topic: …"
+_UNSEEN = "interceptors could change or drop records unseen"
+_ONCE = "Spark writes to Kafka at least once, without transactions"
+_WHEN_DONE = "offsets are committed when a batch is done"
+_ALL = "a query reads all that there is"
+_CONSUMER = {
+    "key.deserializer": _BYTES,
+    "value.deserializer": _BYTES,
+    "group.id": _OWN_GROUP,
+    "group.instance.id": _OWN_GROUP,
+    "group.protocol": _OWN_GROUP,
+    "group.remote.assignor": _OWN_GROUP,
+    "partition.assignment.strategy": "Spark assigns partitions itself",
+    "enable.auto.commit": _WHEN_DONE,
+    "auto.commit.interval.ms": _WHEN_DONE,
+    "auto.offset.reset": "write starting: … in the source; where a query has been, it goes on from there",
+    "interceptor.classes": _UNSEEN,
+}
+_DECIDED: dict[Owner, dict[str, str]] = {
+    "producer": {
+        "key.serializer": _BYTES,
+        "value.serializer": _BYTES,
+        "transactional.id": _ONCE,
+        "transaction.timeout.ms": _ONCE,
+        "interceptor.classes": _UNSEEN,
+    },
+    "consumer": _CONSUMER,
+    "admin": {},
+    "source": _CONSUMER
+    | {
+        "groupIdPrefix": _OWN_GROUP,
+        "startingOffsets": _STARTING,
+        "startingTimestamp": _STARTING,
+        "startingOffsetsByTimestamp": _STARTING,
+        "startingOffsetsByTimestampStrategy": _STARTING,
+        "endingOffsets": _ALL,
+        "endingTimestamp": _ALL,
+        "endingOffsetsByTimestamp": _ALL,
+        "maxOffsetsPerTrigger": "write max_rows_per_trigger: …",
+        "minOffsetsPerTrigger": "write min_rows_per_trigger: …",
+        "maxTriggerDelay": "write max_trigger_delay: …",
+        "includeHeaders": "headers are read where a model reads _headers",
+        "subscribe": _TOPIC,
+        "subscribePattern": _TOPIC,
+        "assign": _TOPIC,
+    },
+}
+"""What Millstream decides, and why or where else to say it."""
+
+_CONNECTION = (
+    "bootstrap.servers", "bootstrap.controllers", "security.protocol", "sasl.mechanism", "sasl.jaas.config",
+    "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type", "ssl.keystore.location",
+    "ssl.keystore.password", "ssl.keystore.type", "ssl.keystore.key", "ssl.truststore.certificates",
+    "ssl.keystore.certificate.chain", "ssl.key.password", "ssl.endpoint.identification.algorithm",
+)  # fmt: skip
+"""What all clients of a target have in common."""
+_BESIDE = {
+    "bootstrap.controllers": "bootstrap_servers",
+    "ssl.truststore.certificates": "ssl_ca_location",
+    "ssl.keystore.key": "ssl_key_location",
+    "ssl.keystore.certificate.chain": "ssl_certificate_location",
+}
+
+
+@cache
+def java_options(owner: str) -> dict[str, Option]:
+    """Return all options of a Java client: producer, consumer or admin; or of a topic."""
+    found: dict[str, Option] = {}
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        whose, name, *rest = line.split()
+        if whose == owner:
+            found[name] = _option(*rest)
+    return found
+
+
+def _option(type_: str, values: str = "") -> Option:
+    least, dots, most = values.partition("..")
+    if dots:
+        return Option(type_, (), float(least), float(most) if most else None)
+    return Option(type_, tuple(values.split("|")) if values else ())
+
+
+@cache
+def known_options(owner: Owner) -> dict[str, Option]:
+    """Return the options that users may give."""
+    of_client = java_options("consumer" if owner == "source" else owner)
+    more = _SPARK if owner == "source" else {}
+    return {
+        name: option
+        for name, option in (more | of_client).items()
+        if name not in _CONNECTION and name not in _DECIDED[owner]
+    }
+
+
+def wrong_options(owner: Owner, given: Mapping[str, Any]) -> Iterator[Wrong]:
+    """Yield what is wrong with options: names that nobody knows or Millstream decides, impossible values."""
+    known = known_options(owner)
+    for name, value in given.items():
+        if name in known:
+            if fault := _fault(known[name], value):
+                yield Wrong(name, f"'{name}' is {fault[0]}, not {_shown(value)}", fault[1])
+        elif name in _CONNECTION:
+            key = _BESIDE.get(name, name.replace(".", "_"))
+            where = "beside it" if owner != "source" else "in profiles.yml"
+            remedy = f"write {key}: … {where}, under kafka:"
+            yield Wrong(name, f"'{name}' is the same for all clients of a target", remedy)
+        elif name in _DECIDED[owner]:
+            yield Wrong(name, f"'{name}' can't be set here", _DECIDED[owner][name])
+        else:
+            yield Wrong(name, f"{_WHOSE[owner]} has no option '{name}'", _meant(owner, name, known))
+
+
+_WHOSE = {
+    "producer": "Kafka's producer",
+    "consumer": "Kafka's consumer",
+    "admin": "Kafka's admin client",
+    "source": "a Kafka source",
+}
+
+
+def _meant(owner: Owner, name: str, known: Mapping[str, Option]) -> str:
+    plain = name.removeprefix("kafka.")
+    if plain in known:
+        return f"leave 'kafka.' out: write {plain}"
+    for dotted in (plain.replace("_", "."), plain.replace("-", ".")):
+        if dotted in known:
+            return f"did you mean '{dotted}'?"
+    if others := [o for o in ("producer", "consumer", "admin") if o != owner and plain in java_options(o)]:
+        return f"it is an option of Kafka's {others[0]}"
+    return did_you_mean(plain, known, "see the options of Kafka 3.9's clients")
+
+
+_WHOLE = {"int": 31, "long": 63, "short": 15}
+
+
+def _fault(option: Option, value: Any) -> tuple[str, str] | None:
+    """Return what a value should be, and the remedy."""
+    if isinstance(value, Secret):
+        return None
+    if isinstance(value, list):
+        return None if option.type == "list" else ("one value", "write one value")
+    if value is None or isinstance(value, dict):
+        return f"{_NOUNS.get(option.type, 'a text')}", "write a value"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    match option.type:
+        case "boolean" if text.lower() not in {"true", "false"}:
+            return "true or false", "write true or false"
+        case "int" | "long" | "short" | "double":
+            return _number_fault(option, text)
+        case _ if option.choices and text.lower() not in {choice.lower() for choice in option.choices}:
+            return f"one of {', '.join(option.choices)}", did_you_mean(text, option.choices, "choose one")
+    return None
+
+
+_NOUNS = {
+    "int": "a whole number", "long": "a whole number", "short": "a whole number", "double": "a number",
+    "boolean": "true or false", "list": "a list",
+}  # fmt: skip
+
+
+def _number_fault(option: Option, text: str) -> tuple[str, str] | None:
+    noun = _NOUNS[option.type]
+    remedy = "write the number alone; times are in the unit that the name ends with"
+    try:
+        number = float(text) if option.type == "double" else int(text)
+    except ValueError:
+        return noun, remedy
+    least, most = option.least, option.most
+    if (least is not None and number < least) or (most is not None and number > most):
+        return f"{noun} {_range(least, most)}", "choose another value"
+    if option.type != "double" and not -(2 ** _WHOLE[option.type]) <= number < 2 ** _WHOLE[option.type]:
+        return f"{noun} of {_WHOLE[option.type] + 1} bits", "choose a smaller value"
+    return None
+
+
+def _range(least: float | None, most: float | None) -> str:
+    start = f"from {_plain(least)}" if least is not None else ""
+    return f"{start} to {_plain(most)}".strip() if most is not None else start
+
+
+def _plain(number: float) -> str:
+    return str(int(number) if number.is_integer() else number)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    return "nothing" if value is None else f"'{str(value).lower() if isinstance(value, bool) else value}'"

@@ -1,0 +1,50 @@
+"""Wrong options of Kafka's clients are told where they stand in YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from yaml.nodes import MappingNode, Node
+
+from millstream.errors import Diagnostic, at
+from millstream.project.kafka_options import CODE, Owner, wrong_options
+from millstream.project.schema import Reader
+from millstream.project.target_shapes import KafkaShape, TargetShape
+from millstream.project.yaml import entries
+from millstream.text import Location
+
+_CLIENTS: tuple[Owner, ...] = ("producer", "consumer", "admin")
+
+
+def check_options(reader: Reader, owner: Owner, node: Node, given: Mapping[str, Any]) -> list[Diagnostic]:
+    """Tell what is wrong with a mapping of options, each at its key; also return it."""
+    before = len(reader.diagnostics)
+    written = entries(node) if isinstance(node, MappingNode) else {}
+    for wrong in wrong_options(owner, given):
+        place = written[wrong.name][0] if wrong.name in written else node
+        reader.problem(place, CODE, wrong.message, wrong.remedy)
+    return reader.diagnostics[before:]
+
+
+def check_clients(reader: Reader, output: Node, shape: TargetShape) -> None:
+    """Check the options of a target's clients."""
+    kafka = entries(output).get("kafka") if isinstance(output, MappingNode) else None
+    if kafka is None or not isinstance(shape.kafka, KafkaShape):
+        return
+    written = entries(kafka[1]) if isinstance(kafka[1], MappingNode) else {}
+    for client in _CLIENTS:
+        given = getattr(shape.kafka, client)
+        if client in written and isinstance(given, Mapping):
+            check_options(reader, client, written[client][1], given)
+
+
+def check_source(reader: Reader, place: Location, given: Mapping[str, Any]) -> None:
+    """Check a source's options, of which only the place of the whole mapping is known."""
+    text = reader.text
+    for wrong in wrong_options("source", given):
+        start = text.offset(place.line, place.column)
+        found = re.compile(rf"(?<![\w.]){re.escape(wrong.name)}(?![\w.])").search(text.content, start)
+        span = found.span() if found else (start, start + 1)
+        reader.diagnostics.append(at(text, *span, CODE, wrong.message, wrong.remedy))

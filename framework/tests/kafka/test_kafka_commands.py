@@ -1,0 +1,225 @@
+"""`produce`, `seed` and `consume` against the project's local broker."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from millstream.kafka.topics import Topic, create_missing
+
+
+@pytest.fixture(scope="module")
+def filled(shop, cluster, admin):
+    """Produce once, and return the summary."""
+    from click.testing import CliRunner
+
+    from millstream.cli.group import millstream
+
+    arguments = ["produce", "--project-dir", str(shop), "--count", "30", "--output", "json"]
+    return json.loads(CliRunner().invoke(millstream, arguments).stdout)
+
+
+def test_produce_tells_what_it_did(filled, admin):
+    told = {each["source"]: (each["topic"], each["records"], each["created"]) for each in filled["topics"]}
+    assert told == {
+        "web.clicks": ("clicks", 30, True), "web.lines": ("lines", 5, True), "web.ticks": ("ticks", 30, True),
+    }  # fmt: skip
+    assert (filled["records"], filled["seed"], filled["start"]) == (65, 1, "2026-01-01T00:00:00+00:00")
+    assert len(admin.metadata().topics["clicks"].partitions) == 3
+
+
+def test_the_newest_records_are_shown(run, filled):
+    code, out, err = run("consume", "clicks")
+    assert (code, err) == (0, "")
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [*range(21, 31)]
+
+
+@pytest.mark.parametrize("name", ["ticks", "web.ticks"])
+def test_a_topic_by_each_of_its_names_with_keys(run, filled, name):
+    assert run("consume", name, "--last", "2", "--keys")[1] == "28\t56\n29\t58\n"
+
+
+def test_json_is_one_object_a_line(run, filled):
+    lines = run("consume", "lines", "--from-beginning", "--output", "json")[1].splitlines()
+    first = json.loads(lines[0])
+    assert len(lines) == 5
+    assert first.pop("timestamp").endswith("Z")
+    assert first == {
+        "topic": "lines",
+        "partition": 0,
+        "offset": 0,
+        "key": None,
+        "value": {"a": 0, "b": "x,0"},
+    }
+
+
+def test_csv_has_the_columns_of_the_source(run, filled):
+    lines = run("consume", "lines", "--from-beginning", "--count", "1", "--output", "csv")[1].splitlines()
+    assert lines[0] == "_partition,_offset,_timestamp,_key,a,b,_undecodable"
+    assert lines[1].startswith("0,0,")
+    assert lines[1].endswith(',,0,"x,0",')
+
+
+def test_several_topics_are_told_apart(run, filled):
+    lines = run("consume", "ticks", "lines", "--last", "1")[1].splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["ticks", "lines"]
+
+
+def test_a_file_instead_of_the_terminal(run, filled, tmp_path):
+    file = tmp_path / "out.jsonl"
+    code, out, _ = run("consume", "ticks", "--from-beginning", "--to", str(file))
+    assert (code, out) == (0, f"Wrote 30 records to {file}.\n")
+    assert file.read_text().splitlines() == [str(2 * n) for n in range(30)]
+    code, _, err = run("consume", "ticks", "--to", str(tmp_path / "no" / "x"))
+    assert (code, "MS702" in err) == (2, True)
+
+
+def test_a_sink_is_decoded_by_its_model(run, admin, put):
+    create_missing(admin, [Topic("shop.out")])
+    put("shop.out", b'{"id":1,"kind":"a"}', b"not json", None, key=b"1")
+    code, out, _ = run("consume", "out", "--keys")
+    assert code == 0
+    assert out.splitlines() == [
+        '1\t{"id":1,"kind":"a"}',
+        "1\tbase64:bm90IGpzb24= (not JSON: invalid character (byte 4))",
+        "1\tnull",
+    ]
+    found = [json.loads(line) for line in run("consume", "shop.out", "--output", "json")[1].splitlines()]
+    assert found[1]["value"] == {"base64": "bm90IGpzb24="}
+    assert found[1]["undecodable"]["value"].startswith("not JSON")
+    assert [each["key"] for each in found] == [1, 1, 1]
+
+
+def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
+    create_missing(admin, [Topic(name)])
+    put(name, "a\x1b[2Jb\nc\x9b".encode(), b"\x00\xff", '{"a": "\x9b"}'.encode())
+    assert run("consume", name)[1].splitlines() == [
+        "base64:YRtbMkpiCmPCmw==", "base64:AP8=", '{"a":"\\x9b"}',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["consume", "clcks"], "MS827", "did you mean 'clicks'?"),
+        (["consume", "silent"], "MS827", "'silent' is not there yet"),
+        (["consume", "seen"], "MS836", "'seen' is a view, not a topic"),
+        (["consume", "clicks", "--last", "1", "--from-beginning"], "MS701", "exclude each other"),
+        (["consume", "a", "b", "--output", "csv"], "MS701", "of one topic"),
+        (["produce", "clcks"], "MS834", "did you mean 'clicks'?"),
+        (["produce", "silent"], "MS834", "has no generator"),
+        (["produce", "--rate", "1", "--interval", "1"], "MS701", "say the same"),
+        (["produce", "--count", "0"], "MS701", "count"),
+        (["seed", "clcks"], "MS834", "did you mean 'clicks'?"),
+    ],
+)
+def test_mistakes(run, filled, shop, arguments, code, said):
+    found = subprocess.run(
+        [sys.executable, "-m", "millstream", arguments[0], "--project-dir", str(shop), *arguments[1:]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert found.returncode == 2
+    assert code in found.stderr
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_mistakes_of_consume_are_a_line_of_json_too(run_json, filled):
+    assert run_json("consume", "clcks")["diagnostics"][0]["code"] == "MS827"
+
+
+def test_seed_fills_what_is_empty_and_leaves_the_rest(run_json, filled):
+    assert run_json("seed")["filled"] == {}
+    assert run_json("seed", "clicks")["left"] == ["clicks"]
+
+
+def test_only_the_local_broker_is_seeded(run, shop, cluster):
+    profiles = shop / "profiles.yml"
+    profiles.write_text(
+        "shop:\n  outputs:\n    local: {}\n    real: {kafka: {bootstrap_servers: "
+        f"'{cluster.bootstrap_servers}'" + "}}\n"
+    )
+    try:
+        from millstream.errors import MillstreamError
+
+        found = _invoke(shop, "seed", "--target", "real")
+        assert isinstance(found.exception, MillstreamError)
+        assert found.exception.diagnostics[0].code == "MS837"
+        found = _invoke(shop, "consume", "ticks", "--target", "real", "--last", "1")
+        assert (found.exit_code, found.stdout) == (0, "58\n")
+    finally:
+        profiles.unlink()
+
+
+def _invoke(shop, command, *arguments):
+    from click.testing import CliRunner
+
+    from millstream.cli.group import millstream
+
+    return CliRunner().invoke(
+        millstream, [command, "--project-dir", str(shop), *arguments], standalone_mode=False
+    )
+
+
+@pytest.fixture
+def process(shop, filled):
+    started = []
+
+    def start(*arguments):
+        command = [
+            sys.executable,
+            "-m",
+            "millstream",
+            arguments[0],
+            "--project-dir",
+            str(shop),
+            *arguments[1:],
+        ]
+        env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        started.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        )
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+def test_follow_goes_on_until_it_is_interrupted(process, put):
+    reader = process("consume", "ticks", "--follow", "--last", "1")
+    assert reader.stdout.readline() == "58\n"
+    put("ticks", (99).to_bytes(8, "big"))
+    assert reader.stdout.readline() == "99\n"
+    reader.send_signal(signal.SIGINT)
+    _, err = reader.communicate(timeout=20)
+    assert (reader.returncode, err) == (0, "")
+
+
+def test_live_traffic_goes_on_until_it_is_interrupted(process):
+    writer = process("produce", "ticks", "--interval", "0.01", "--output", "json")
+    time.sleep(4)
+    writer.send_signal(signal.SIGINT)
+    out, err = writer.communicate(timeout=20)
+    found = json.loads(out)
+    assert (writer.returncode, err, found["interrupted"]) == (0, "", True)
+    assert found["records"] > 10
+    assert found["start"] > "2026-01-02"
+
+
+def test_a_reader_that_has_seen_enough_is_no_mistake(process):
+    reader = process("consume", "ticks", "--follow", "--from-beginning")
+    assert reader.stdout.readline() == "0\n"
+    reader.stdout.close()
+    put_more = process("produce", "ticks", "--count", "3")
+    put_more.communicate(timeout=30)
+    assert reader.wait(30) == 0
+    assert reader.stderr.read() == ""

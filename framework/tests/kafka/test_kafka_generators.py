@@ -1,0 +1,178 @@
+"""Generators: the user's module at work, its mistakes at their lines, and the records that come of it."""
+
+from datetime import datetime, timezone
+from decimal import Decimal
+from itertools import islice
+
+import pytest
+
+from millstream.errors import MillstreamError
+from millstream.kafka.event_time import event_time
+from millstream.kafka.generators import Record, fields_of, generators_of, records
+from millstream.project.load import load_project
+
+HEAD = "from datetime import datetime\nfrom random import Random\n\n\ndef clicks(random: Random, now: datetime):\n"
+TIME = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
+
+
+def loaded(root, body, source="{name: clicks, columns: [{name: id, type: bigint}]}"):
+    files = {
+        "pyproject.toml": '[tool.millstream]\nname = "x"\n',
+        "models/s.yml": f"sources:\n  - name: web\n    topics:\n      - {source}\n",
+        "seeds/traffic.py": body if body.startswith("import") else f"{HEAD}    {body}\n",
+    }
+    for path, text in files.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text)
+    return load_project(root, None, None, None)
+
+
+def first(root, body, count=1, **more):
+    found = loaded(root, body, **more)
+    (made,) = generators_of(found).values()
+    return [*islice(records(found, *made), count)]
+
+
+def refused(root, body, **more):
+    with pytest.raises(MillstreamError) as caught:
+        first(root, body, 9, **more)
+    (found,) = caught.value.diagnostics
+    return found
+
+
+def test_the_same_seed_gives_the_same_records_and_another_others(project):
+    made = generators_of(project)["web.clicks"]
+    one, same = ([*islice(records(project, *made, seed=1), 50)] for _ in range(2))
+    assert one == same
+    assert one != [*islice(records(project, *made, seed=2), 50)]
+
+
+def test_a_record_has_the_time_of_its_event(project):
+    one, two = islice(records(project, *generators_of(project)["web.clicks"]), 2)
+    assert one.timestamp == 1767225600000
+    assert two.timestamp == one.timestamp + 1000
+
+
+def test_values_are_written_in_the_format_of_the_source(project):
+    made = generators_of(project)
+    assert next(records(project, *made["web.lines"])) == Record(None, b'0,"x,0"', None)
+    assert [*islice(records(project, *made["web.ticks"]), 2)][1] == Record(b"1", (2).to_bytes(8, "big"), None)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("None", None), ("b'\\xff'", b"\xff"), ("'{\"id\": 1}'", b'{"id": 1}'), ("{'id': 1}", b'{"id":1}'),
+        ("{'id': None, 'more': [True]}", b'{"id":null,"more":[true]}'),
+    ],
+)  # fmt: skip
+def test_bytes_and_texts_go_as_they_are_and_none_is_a_tombstone(tmp_path, value, written):
+    assert first(tmp_path, f"yield 'k', {value}") == [Record(b"k", written, None)]
+
+
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("None", None),
+        ("7", b"7"),
+        ("True", b"true"),
+        ("b'\\x00'", b"\x00"),
+        ("('a', 1)", b'["a",1]'),
+        ("1.5", b"1.5"),
+    ],
+)
+def test_keys_are_texts(tmp_path, key, written):
+    assert first(tmp_path, f"yield {key}, {{}}")[0].key == written
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "line", "said"),
+    [
+        ("yield 'k', {'id': 1}\n    yield 'k', {'id': 1 // 0}", "MS832", 7, "ZeroDivisionError"),
+        (
+            "yield 'k'",
+            "MS832",
+            5,
+            "record 1 of the generator 'clicks' can't be sent: a record is a key and a value",
+        ),
+        ("yield 1, 2, 3", "MS832", 5, "a record is a key and a value"),
+        ("yield 'k', {'id': object()}", "MS833", 5, "object"),
+        ("yield 'k', '\\ud800'", "MS833", 5, "record 1"),
+        ("yield object(), {}", "MS833", 5, "record 1"),
+        ("raise SystemExit\n    yield", "MS832", 6, "SystemExit"),
+    ],
+)
+def test_what_goes_wrong_in_a_generator_is_told_at_its_line(tmp_path, body, code, line, said):
+    found = refused(tmp_path, body)
+    assert (found.code, found.location.path, found.location.line) == (code, "seeds/traffic.py", line)
+    assert said in found.message
+    assert found.line.strip()
+
+
+@pytest.mark.parametrize(
+    "body", ["import nothing_like_this", "import sys\nsys.exit(3)", "import os\nos.nothing"]
+)
+def test_a_file_that_can_not_be_imported(tmp_path, body):
+    found = refused(tmp_path, f"{body}\n\ndef clicks(random, now):\n    yield 1, {{}}\n")
+    assert (found.code, found.location.line) == ("MS831", body.count("\n") + 1)
+    assert "seeds/traffic.py fails" in found.message
+
+
+def test_a_changed_file_is_another_module(tmp_path):
+    assert first(tmp_path, "yield 1, {}") != first(tmp_path, "yield 2, {}")
+
+
+def test_dataclasses_and_helpers_work(tmp_path):
+    body = (
+        "import dataclasses\n\n\n@dataclasses.dataclass\nclass Click:\n    id: int\n\n\n"
+        "def _made(n):\n    return Click(n)\n\n\ndef clicks(random, now):\n    yield None, _made(3)\n"
+    )
+    assert first(tmp_path, body) == [Record(None, b'{"id":3}', None)]
+
+
+def test_a_column_that_csv_lacks_is_told(tmp_path):
+    source = "{name: clicks, format: csv, columns: [{name: id, type: bigint}]}"
+    assert "'no' is no column; there are id" in refused(tmp_path, "yield 1, {'no': 1}", source=source).message
+
+
+def test_a_format_of_a_registry_takes_bytes(tmp_path):
+    source = "{name: clicks, format: avro, schema: registry}"
+    assert "given as bytes" in refused(tmp_path, "yield 1, {'id': 1}", source=source).message
+    assert first(tmp_path, "yield 1, b'x'", source=source) == [Record(b"1", b"x", None)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "value", "milliseconds"),
+    [
+        ("{name: t, type: timestamp, from: timestamp_millis(ms)}", {"ms": 5000}, 5000),
+        ("{name: t, type: timestamp, from: TIMESTAMP_SECONDS( `ms` )}", {"ms": 5.5}, 5500),
+        ("{name: t, type: timestamp, from: timestamp_micros(ms)}", {"ms": 5000}, 5),
+        ("{name: t, type: timestamp, from: cast(ms as timestamp)}", {"ms": Decimal(2)}, 2000),
+        ("{name: t, type: timestamp}", {"t": TIME}, 1767323045678),
+        ("{name: t, type: timestamp}", {"t": TIME.replace(tzinfo=None)}, 1767323045678),
+        ("{name: t, type: timestamp}", {"t": "2026-01-02T03:04:05.678Z"}, 1767323045678),
+        ("{name: t, type: timestamp}", {"t": "soon"}, None),
+        ("{name: t, type: timestamp}", {"t": -5}, None),
+        ("{name: t, type: timestamp}", {}, None),
+        ("{name: t, type: timestamp}", b"x", None),
+        ("{name: t, type: timestamp, from: timestamp_millis(ms)}", {"ms": True}, None),
+    ],
+)
+def test_the_time_of_an_event(tmp_path, columns, value, milliseconds):
+    source = f"{{name: clicks, columns: [{{name: ms, type: bigint}}, {columns.replace('from: ', 'from: QUOTE').replace('QUOTE', chr(34)).replace(')}', ')' + chr(34) + '}')}]}}"
+    found = loaded(tmp_path, "yield 1, {}", source)
+    time = event_time(found.sources["web.clicks"])
+    assert time(None, value) == milliseconds
+
+
+@pytest.mark.parametrize(
+    "columns", ["{name: a, type: bigint}", "{name: a, type: timestamp}, {name: b, type: timestamp}"]
+)
+def test_where_no_column_is_surely_the_time_there_is_none(tmp_path, columns):
+    found = loaded(tmp_path, "yield 1, {}", f"{{name: clicks, columns: [{columns}]}}")
+    assert event_time(found.sources["web.clicks"]) is None
+
+
+def test_fields_are_the_columns_that_a_value_holds(project):
+    assert [field.name for field in fields_of(project.sources["web.clicks"])] == ["id", "kind", "ms"]
+    assert [str(field) for field in fields_of(project.sources["web.ticks"])] == ["value:bigint"]

@@ -1,0 +1,123 @@
+"""Records reach Kafka, at the rate that was asked for, or it is told why not."""
+
+import time
+from itertools import count, islice
+
+import pytest
+from msgspec.structs import replace
+
+from millstream.errors import MillstreamError
+from millstream.kafka.clients import Admin, Heard
+from millstream.kafka.cluster import Cluster
+from millstream.kafka.consuming import everything
+from millstream.kafka.generators import Record, generators_of, records
+from millstream.kafka.offsets import bounds
+from millstream.kafka.producing import Feed, fill_empty, never_written, send
+from millstream.kafka.topics import Topic, create_missing
+
+
+def feed(topic, size=10):
+    return Feed(topic, (Record(str(n).encode(), b"x" * size, None) for n in count()))
+
+
+def held(admin, topic):
+    return sum(end for _, end in bounds(admin, [topic]).values())
+
+
+def test_as_many_as_were_asked_for_of_each_feed(admin, name):
+    create_missing(admin, [Topic(f"{name}_1", 2), Topic(f"{name}_2")])
+    told = []
+    found = send(
+        admin, [feed(f"{name}_1"), feed(f"{name}_2")], 2500, progress=lambda *said: told.append(said)
+    )
+    assert found.records == {f"{name}_1": 2500, f"{name}_2": 2500}
+    assert held(admin, f"{name}_1") == held(admin, f"{name}_2") == 2500
+    assert (f"{name}_1", 1000) in told
+    assert told[-1] == (f"{name}_2", 2500)
+
+
+def test_a_feed_that_ends_is_no_mistake(admin, name):
+    create_missing(admin, [Topic(name)])
+    assert send(admin, [Feed(name, islice(feed(name).records, 7))], 100).records == {name: 7}
+
+
+def test_a_rate_is_kept_for_each_feed(admin, name):
+    create_missing(admin, [Topic(f"{name}_1"), Topic(f"{name}_2")])
+    found = send(admin, [feed(f"{name}_1"), feed(f"{name}_2")], 60, rate=60)
+    assert found.records == {f"{name}_1": 60, f"{name}_2": 60}
+    assert 0.8 < found.seconds < 3
+
+
+def test_keys_go_where_javas_clients_send_them(admin, name):
+    # murmur2("21") of Kafka's own Utils is -973932308, of 3 partitions the second.
+    create_missing(admin, [Topic(name, 3)])
+    send(admin, [Feed(name, iter([Record(b"21", b"", None)] * 5))], None)
+    assert {m.partition() for m in everything(admin, [name])} == {(-973932308 & 0x7FFFFFFF) % 3}
+
+
+def test_timestamps_are_those_of_events_where_the_topic_keeps_them(admin, name):
+    now = int(time.time() * 1000)
+    create_missing(admin, [Topic(f"{name}_all"), Topic(f"{name}_day", config={"retention.ms": "86400000"})])
+    old, recent, future = 1767225600000, now - 7_200_000, now + 864_000_000
+    found = {}
+    for topic in (f"{name}_all", f"{name}_day"):
+        send(admin, [Feed(topic, iter([Record(None, b"", at) for at in (old, recent, future, None)]))], None)
+        found[topic[-3:]] = [m.timestamp()[1] for m in everything(admin, [topic])]
+    assert found["all"][:2] == [old, recent]
+    assert found["day"][1] == recent
+    for at in (*found["all"][2:], found["day"][0], *found["day"][2:]):
+        assert abs(at - now) < 60_000
+
+
+def test_a_record_that_is_too_large_is_told(admin, name):
+    create_missing(admin, [Topic(name, config={"max.message.bytes": "2000"})])
+    with pytest.raises(MillstreamError) as caught:
+        send(admin, [feed(name, 5000)], 3)
+    (found,) = caught.value.diagnostics
+    assert (found.code, f"'{name}'" in found.message, "max.message.bytes" in found.help) == (
+        "MS835",
+        True,
+        True,
+    )
+
+
+def test_small_records_fit_a_topic_that_takes_only_small_batches(admin, name):
+    create_missing(admin, [Topic(name, config={"max.message.bytes": "2000"})])
+    assert send(admin, [feed(name, 100)], 500).records == {name: 500}
+    assert held(admin, name) == 500
+
+
+def test_a_topic_that_is_not_there_is_told(admin, name):
+    with pytest.raises(MillstreamError) as caught:
+        send(admin, [feed(name)], 3)
+    assert name in caught.value.diagnostics[0].message
+
+
+def test_a_kafka_that_went_away_is_told(admin, name):
+    create_missing(admin, [Topic(name)])
+    gone = Cluster("127.0.0.1:1", {"producer": {"delivery.timeout.ms": 1500, "request.timeout.ms": 1000}})
+    with pytest.raises(MillstreamError) as caught:
+        send(Admin(gone, admin.client, Heard()), [feed(name)], 3)
+    assert caught.value.diagnostics[0].code == "MS822"
+
+
+def test_a_mistake_of_a_generator_comes_through(admin, name):
+    def broken():
+        yield Record(None, b"", None)
+        raise MillstreamError
+
+    create_missing(admin, [Topic(name)])
+    with pytest.raises(MillstreamError):
+        send(admin, [Feed(name, broken())], 3)
+
+
+def test_only_topics_without_records_are_filled(admin, project, name):
+    sources = {id_: replace(each, topic=f"{name}_{each.name}") for id_, each in project.sources.items()}
+    own = replace(project, sources=sources)
+    topics = [f"{name}_{each}" for each in ("clicks", "lines", "silent", "ticks")]
+    create_missing(admin, [Topic(topic, 2) for topic in topics[:3]])
+    assert never_written(admin, topics) == frozenset(topics[:3])
+    assert fill_empty(admin, own, topics, 20) == {f"{name}_clicks": 20, f"{name}_lines": 5}
+    assert fill_empty(admin, own, topics, 20) == {}
+    values = sorted(m.value() for m in everything(admin, [f"{name}_clicks"]))
+    assert values == sorted(r.value for r in islice(records(own, *generators_of(own)["web.clicks"]), 20))
