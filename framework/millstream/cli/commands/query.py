@@ -1,0 +1,93 @@
+"""`millstream query`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import click
+
+from millstream.cli import answers
+from millstream.cli.diagnostics import count
+from millstream.cli.options import Common, common
+from millstream.cli.output import console, print_json, say
+from millstream.cli.project import compiled, root_of
+from millstream.errors import MillstreamError
+from millstream.project.profiles import read_target
+from millstream.project.settings import read_settings
+from millstream.project.values import Seed, Target
+from millstream.project.variables import merge_variables
+from millstream.tables.known import known_in
+from millstream.tables.query import Rest, answer
+from millstream.tables.values import Answer
+
+SHOWN = 100
+"""Rows that people see where they ask for no number."""
+
+
+@click.command(
+    "query",
+    epilog=(
+        "\b\nExamples:\n  millstream query 'select * from user_activity_state limit 5'"
+        "\n  millstream query 'select count(*) from shop.product_data' --output json"
+        "\n  echo 'select * from segments' | millstream query - --output csv"
+    ),
+)
+@common("csv")
+@click.argument("sql")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Only so many rows; for people {SHOWN} by default.",
+)
+def command(common: Common, *, sql: str, limit: int | None) -> int:
+    """Answer SQL over state tables, reference topics and seeds.
+
+    Tables have the names of their models, reference topics those of their sources: `shop.product_data`.
+    Tables in Delta answer SQL of DataFusion, without a JVM; where all tables of a query are in PostgreSQL,
+    PostgreSQL answers it. `-` reads the SQL from the standard input.
+    """
+    if sql == "-":
+        sql = sys.stdin.read()
+    root = root_of(common)
+    target = target_of(common, root)
+    # With mistakes in some models, the tables of all are there as before.
+    nodes = compiled(common, root).manifest.nodes
+    rest = Rest(root, target, known_in(nodes.values()), lambda: seeds_of(common, root))
+    bound = SHOWN if limit is None and common.output == "text" else limit
+    return show(common, answer(sql, rest, bound), ZoneInfo(rest.zone))
+
+
+def target_of(common: Common, root: Path) -> Target:
+    settings, _ = read_settings(root)
+    variables, _ = merge_variables(settings.vars, common.vars)
+    target, problems = read_target(root, settings, common.target, common.profiles_dir, variables)
+    if errors := [found for found in problems if found.severity == "error"]:
+        raise MillstreamError(*errors)
+    return target
+
+
+def seeds_of(common: Common, root: Path) -> dict[str, Seed]:
+    from millstream.project.load import load_project
+
+    return load_project(root, common.target, common.vars, common.profiles_dir).seeds
+
+
+def show(common: Common, found: Answer, zone: ZoneInfo) -> int:
+    if common.look.json:
+        told = {"columns": found.columns, "rows": answers.records(found.columns, found.rows, zone)}
+        print_json({"diagnostics": [], **told, "more": found.more})
+        return 0
+    if common.output == "csv":
+        click.echo(answers.csv(found.columns, found.rows, zone))
+        return 0
+    screen = console(common.look, sys.stdout)
+    width = screen.width if screen.is_terminal else None
+    say(common.look, answers.table(found.columns, found.rows, width, zone), sys.stdout)
+    sys.stdout.flush()
+    if not common.look.quiet:
+        more = "; there are more, see --limit" if found.more else ""
+        click.echo(f"({count(len(found.rows), 'row')}{more})", err=True)
+    return 0

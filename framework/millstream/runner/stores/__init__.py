@@ -1,0 +1,1 @@
+"""Where state tables are kept: one file a store."""

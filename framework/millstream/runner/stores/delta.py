@@ -1,0 +1,108 @@
+"""State tables in Delta Lake: a batch is merged once, however often it is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.expressions import quoted
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+
+_APP = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
+_PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100'"
+
+
+def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> None:
+    """Make the table, or add the columns that it lacks; `changes`: somebody reads them as they come."""
+    columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
+    properties = f"{_PROPERTIES}, 'delta.enableChangeDataFeed' = '{str(changes).lower()}'"
+    session.sql(
+        f"create table if not exists {_table(path)} ({columns}) using delta tblproperties ({properties})"
+    )
+    if changes:
+        session.sql(f"alter table {_table(path)} set tblproperties ('delta.enableChangeDataFeed' = 'true')")
+    there = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
+    missing: list[Column] = []
+    for column in table.columns:
+        if (field := there.get(column.name.lower())) is None:
+            missing.append(column)
+        elif field.dataType != type(field.dataType).fromDDL(str(column.type)):
+            raise _changed(table, column, field.dataType.simpleString())
+    if missing:
+        added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
+        session.sql(f"alter table {_table(path)} add columns ({added})")
+
+
+def merge(rows: DataFrame, table: TableOutput, path: str, *, app: str, batch: int, deletes: bool) -> None:
+    """Merge the newest row of each key."""
+    session = rows.sparkSession
+    view = "_millstream_rows"
+    rows.createOrReplaceTempView(view)
+    with _once(session, app, batch):
+        session.sql(merge_sql(table, view, path, deletes=deletes))
+
+
+def rows(session: SparkSession, path: str) -> DataFrame:
+    return session.read.format("delta").load(path)
+
+
+def changes(session: SparkSession, path: str, columns: Iterable[Column]) -> DataFrame:
+    """Return a stream of the newest rows, with `_deleted` for those that are gone."""
+    feed = session.readStream.format("delta").option("readChangeFeed", "true").load(path)
+    deleted = (f.col("_change_type") == "delete").alias("_deleted")
+    kept = feed.where("_change_type <> 'update_preimage'")
+    return kept.select(*(f.col(quoted(column.name)) for column in columns), deleted)
+
+
+def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool) -> str:
+    names = [quoted(column.name) for column in table.columns]
+    on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
+    order_by = table.options.get("order_by")
+    newer = ""
+    if order_by:
+        column = quoted(order_by)
+        newer = f" and (old.{column} is null or new.{column} >= old.{column})"
+    lines = [f"merge into {_table(path)} as old", f"using {view} as new", f"on {on}"]
+    if deletes:
+        lines.append(f"when matched and new._deleted{newer} then delete")
+    condition = newer if deletes else newer.removeprefix(" and")
+    matched = " and not new._deleted" + condition if deletes else (f" and{condition}" if condition else "")
+    lines.append(f"when matched{matched} then update set {', '.join(f'{n} = new.{n}' for n in names)}")
+    unmatched = " and not new._deleted" if deletes else ""
+    values = ", ".join(f"new.{name}" for name in names)
+    lines.append(f"when not matched{unmatched} then insert ({', '.join(names)}) values ({values})")  # noqa: S608
+    return "\n".join(lines)
+
+
+@contextmanager
+def _once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
+    """Let Delta leave out a batch that it has; the settings are those of the batch's own session."""
+    session.conf.set(_APP, app)
+    session.conf.set(_VERSION, str(batch))
+    try:
+        yield
+    finally:
+        session.conf.unset(_APP)
+        session.conf.unset(_VERSION)
+
+
+def _table(path: str) -> str:
+    return f"delta.`{path.replace('`', '``')}`"
+
+
+def _changed(table: TableOutput, column: Column, was: str) -> MillstreamError:
+    name = table.model.removeprefix("model.")
+    return MillstreamError(
+        Diagnostic(
+            "MS866",
+            f"column '{column.name}' of the table '{name}' is {was} there and {column.type} in the model",
+            None,
+            f"build it anew: millstream build --full-refresh --select {name}",
+        )
+    )

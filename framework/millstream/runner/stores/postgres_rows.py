@@ -1,0 +1,34 @@
+"""Tables in PostgreSQL as relations that other models look up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from millstream.expressions import quoted
+from millstream.plan.nodes import Column
+from millstream.tables.places import Postgres
+from millstream.tables.postgres import NESTED, revealed, stored_name
+
+
+def rows(session: SparkSession, place: Postgres, relation: str, columns: Iterable[Column]) -> DataFrame:
+    """Return the rows of a model's table; each scan of it asks the database anew."""
+    options = {
+        "url": "jdbc:postgresql:" + place.url.partition(":")[2],
+        "dbtable": f'"{place.schema}"."{stored_name(relation.partition(".")[2])}"',
+        "driver": "org.postgresql.Driver",
+    }
+    given = {"user": place.username, "password": revealed(place)}
+    options |= {name: value for name, value in given.items() if value is not None}
+    found = session.read.format("jdbc").options(**options).load()
+    return found.select(*(_read(column) for column in columns))
+
+
+def _read(column: Column) -> SparkColumn:
+    stored = f.col(quoted(stored_name(column.name)))
+    nested = isinstance(column.type, NESTED)
+    read = f.from_json(stored, str(column.type)) if nested else stored.cast(str(column.type))
+    return read.alias(column.name)

@@ -1,0 +1,1 @@
+"""State tables at rest, read without a JVM."""

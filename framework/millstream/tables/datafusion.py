@@ -1,0 +1,100 @@
+"""SQL over Delta tables and rows at hand, without a JVM: delta-rs, with DataFusion inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.tables.arrow import Columns, rows_of
+from millstream.tables.known import Known
+from millstream.tables.mistakes import cleaned, problem_of
+from millstream.tables.values import Answer
+from millstream.tables.words import quoted, respelled
+
+
+class Opened:
+    """The tables that one query can name; rows at hand become Delta tables of a temporary folder."""
+
+    def __init__(self, zone: str, folder: Path) -> None:
+        self.zone = zone
+        self.folder = folder
+        self.builder = QueryBuilder({"datafusion.execution.time_zone": zone})
+        self.spellings: dict[str, set[str]] = {}
+        """Of tables and columns, by their lower case form."""
+        self.schemas: set[str] = set()
+
+    def add_delta(self, known: Known, path: str) -> bool:
+        """Open a table; False where there is none yet."""
+        try:
+            table = DeltaTable(path)
+            self._add(known.name, table, {})
+        except TableNotFoundError:
+            return False
+        except (DeltaError, OSError) as error:
+            remedy = "is the storage reachable, and are its credentials in the environment?"
+            message = f"the table '{known.name}' can't be read: {cleaned(str(error))[:300]}"
+            raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
+        return True
+
+    def add_rows(self, known: Known, rows: Columns) -> None:
+        path = str(self.folder / known.name)
+        write_deltalake(path, rows.table)
+        self._add(known.name, DeltaTable(path), rows.casts)
+
+    def answer(self, sql: str, known: Mapping[str, Known], limit: int | None) -> Answer:
+        names = {lower: next(iter(found)) for lower, found in self.spellings.items() if len(found) == 1}
+        try:
+            reader = self.builder.execute(respelled(sql, names))
+            rows = chain.from_iterable(map(rows_of, reader))
+            found = list(rows if limit is None else islice(rows, limit + 1))
+        except MillstreamError:
+            raise
+        except Exception as error:  # noqa: BLE001 - DataFusion's own come as bare exceptions
+            raise problem_of(sql, str(error), known) from None
+        more = limit is not None and len(found) > limit
+        return Answer(tuple(reader.schema.names), found[:limit], more)
+
+    def _add(self, name: str, table: DeltaTable, casts: Mapping[str, str]) -> None:
+        """Give a table its name, as a view over it where values must become others on the way."""
+        schema, _, short = name.rpartition(".")
+        if schema and schema not in self.schemas:
+            self.schemas.add(schema)
+            self._run(f"create schema {quoted(schema)}")
+        whole = f"{quoted(schema)}.{quoted(short)}" if schema else quoted(short)
+        fields = [(field.name, field.type) for field in _schema(table)]
+        casts = dict(casts) | self._zoned(fields)
+        for each in filter(None, (schema, short, *(field for field, _ in fields))):
+            self.spellings.setdefault(each.lower(), set()).add(each)
+        if not casts:
+            self.builder.register(whole, table)
+            return
+        hidden = quoted(f"{name} at rest")
+        self.builder.register(hidden, table)
+        told = (
+            f"arrow_cast({quoted(field)}, '{casts[field]}') as {quoted(field)}"
+            if field in casts
+            else quoted(field)
+            for field, _ in fields
+        )
+        self._run(f"create view {whole} as select {', '.join(told)} from {hidden}")  # noqa: S608 - all quoted
+
+    def _zoned(self, fields: list[tuple[str, Any]]) -> dict[str, str]:
+        """Read timestamps in the target's zone, so that days and hours are those that Spark makes."""
+        if self.zone == "UTC":
+            return {}
+        cast = f'Timestamp(Microsecond, Some("{self.zone}"))'
+        return {name: cast for name, kind in fields if kind.tz}
+
+    def _run(self, sql: str) -> None:
+        self.builder.execute(sql).read_all()
+
+
+def _schema(table: DeltaTable) -> list[Any]:
+    arrow = table.schema().to_arrow()
+    return [arrow.field(index) for index in range(len(arrow.names))]

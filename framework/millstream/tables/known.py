@@ -1,0 +1,89 @@
+"""What a query may name: the tables and seeds of a project, and what else a user may take for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, did_you_mean
+from millstream.manifest import ManifestNode
+from millstream.tables.words import mentions
+
+Kind = Literal["table", "reference", "seed", "view", "sink", "topic"]
+AT_REST = frozenset(("table", "reference", "seed"))
+
+
+class Known(Struct, frozen=True):
+    id: str
+    name: str
+    """As SQL names it: `totals`, `shop.products`."""
+    kind: Kind
+    columns: tuple[tuple[str, str], ...] = ()
+    """Names and types, as the project has them now."""
+    options: dict[str, Any] = {}
+
+
+def known_in(nodes: Iterable[ManifestNode]) -> dict[str, Known]:
+    """Return the relations of a project by their names in lower case."""
+    found = [
+        Known(
+            node.id,
+            node.id.partition(".")[2],
+            kind,
+            tuple((column.name, column.type) for column in node.columns),
+            node.config,
+        )
+        for node in nodes
+        if (kind := _kind(node)) is not None
+    ]
+    return {known.name.lower(): known for known in found}
+
+
+def _kind(node: ManifestNode) -> Kind | None:
+    match node.kind:
+        case "seed":
+            return "seed"
+        case "source":
+            return "reference" if node.config.get("table") else "topic"
+        case "model":
+            kind: Kind = node.config.get("materialized") or "view"
+            return kind
+        case _:
+            return None
+
+
+def named(sql: str, known: Mapping[str, Known]) -> list[Known]:
+    """Return what a text names of the tables and seeds, each once; a column of such a name counts too."""
+    found = (known.get(name.lower()) for name, _ in mentions(sql))
+    return list({each.id: each for each in found if each is not None and each.kind in AT_REST}.values())
+
+
+def missing(name: str, known: Mapping[str, Known]) -> Diagnostic:
+    """Say why a name of a query is no table that can be read."""
+    # `products` may stand for `shop.products`.
+    short = next((each for full, each in known.items() if full.endswith(f".{name.lower()}")), None)
+    found = known.get(name.lower()) or (short if short and short.kind == "topic" else None)
+    if found is None:
+        tables = [each.name for each in known.values() if each.kind in AT_REST]
+        listed = f"tables and seeds: {', '.join(tables) or 'none yet'}"
+        remedy = f"did you mean '{short.name}'?" if short else did_you_mean(name, tables, listed)
+        return Diagnostic("MS842", f"there is no table '{name}'", None, remedy)
+    match found.kind:
+        case "view":
+            message = f"'{found.name}' is a view: its rows are stored nowhere"
+            remedy = f"see its newest rows with `millstream show {found.name}`, or materialize it as a table"
+        case "sink":
+            message = f"'{found.name}' is a Kafka topic, no table"
+            remedy = f"read its records with `millstream consume {found.name}`"
+        case "topic":
+            message = f"'{found.name}' is a Kafka topic, no table"
+            remedy = f"read its records with `millstream consume {found.name}`, or say table: true in YAML"
+        case "reference":
+            remedy = "build a model that reads it as a table first: `millstream build`"
+            return Diagnostic("MS843", f"'{found.name}' has not been built", None, remedy)
+        case "table" | "seed":
+            remedy = f"build it first: `millstream build --select +{found.name}`"
+            return Diagnostic("MS843", f"the table '{found.name}' has not been built", None, remedy)
+    return Diagnostic("MS844", message, None, remedy)

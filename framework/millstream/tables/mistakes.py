@@ -1,0 +1,88 @@
+"""What DataFusion says of a query, as a diagnostic with its place in the SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.tables.known import Known, missing
+from millstream.tables.words import mentions
+from millstream.text import Text
+
+FILE = "query"
+"""What stands in the place of a file's name."""
+_NO_TABLE = re.compile(r"table '([^']+)' not found")
+_NO_COLUMN = re.compile(r"No field named (.+?)\.(?: |\n|$)")
+_VALID = re.compile(r"Valid fields are (.+?)\.?\s*$", re.DOTALL)
+_NO_FUNCTION = re.compile(r"Invalid function '([^']+)'\.(?:\s*Did you mean '([^']+)'\?)?")
+_PARSER = re.compile(r'ParserError\("(.*?)(?: at Line: (\d+), Column: (\d+))?"\)', re.DOTALL)
+_PREFIX = re.compile(
+    r"^(?:(?:External|Arrow|Cast|Compute|SQL|Schema|Execution|Parquet|Invalid argument|Parser) error: "
+    r"|Error during planning: |This feature is not implemented: |type_coercion\s+caused by\s+)",
+    re.IGNORECASE,
+)
+_TYPES = {
+    "Utf8View": "string", "LargeUtf8": "string", "Utf8": "string", "BinaryView": "binary", "Int64": "bigint",
+    "Int32": "int", "Float64": "double", "Boolean": "boolean", "Date32": "date",
+}  # fmt: skip
+_REMEDY = "state tables in Delta answer SQL of DataFusion, which is near to PostgreSQL's"
+
+
+def problem_of(sql: str, said: str, known: Mapping[str, Known]) -> MillstreamError:
+    if found := _NO_TABLE.search(said):
+        name = found.group(1).removeprefix("datafusion.").removeprefix("public.")
+        return refused(sql, missing(name, known), _first(sql, name))
+    if found := _NO_COLUMN.search(said):
+        return _no_column(sql, found.group(1), _VALID.search(said))
+    if found := _NO_FUNCTION.search(said):
+        name, near = found.groups()
+        remedy = f"did you mean '{near}'?" if near else _REMEDY
+        return refused(
+            sql, Diagnostic("MS845", f"there is no function '{name}'", None, remedy), _first(sql, name)
+        )
+    if found := _PARSER.search(said):
+        message, line, column = found.groups()
+        start = Text(FILE, sql).offset(int(line), int(column)) if line else len(sql.rstrip())
+        message = message.replace("EOF", "the end").replace('\\"', '"')
+        return refused(sql, Diagnostic("MS845", message[0].lower() + message[1:], None, _REMEDY), start)
+    return refused(sql, Diagnostic("MS845", cleaned(said), None, _REMEDY))
+
+
+def refused(sql: str, found: Diagnostic, start: int | None = None) -> MillstreamError:
+    """Show where in the SQL it is, where that is known."""
+    if start is None or not 0 <= start <= len(sql):
+        return MillstreamError(found)
+    text = Text(FILE, sql)
+    word = re.compile(r'"[^"]*"|`[^`]*`|[\w.]+|.', re.DOTALL).match(sql, start)
+    place = text.location(start, word.end() if word else None)
+    return MillstreamError(replace(found, location=place, line=text.line(place.line)))
+
+
+def cleaned(said: str) -> str:
+    """Return the last cause, without the names of DataFusion's own parts and types."""
+    # Causes of delta-rs are set in colours, each on a line of its own.
+    said = re.sub(r"\s*\x1b\[\d+m↳\x1b\[0m", ":", said)
+    text = re.split(r"\ncaused by\n", said)[-1].strip()
+    while (shorter := _PREFIX.sub("", text)) != text:
+        text = shorter
+    for name, shown in _TYPES.items():
+        text = re.sub(rf"\b{name}\b", shown, text)
+    text = " ".join(text.split())
+    return text[:1].lower() + text[1:].rstrip(".") if text else "the query can't be answered"
+
+
+def _no_column(sql: str, named: str, valid: re.Match[str] | None) -> MillstreamError:
+    name = named.replace('"', "")
+    columns = [each.replace('"', "").strip() for each in valid.group(1).split(",")] if valid else []
+    short = list(dict.fromkeys(each.rpartition(".")[2] for each in columns))
+    remedy = did_you_mean(
+        name.rpartition(".")[2], short, f"columns: {', '.join(short)}" if short else _REMEDY
+    )
+    return refused(sql, Diagnostic("MS845", f"there is no column '{name}'", None, remedy), _first(sql, name))
+
+
+def _first(sql: str, name: str) -> int | None:
+    return next((word.start for said, word in mentions(sql) if said.lower() == name.lower()), None)

@@ -1,0 +1,75 @@
+"""Seeds as rows with the values that their types stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from millstream.project.seed_rows import seed_texts
+from millstream.project.values import Seed
+from millstream.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Type,
+)
+
+_TIMESTAMP = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(?:\.(\d{1,9}))?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?"
+)
+
+
+def typed_rows(root: Path, seed: Seed, zone: str) -> list[tuple[Any, ...]]:
+    """Return a seed's rows; times without a zone are of `zone`. That texts fit was checked on reading."""
+    readers = [reader_of(column.type or STRING, zone) for column in seed.columns]
+    return [
+        tuple(None if text is None else read(text) for read, text in zip(readers, row, strict=True))
+        for row in seed_texts(root, seed)
+    ]
+
+
+def reader_of(wanted: Type, zone: str) -> Callable[[str], Any]:
+    if wanted in INTEGERS:
+        return int
+    if wanted in {FLOAT, DOUBLE}:
+        return float
+    match wanted:
+        case _ if wanted == BOOLEAN:
+            return lambda text: text.lower() == "true"
+        case _ if wanted == BINARY:
+            return str.encode
+        case _ if wanted == DATE:
+            return date.fromisoformat
+        case _ if wanted == TIMESTAMP:
+            here = ZoneInfo(zone)
+            return lambda text: timestamp(text, here)
+        case _ if wanted == TIMESTAMP_NTZ:
+            return lambda text: timestamp(text, timezone.utc).replace(tzinfo=None)
+        case _:
+            return str
+
+
+def timestamp(text: str, zone: ZoneInfo | timezone) -> datetime:
+    """Read a time as seeds may have it, which `fromisoformat` of older Pythons can't."""
+    found = _TIMESTAMP.fullmatch(text)
+    assert found is not None
+    day, minutes, seconds, fraction, offset = found.groups()
+    plain = datetime.fromisoformat(f"{day}T{minutes or '00:00'}{seconds or ':00'}")
+    exact = plain.replace(microsecond=int((fraction or "0")[:6].ljust(6, "0")))
+    if offset is None:
+        return exact.replace(tzinfo=zone)
+    if offset in {"Z", "UTC"}:
+        return exact.replace(tzinfo=timezone.utc)
+    sign = -1 if offset[0] == "-" else 1
+    digits = offset[1:].replace(":", "").ljust(4, "0")
+    return exact.replace(tzinfo=timezone(sign * timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))))

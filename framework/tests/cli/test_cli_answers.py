@@ -1,0 +1,122 @@
+"""Rows as people and programs read them."""
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from millstream.cli import answers
+
+BERLIN = ZoneInfo("Europe/Berlin")
+AT = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
+
+
+def told(columns, rows, width=None):
+    return answers.table(columns, rows, width, BERLIN).plain
+
+
+def test_a_table_with_numbers_to_the_right():
+    assert told(
+        ["name", "total", "none"], [("ann", 5, None), ("bernard", None, None), ("bo", 1234.5, None)]
+    ) == (
+        "name      total  none\n"
+        "───────  ──────  ────\n"
+        "ann           5  NULL\n"
+        "bernard    NULL  NULL\n"
+        "bo       1234.5  NULL"
+    )
+
+
+def test_no_rows():
+    assert told(["a", "bc"], []) == "a  bc\n─  ──"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "NULL"),
+        ("NULL", "'NULL'"),
+        ("", "''"),
+        (" x", "' x'"),
+        ("two\nlines\x1b[31m", "two␊lines␛[31m"),
+        (True, "true"),
+        (Decimal("1.50"), "1.50"),
+        (0.1, "0.1"),
+        (float("nan"), "nan"),
+        (b"\x00\xff", "\\x00ff"),
+        (date(2024, 1, 1), "2024-01-01"),
+        (AT, "2024-01-02 00:30:00+01:00"),
+        (AT.replace(tzinfo=None), "2024-01-01 23:30:00"),
+        (
+            {"city": "Köln", "at": AT, "n": None},
+            '{"city": "Köln", "at": "2024-01-02T00:30:00+01:00", "n": null}',
+        ),
+        ([1, Decimal("1.5")], '[1, "1.5"]'),
+    ],
+)
+def test_values_for_people(value, text):
+    assert told(["x"], [(value,)]).splitlines()[2] == text
+
+
+def test_utc_is_short():
+    assert answers.told(AT, timezone.utc) == "2024-01-01 23:30:00Z"
+
+
+def test_the_widest_columns_are_cut_first():
+    assert told(["id", "text"], [(1, "a long text indeed")], 14).splitlines() == [
+        "id  text",
+        "──  ──────────",
+        " 1  a long te…",
+    ]
+
+
+def test_columns_that_do_not_fit_are_named():
+    found = told([f"column_{n}" for n in range(4)], [("12345678",) * 4], 20)
+    assert found.splitlines()[-1] == "… 2 more columns: column_2, column_3"
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=8), st.integers(1, 80))
+def test_widths_never_pass_the_terminal(needed, width):
+    found = answers.fitted(needed, width)
+    assert all(cut <= whole for cut, whole in zip(found, needed, strict=False))
+    assert sum(found) + 2 * (len(found) - 1) <= max(width, 1)
+    if sum(needed) + 2 * (len(needed) - 1) <= width:
+        assert found == needed
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=3), st.integers(20, 60))
+def test_lines_fit_with_wide_characters(values, width):
+    found = told(["c"] * len(values), [values], width).split("\n")[:3]
+    assert all(cell_len(line) <= width for line in found)
+
+
+def test_csv_tells_null_from_an_empty_text():
+    rows = [("", None, 'say "hi", ok', AT), ("two\nlines", 1, " x", None)]
+    assert answers.csv(["a", "b", "c", "d,e"], rows, timezone.utc) == (
+        'a,b,c,"d,e"\n"",,"say ""hi"", ok",2024-01-01 23:30:00Z\n"two\nlines",1," x",'
+    )
+
+
+def test_records_keep_columns_of_one_name_apart():
+    assert answers.records(["n", "n", "n_2"], [(1, 2, 3)], BERLIN) == [{"n": 1, "n_2": 2, "n_2_2": 3}]
+
+
+@pytest.mark.parametrize(
+    ("value", "json"),
+    [
+        (Decimal("1.50"), "1.50"),
+        (b"\x00\xff", "AP8="),
+        (float("inf"), "Infinity"),
+        (float("nan"), "NaN"),
+        (AT, "2024-01-02T00:30:00+01:00"),
+        (date(2024, 1, 1), "2024-01-01"),
+        ({1: [None, True]}, {"1": [None, True]}),
+        (2**63, 2**63),
+    ],
+)
+def test_values_for_programs(value, json):
+    assert answers.as_json(value, BERLIN) == json

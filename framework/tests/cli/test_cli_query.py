@@ -1,0 +1,84 @@
+"""`millstream query`."""
+
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+
+@pytest.fixture
+def built(shop):
+    """Return the project with the table `totals` built, and a seed."""
+    rows = pa.table({"user_id": ["ann", "bob"], "total": [3, None]})
+    write_deltalake(shop / ".millstream/local/tables/totals", rows)
+    (shop / "seeds").mkdir()
+    (shop / "seeds/grades.csv").write_text("total,grade\n3,good\n", encoding="utf-8")
+    return shop
+
+
+def test_a_table_for_people(run, built):
+    found = run("query", "select * from totals order by user_id")
+    assert found.out == "user_id  total\n───────  ─────\nann          3\nbob       NULL\n"
+    assert (found.code, found.err) == (0, "(2 rows)\n")
+
+
+def test_json(run, built):
+    found = run("query", "select * from totals order by user_id", "--output", "json", "--limit", "1")
+    assert found.json == {
+        "diagnostics": [],
+        "columns": ["user_id", "total"],
+        "rows": [{"user_id": "ann", "total": 3}],
+        "more": True,
+    }
+
+
+def test_csv(run, built):
+    assert (
+        run("query", "select * from totals order by 1", "--output", "csv").out
+        == "user_id,total\nann,3\nbob,\n"
+    )
+
+
+def test_people_see_a_hundred_rows_programs_all(run, built):
+    sql = "select * from generate_series(1, 150) as t(n)"
+    assert run("query", sql).err == "(100 rows; there are more, see --limit)\n"
+    assert len(run("query", sql, "--output", "csv").out.splitlines()) == 151
+
+
+def test_a_seed_and_a_table(run, built):
+    found = run("query", "select user_id, grade from totals join grades using (total)", "--output", "csv")
+    assert found.out == "user_id,grade\nann,good\n"
+
+
+def test_a_table_that_is_not_built(run, shop):
+    found = run("query", "select * from totals")
+    assert found.code == 2
+    assert "error[MS843]: the table 'totals' has not been built" in found.err
+    assert "help: build it first: `millstream build --select +totals`" in found.err
+
+
+def test_a_view(run, shop):
+    assert "error[MS844]: 'stg_clicks' is a view" in run("query", "select * from stg_clicks").err
+
+
+def test_a_mistake_as_json(run, built):
+    (found,) = run("query", "select totl from totals", "--output", "json").json["diagnostics"]
+    assert (found["code"], found["path"], found["column"]) == ("MS845", "query", 8)
+
+
+def test_a_broken_model_does_not_hide_the_tables(run, built):
+    (built / "models/broken.sql").write_text("select nope from {{ ref('stg_clicks') }}", encoding="utf-8")
+    assert run("query", "select count(*) as n from totals", "--output", "csv").out == "n\n2\n"
+
+
+def test_it_is_fast_and_starts_no_java(built):
+    command = [sys.executable, "-X", "importtime", "-m", "millstream", "query", "select * from totals"]
+    subprocess.run(command, check=True, capture_output=True)
+    start = time.perf_counter()
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert time.perf_counter() - start < 2  # twice what is promised: tests run side by side
+    for heavy in ("pyspark", "pandas", "pyarrow", "psycopg", "sqlglot"):
+        assert f" {heavy}\n" not in found.stderr
