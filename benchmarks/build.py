@@ -1,0 +1,185 @@
+"""Compare `millstream build` with hand-written queries: `python benchmarks/build.py stateless stateful example`.
+
+Both run in one warm JVM, round by round in turns, over the same topics of one broker; the figures are CPU seconds of
+this process, the JVM and its Python workers, without the broker's. By hand, each model is a query of its own
+(`by_hand/`), with Spark's default client settings and, as `tuned`, with those of Millstream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "framework/tests"))
+
+from example.generated import generated  # noqa: E402
+from support.runs import create_topics, job_of, pairs, send  # noqa: E402
+
+from millstream.broker import shared_broker  # noqa: E402
+from millstream.kafka.cluster import Cluster, revealed  # noqa: E402
+from millstream.kafka.settings import sink_options  # noqa: E402
+from millstream.machine.jars import fetch  # noqa: E402
+from millstream.runner.build import build  # noqa: E402
+from millstream.runner.session import start_spark  # noqa: E402
+
+EXAMPLE = ("pyproject.toml", "profiles.yml", "models", "macros", "seeds", "tests")
+PARTITIONS = 2
+
+
+def project(name: str, folder: Path) -> Path:
+    if name == "example":
+        for part in EXAMPLE:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copy(ROOT / part, folder / part)
+    else:
+        import_module(f"projects.{name}").write(folder)
+    profiles = folder / "profiles.yml"
+    text = profiles.read_text()
+    setting = f"spark: {{spark.sql.shuffle.partitions: {PARTITIONS}}}"
+    for written in ('{master: "local[*]", kafka: embedded}', "master: local[*]\n"):
+        more = (
+            written.replace(", kafka", f", {setting}, kafka")
+            if "{" in written
+            else f"{written}          {setting}\n"
+        )
+        text = text.replace(written, more, 1)
+    profiles.write_text(text)
+    return folder
+
+
+def cpu() -> float:
+    """Return the CPU seconds of this process and all below it but the broker, with those that have ended."""
+    parents: dict[int, list[int]] = {}
+    used: dict[int, float] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            said = file.read_text().rpartition(")")[2].split()
+            command = (file.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        pid = int(file.parent.name)
+        if b"kafka.Kafka" not in command:
+            parents.setdefault(int(said[1]), []).append(pid)
+            used[pid] = sum(map(int, said[11:15])) / os.sysconf("SC_CLK_TCK")
+    waiting, total = [os.getpid()], 0.0
+    while waiting:
+        pid = waiting.pop()
+        total += used.get(pid, 0.0)
+        waiting += parents.get(pid, [])
+    return total
+
+
+def by_hand(name: str, spark: Any, bootstrap: str, place: Path, prefix: str, producer: Any) -> None:
+    done: set[str] = set()
+    for query in import_module(f"by_hand.{name}").queries(spark, bootstrap, place, prefix, producer):
+        assert done.issuperset(query.reads)
+        query.start().awaitTermination()
+        done.add(query.name)
+
+
+def measured(run: Callable[[], None]) -> float:
+    before = cpu()
+    run()
+    return cpu() - before
+
+
+def compare(name: str, events: int, rounds: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
+        root = (
+            project(name, Path(folder) / "project") if (Path(folder) / "project").mkdir() is None else Path()
+        )
+        with shared_broker(root) as starting:
+            bootstrap = starting.ready().bootstrap_servers
+            records = generated(events)
+            hand = import_module(f"by_hand.{name}")
+            job = job_of(root, full_refresh=True)
+            jars = [path for paths in fetch(("kafka", "delta")).values() for path in paths]
+            spark = start_spark("benchmark", job.project.target, jars, root / "log")
+            topics = [
+                q.topic
+                for p in ("plain.", "tuned.")
+                for q in hand.queries(spark, bootstrap, root, p)
+                if q.topic
+            ]
+            create_topics(bootstrap, *records, *topics, partitions=PARTITIONS)
+            send(bootstrap, records)
+            tuned = {
+                key.removeprefix("kafka."): value
+                for key, value in revealed(sink_options(Cluster(bootstrap), {}, "available_now")).items()
+                if key.startswith("kafka.") and key != "kafka.bootstrap.servers"
+            }
+
+            def ours() -> None:
+                assert not build(job, root / ".millstream", lambda _: None, spark).failed
+
+            def theirs(prefix: str, producer: Any) -> Callable[[], None]:
+                def run() -> None:
+                    by_hand(name, spark, bootstrap, Path(tempfile.mkdtemp(dir=folder)), prefix, producer)
+
+                return run
+
+            sides = {
+                "millstream": ours,
+                "by hand": theirs("plain.", None),
+                "by hand, tuned": theirs("tuned.", tuned),
+            }
+            for run in sides.values():
+                run()
+            differ = (
+                []
+                if name == "example"
+                else different(bootstrap, [t for t in topics if t.startswith("plain.")], name)
+            )
+            figures = {side: [] for side in sides}
+            for _ in range(rounds):
+                for side, run in sides.items():
+                    figures[side].append(measured(run))
+            spark.stop()
+    told(name, events, figures, differ)
+
+
+def different(bootstrap: str, topics: list[str], name: str) -> list[str]:
+    """Return the topics whose newest records, or all of them where models are stateless, differ."""
+
+    def rows(topic: str) -> Any:
+        found = [(key, json.loads(value)) for key, value in pairs(bootstrap, topic)]
+        if name == "stateful":
+            return {key: json.dumps(value, sort_keys=True) for key, value in found}
+        return Counter((key, json.dumps(value, sort_keys=True)) for key, value in found)
+
+    return [topic for topic in topics if rows(topic) != rows(topic.removeprefix("plain."))]
+
+
+def told(name: str, events: int, figures: dict[str, list[float]], differ: list[str]) -> None:
+    ours = statistics.median(figures["millstream"])
+    print(f"{name}, {events:,} events a topic" + (f"; DIFFERENT: {', '.join(differ)}" if differ else ""))
+    for side, seconds in figures.items():
+        middle = statistics.median(seconds)
+        print(
+            f"  {side:15} {middle:7.1f} s CPU  {middle / ours:5.2f}  ({', '.join(f'{s:.1f}' for s in seconds)})",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", default=["stateless", "stateful", "example"])
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    for each in given.names:
+        compare(each, given.events, given.rounds)

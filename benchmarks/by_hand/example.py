@@ -1,0 +1,305 @@
+"""The example project by hand: each model that stores something is a query, which reads the topics of others.
+
+What several models build on without storing it is a function here, worked out again in each query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from by_hand import schemas
+from by_hand.kafka import Place, Query, place_of, read, sink, with_time
+from by_hand.scores import calculate_complex_score, calculate_score
+from by_hand.tables import keep_reference, keep_state, table
+
+SEEDS = Path(__file__).parents[2] / "seeds"
+ACTIVITY_TYPES = ("login", "page_view", "click", "purchase", "logout")
+USER_EVENT_TYPES = ("view", "click", "purchase", "search")
+
+
+def queries(
+    spark: SparkSession,
+    bootstrap: str,
+    checkpoints: Any,
+    prefix: str = "",
+    producer: Mapping[str, str] | None = None,
+) -> list[Query]:
+    """Return the queries in an order in which each finds what it reads; tables are below the checkpoints."""
+    place = place_of(spark, bootstrap, checkpoints, prefix, producer)
+
+    def reference(name: str, schema: str, key: str) -> Query:
+        return Query(name, lambda: keep_reference(place, name, schema, key))
+
+    def state(rows: Callable[[Place], DataFrame], key: str) -> Query:
+        return Query(rows.__name__, lambda: keep_state(place, rows(place), rows.__name__, key))
+
+    return [
+        reference("product_data", schemas.PRODUCT_DATA, "product_id"),
+        reference("user_profiles", schemas.USER_PROFILES, "user_id"),
+        sink(place, processed_events, "user_id"),
+        sink(place, user_metrics_summary, "user_id", "update"),
+        state(user_activity_state, "user_id"),
+        sink(place, filtered_events, "event_id"),
+        sink(place, enriched_events, "event_id", reads=("filtered_events",)),
+        sink(place, final_processed_events, "event_id", reads=("enriched_events",)),
+        sink(place, optimized_events, "user_id"),
+        sink(place, readable_events, "user_id", reads=("optimized_events",)),
+        sink(place, categorized_events, "user_id"),
+        sink(place, user_activity_metrics, "metrics_key", "update", reads=("categorized_events",)),
+        sink(place, enriched_metrics, "metrics_key", reads=("user_activity_metrics", "product_data")),
+        sink(place, user_metrics, "metrics_key", reads=("enriched_metrics", "user_profiles")),
+        sink(place, region_hit_counts, "region", "update"),
+        sink(place, region_hit_counts_5s, "window_key", "update"),
+    ]
+
+
+def ratio(numerator: str, denominator: str, digits: int) -> Column:
+    divided = f.round(f.col(numerator) / f.col(denominator), digits)
+    return f.when(f.col(denominator) > 0, divided)
+
+
+def window_key(key: str) -> Column:
+    return f.concat(f.col(key), f.lit("@"), f.unix_millis("window.start"))
+
+
+def counts_by(column: str, values: tuple[str, ...]) -> list[Column]:
+    return [f.count_if(f.col(column) == value).alias(f"{value}_count") for value in values]
+
+
+def processed_events(place: Place) -> DataFrame:
+    events = read(place, "high_volume_events", schemas.HIGH_VOLUME_EVENTS)
+    return events.where("type not in ('scroll', 'hover')").select(
+        f.lit("PROCESSED").alias("status"),
+        f.col("type").alias("event_type"),
+        "user_id",
+        "product_id",
+        "category",
+        calculate_score("type", "category", "value").alias("score"),
+        f.round("value", 2).alias("value"),
+        "timestamp",
+        "metadata",
+    )
+
+
+def user_activity_counts(place: Place) -> DataFrame:
+    activity = with_time(read(place, "user_activity", schemas.USER_ACTIVITY, "user_id"))
+    last = f.struct(f.col("activity_type").alias("type"), "score", "duration_ms", "timestamp")
+    counts = (
+        activity.where("activity_type is not null")
+        .groupBy("user_id")
+        .agg(
+            f.count("*").alias("total_count"),
+            *counts_by("activity_type", ACTIVITY_TYPES),
+            f.sum(f.coalesce("score", f.lit(0))).alias("total_score"),
+            f.max_by(last, "event_time").alias("last_activity"),
+            f.max("event_time").alias("last_active_at"),
+        )
+    )
+    return counts.withColumn("avg_score", ratio("total_score", "total_count", 2))
+
+
+def user_metrics_summary(place: Place) -> DataFrame:
+    counts = [f"{each}_count" for each in ("total", *ACTIVITY_TYPES)]
+    metrics = f.struct(*counts, "total_score", "avg_score").alias("metrics")
+    return user_activity_counts(place).select("user_id", metrics, "last_activity")
+
+
+def user_activity_state(place: Place) -> DataFrame:
+    return user_activity_counts(place)
+
+
+def filtered_events(place: Place) -> DataFrame:
+    events = with_time(read(place, "mixed_quality_events", schemas.MIXED_QUALITY_EVENTS, "event_id"))
+    return events.where("is_valid and startswith(event_type, 'valid') and priority <> 'spam'").drop(
+        "is_valid"
+    )
+
+
+def enriched_events(place: Place) -> DataFrame:
+    return read(place, f"{place.prefix}filtered_events", schemas.FILTERED_EVENTS).select(
+        "event_id",
+        f.lit("ENRICHED").alias("status"),
+        "event_type",
+        "priority",
+        f.coalesce("score", f.lit(0)).alias("score"),
+        "timestamp",
+        f.coalesce("batch_id", f.lit(0)).alias("batch_id"),
+        f.coalesce("source", f.lit("unknown")).alias("source"),
+    )
+
+
+def final_processed_events(place: Place) -> DataFrame:
+    complex_score = calculate_complex_score("event_type", "priority", "score")
+    return read(place, f"{place.prefix}enriched_events", schemas.ENRICHED_EVENTS).select(
+        "event_id",
+        f.lit("PROCESSED").alias("status"),
+        "event_type",
+        "priority",
+        f.struct(f.col("score").alias("base_score"), complex_score.alias("complex_score")).alias("scores"),
+        "timestamp",
+        "batch_id",
+        "source",
+        f.lit("final").alias("processing_stage"),
+    )
+
+
+def optimized_events(place: Place) -> DataFrame:
+    events = read(place, "binary_events", schemas.BINARY_EVENTS).where("score >= 10")
+    types = place.spark.read.csv(
+        str(SEEDS / "event_types.csv"), schema="event_type_id bigint, event_type string", header=True
+    )
+    purchase = f.coalesce("event_type", f.lit("unknown")) == "purchase"
+    more = f.expr("cast(value * 1.1 as bigint)")
+    return events.join(f.broadcast(types), "event_type_id", "left").select(
+        "user_id",
+        f.struct(
+            f.coalesce("event_type", f.lit("unknown")).alias("type"),
+            "user_id",
+            f.when(purchase, more).otherwise(f.col("value")).alias("value"),
+            f.when(purchase, f.least(f.col("score") + 20, f.lit(100)))
+            .otherwise(f.col("score"))
+            .alias("score"),
+            "timestamp",
+        ).alias("processed_event"),
+        "metadata",
+        f.struct(f.lit(True).alias("optimized"), f.lit("v2").alias("version")).alias("processing_info"),
+    )
+
+
+def readable_events(place: Place) -> DataFrame:
+    events = read(place, f"{place.prefix}optimized_events", schemas.OPTIMIZED_EVENTS)
+    words = {"EVENT": "type", "USER": "user_id", "VALUE": "value", "SCORE": "score"}
+    parts = [f.concat(f.lit(f"{word}:"), f"processed_event.{name}") for word, name in words.items()]
+    return events.select(
+        "user_id",
+        f.concat_ws(" ", *parts).alias("summary"),
+        f.struct(
+            f.col("processed_event.type").alias("event_type"),
+            *(f"processed_event.{name}" for name in ("user_id", "value", "score", "timestamp")),
+        ).alias("details"),
+        "metadata",
+        "processing_info",
+    )
+
+
+def categorized_events(place: Place) -> DataFrame:
+    events = with_time(read(place, "user_events", schemas.USER_EVENTS, "user_id"))
+    engages = f.col("event_type").isin("view", "click")
+    return events.where(f.col("event_type").isin(*USER_EVENT_TYPES)).select(
+        "event_id",
+        "user_id",
+        "event_type",
+        f.when(engages, "engagement").otherwise("conversion").alias("category"),
+        "product_id",
+        f.coalesce("value", f.lit(0.0)).alias("value"),
+        "timestamp",
+        "event_time",
+    )
+
+
+def user_activity_metrics(place: Place) -> DataFrame:
+    events = read(place, f"{place.prefix}categorized_events", schemas.CATEGORIZED_EVENTS)
+    return (
+        events.withWatermark("event_time", "10 minutes")
+        .groupBy(f.window("event_time", "1 hour"), "user_id")
+        .agg(
+            f.count("*").alias("event_count"),
+            *counts_by("event_type", USER_EVENT_TYPES),
+            f.round(f.sum("value"), 2).alias("total_value"),
+            f.sort_array(f.collect_set("product_id")).alias("product_ids"),
+            f.max("event_time").alias("last_updated"),
+        )
+        .select(
+            window_key("user_id").alias("metrics_key"),
+            f.col("window.start").alias("window_start"),
+            f.col("window.end").alias("window_end"),
+            "user_id",
+            "event_count",
+            *(f"{each}_count" for each in USER_EVENT_TYPES),
+            "total_value",
+            "product_ids",
+            f.size("product_ids").alias("unique_products"),
+            "last_updated",
+        )
+    )
+
+
+def enriched_metrics(place: Place) -> DataFrame:
+    """Look categories up in a map: a join and a count by category would need state, or mix up the order."""
+    metrics = read(place, f"{place.prefix}user_activity_metrics", schemas.USER_ACTIVITY_METRICS)
+    with_map = place.spark.sql(
+        "select *, (select map_from_entries(collect_list(struct(product_id, category))) from {products})"
+        " as category_of from {metrics}",
+        products=table(place, "product_data"),
+        metrics=metrics,
+    )
+    return (
+        with_map.withColumn(
+            "categories",
+            f.expr("filter(transform(slice(product_ids, 1, 5), p -> category_of[p]), c -> c is not null)"),
+        )
+        .withColumn(
+            "counted",
+            f.expr(
+                "array_sort(transform(array_distinct(categories), c -> "
+                "struct(-size(filter(categories, other -> other = c)) as n, c as category)))"
+            ),
+        )
+        .withColumn(
+            "top_categories",
+            f.expr("slice(transform(counted, e -> struct(e.category as category, -e.n as products)), 1, 3)"),
+        )
+        .drop("category_of", "categories", "counted")
+    )
+
+
+def user_metrics(place: Place) -> DataFrame:
+    metrics = read(place, f"{place.prefix}enriched_metrics", schemas.ENRICHED_METRICS)
+    profiles = table(place, "user_profiles").select("user_id", "segment", "account_age_days")
+    return metrics.join(f.broadcast(profiles), "user_id", "left").select(
+        "metrics_key",
+        "user_id",
+        "window_start",
+        "window_end",
+        "event_count",
+        *(f"{each}_count" for each in USER_EVENT_TYPES),
+        "total_value",
+        "unique_products",
+        "top_categories",
+        ratio("click_count", "view_count", 4).alias("click_through_rate"),
+        ratio("purchase_count", "click_count", 4).alias("conversion_rate"),
+        f.coalesce("segment", f.lit("unknown")).alias("user_segment"),
+        "account_age_days",
+        "last_updated",
+    )
+
+
+def hits_by_region(place: Place) -> DataFrame:
+    hits = with_time(read(place, "page_hits", schemas.PAGE_HITS, "visitor_key"))
+    known = hits.where("visitor_key is not null and timestamp is not null")
+    return known.select(f.substring("visitor_key", 1, 5).alias("region"), "event_time")
+
+
+def region_hit_counts(place: Place) -> DataFrame:
+    return hits_by_region(place).groupBy("region").agg(f.count("*").alias("hit_count"))
+
+
+def region_hit_counts_5s(place: Place) -> DataFrame:
+    return (
+        hits_by_region(place)
+        .withWatermark("event_time", "5 seconds")
+        .groupBy(f.window("event_time", "5 seconds"), "region")
+        .agg(f.count("*").alias("hit_count"))
+        .select(
+            window_key("region").alias("window_key"),
+            f.col("window.start").alias("window_start"),
+            f.col("window.end").alias("window_end"),
+            "region",
+            "hit_count",
+        )
+    )

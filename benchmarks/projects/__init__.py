@@ -1,0 +1,1 @@
+"""What is written by hand in `by_hand`, as Millstream projects that mean the same."""

@@ -1,0 +1,39 @@
+"""The projects that are measured against what is written by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from millstream.compile import compile_project
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    """Return what loads a benchmark's module, as its scripts do."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return lambda name: __import__(name, fromlist=["_"])
+
+
+@pytest.mark.parametrize("name", ["stateless", "stateful"])
+def test_a_project_compiles_and_has_a_sink_for_each_query(tmp_path, modules, name):
+    found = compile_project(modules(f"projects.{name}").write(tmp_path), use_cache=False)
+    assert found.diagnostics == ()
+    sinks = {node.name for node in found.manifest.nodes.values() if node.config.get("materialized") == "sink"}
+    assert sinks == {query.topic for query in modules(f"by_hand.{name}").queries(None, "", tmp_path)}
+
+
+def test_each_stored_model_of_the_example_is_a_query(modules):
+    found = compile_project(BENCHMARKS.parent, use_cache=False)
+    stored = {
+        n.name for n in found.manifest.nodes.values() if n.config.get("materialized") in {"sink", "table"}
+    }
+    queries = modules("by_hand.example").queries(None, "", "checkpoints", "by_hand.")
+    assert {query.name for query in queries} == stored | {"product_data", "user_profiles"}
+
+
+def test_a_query_comes_after_those_that_it_reads(modules):
+    queries = modules("by_hand.example").queries(None, "", "checkpoints")
+    names = [query.name for query in queries]
+    assert all(names.index(read) < names.index(query.name) for query in queries for read in query.reads)
