@@ -1,32 +1,34 @@
 """One Spark for all tests, with a session of its own for each file."""
 
-import logging
-import os
-import sys
-
 import pytest
 
+from millstream.project.values import Target
+
 pytest.register_assert_rewrite("support.plans", "support.written")
+
+from support.postgres import postgres, postgres_server  # noqa: E402, F401 - fixtures
+
+TARGET = Target(
+    "tests", "local",
+    {
+        "master": "local[2]",
+        "spark": {
+            "spark.sql.shuffle.partitions": 2,
+            # Many short queries: compiling them to the fastest code takes longer than running them.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+        },
+    },
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
-    from pyspark.sql import SparkSession
+    from millstream.machine.jars import fetch
+    from millstream.runner.session import start_spark
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+    jars = [path for paths in fetch(("kafka", "delta", "postgres")).values() for path in paths]
+    session = start_spark("tests", TARGET, jars, tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
 

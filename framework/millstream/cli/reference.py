@@ -22,6 +22,7 @@ _PARTS = {
     "5": "The graph",
     "6": "Selectors",
     "7": "The command line and the machine",
+    "8": "Running: Java, jars, Kafka, tables, Spark",
     "9": "Millstream itself",
 }
 _GENERATED = "<!-- Written by `uv run python -m millstream.cli.reference`. -->"

@@ -20,6 +20,12 @@ COMMANDS = (
     Entry("ls", "List what the project holds."),
     Entry("lineage", "Show what depends on what, down to columns."),
     Entry("explain", "Show the plan as written and as optimized, and what each rule saved."),
+    Entry("broker", "Start, stop or ask for the project's local Kafka."),
+    Entry("build", "Run every model over what the topics hold now."),
+    Entry("seed", "Fill the empty topics of the local broker with the traffic of seeds/*.py."),
+    Entry("produce", "Send test traffic: the records that the generators of seeds/*.py make."),
+    Entry("consume", "Show the records of topics, decoded by what the project knows of them."),
+    Entry("query", "Answer SQL over state tables, reference topics and seeds."),
     Entry("schema", "Print the JSON Schemas of the YAML files."),
     Entry("completion", "Print the script that completes commands in a shell."),
 )

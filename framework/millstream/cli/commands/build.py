@@ -1,0 +1,91 @@
+"""`millstream build`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+
+from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.output import finish, print_json, show
+from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from millstream.manifest import Compiled
+    from millstream.runner.values import Job
+
+
+@click.command(
+    "build",
+    epilog=(
+        "\b\nExamples:\n  millstream build\n  millstream build --select +daily_totals"
+        "\n  millstream build --full-refresh --select daily_totals   # count anew"
+        "\n  millstream build --target production --output json"
+    ),
+)
+@common()
+@choosing
+@click.option("--full-refresh", is_flag=True, help="Forget state and tables, and read topics from the start.")
+@click.option(
+    "--accept-forward",
+    is_flag=True,
+    help="Go on where what happens to rows before a state changed: what it holds stays as it was counted.",
+)
+def command(common: Common, *, choice: Choice, full_refresh: bool, accept_forward: bool) -> int:
+    """Run every model over what the topics hold now.
+
+    Topics are created where they are missing; on the local target, empty source topics are filled from the
+    generators of `seeds/`. What was built before goes on where it stopped. A failed model skips what
+    reads it. The exit code is 1 if a model failed.
+    """
+    root = root_of(common)
+    found = compiled(common, root)
+    if failed(found):
+        return finish(common.look, found.diagnostics, models=models_in(found))
+    _, selection = chosen(found, choice)
+    models = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
+    ids = None if models <= set(selection.ids) else frozenset(models.intersection(selection.ids))
+    diagnostics = [*found.diagnostics, *selection.diagnostics]
+    if not common.look.json:
+        show(common.look, diagnostics, models_in(found))
+    job = _job(common, root, found, ids, full_refresh=full_refresh, accept_forward=accept_forward)
+
+    from millstream.cli.building import telling
+    from millstream.cli.signals import ending_well
+    from millstream.runner.build import build
+    from millstream.runner.results import write_results
+
+    with ending_well(), telling(common.look) as told:
+        results = build(job, root / ".millstream", told.tell)
+    write_results(root / job.project.settings.target_path, results)
+    problems = told.problems
+    if common.look.json:
+        from millstream.cli.diagnostics import as_data
+
+        listed = [as_data(each) for each in (*diagnostics, *problems)]
+        print_json({"diagnostics": listed} | to_builtins(results))
+    else:
+        told.summary(results)
+    return 1 if results.failed else 0
+
+
+def _job(
+    common: Common,
+    root: Path,
+    found: Compiled,
+    models: frozenset[str] | None,
+    *,
+    full_refresh: bool,
+    accept_forward: bool,
+) -> Job:
+    from millstream.project.load import load_project
+    from millstream.runner.values import Job
+    from millstream.topology import compiled_topology, physical_of
+
+    project = load_project(root, common.target, common.vars, common.profiles_dir)
+    topology = compiled_topology(found)
+    physical = physical_of(topology)
+    return Job(project, topology.catalog, physical, models, full_refresh, accept_forward)

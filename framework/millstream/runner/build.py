@@ -1,0 +1,129 @@
+"""Every query over what the topics hold now, in the order of the graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.errors import MillstreamError
+from millstream.physical.lock import Lock
+from millstream.physical.values import DeadLetters, Query
+from millstream.runner import checkpoints
+from millstream.runner.engine import Engine, engine
+from millstream.runner.failures import problem_of, told_of
+from millstream.runner.order import needs, run_in_order
+from millstream.runner.preparing import prepare, refresh
+from millstream.runner.results import ModelResult, Outcome, RunResults
+from millstream.runner.starting import start
+from millstream.runner.values import Ended, Going, Job, Started, Tell
+from millstream.runner.watch import watch
+
+AT_ONCE = 2
+"""Queries at a time: while the JVM plans one, the other one's tasks have the cores."""
+
+
+def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> RunResults:
+    """Build what a job asks for, in a Spark that runs already or a new one; `folder` takes logs."""
+    began, now = time.monotonic(), datetime.now(timezone.utc)
+    queries = chosen(job)
+    with ExitStack() as stack:
+        running = stack.enter_context(engine(job, queries, folder, tell, spark))
+        if job.full_refresh:
+            for query in queries:
+                refresh(running, query)
+        started: list[StreamingQuery] = []
+        outcomes = run_in_order(
+            queries,
+            needs(queries),
+            lambda query: _run(running, query, tell, started),
+            lambda query, causes: _skipped(query, causes, queries, tell),
+            lambda outcome: outcome.status != "success",
+            AT_ONCE,
+            lambda: _stop(started),
+        )
+        _keep_lock(running, {name for name, each in outcomes.items() if each.status != "skipped"})
+    return RunResults(
+        "build",
+        job.project.settings.name,
+        job.project.target.name,
+        now.isoformat(timespec="seconds"),
+        round(time.monotonic() - began, 3),
+        tuple(_results(queries, outcomes)),
+    )
+
+
+def chosen(job: Job) -> list[Query]:
+    """Return the queries of the models that are asked for, and those that keep what these look up."""
+    if job.models is None:
+        return list(job.physical.queries)
+    found = [query for query in job.physical.queries if job.models.intersection(query.models)]
+    read = {read.relation for query in found for read in query.reads}
+    kept = [q for q in job.physical.queries if read.intersection(q.models) and q not in found]
+    return [q for q in kept if any(model.startswith("source.") for model in q.models)] + found
+
+
+def _stop(started: list[StreamingQuery]) -> None:
+    for each in list(started):
+        each.stop()
+
+
+def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery]) -> Outcome:
+    tell(Started(query))
+    began = time.monotonic()
+
+    def took() -> float:
+        return round(time.monotonic() - began, 3)
+
+    try:
+        around = prepare(running, query)
+        streaming = start(running.spark, query, around, availableNow=True)
+        started.append(streaming)
+        try:
+            rows, batches = watch(streaming, lambda rows: tell(Going(query.name, rows)))
+        finally:
+            streaming.stop()
+        outcome = Outcome(query.name, "success", rows, batches, took())
+    except (MillstreamError, PySparkException) as error:
+        problem = problem_of(query, error, str(running.log))
+        outcome = Outcome(query.name, "error", seconds=took(), problem=problem)
+    tell(Ended(outcome))
+    return outcome
+
+
+def _skipped(query: Query, causes: frozenset[str], queries: Iterable[Query], tell: Tell) -> Outcome:
+    failed = ", ".join(told_of(each) for each in queries if each.name in causes)
+    outcome = Outcome(query.name, "skipped", message=f"{failed} failed, and it reads that")
+    tell(Ended(outcome))
+    return outcome
+
+
+def _keep_lock(running: Engine, started: set[str]) -> None:
+    """Record the groups that have state now."""
+    before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
+    known = started | {group.name for group in before.groups}
+    now = Lock(tuple(group for group in running.job.physical.lock.groups if group.name in known))
+    if now != before:
+        checkpoints.write_lock(running.files, running.checkpoints, now)
+
+
+def _results(queries: Iterable[Query], outcomes: dict[str, Outcome]) -> Iterable[ModelResult]:
+    for query in queries:
+        outcome = outcomes[query.name]
+        for target in query.outputs:
+            if isinstance(target, DeadLetters):
+                continue
+            yield ModelResult(
+                target.model,
+                outcome.status,
+                query.name,
+                outcome.rows,
+                outcome.seconds,
+                outcome.problem.message if outcome.problem else outcome.message,
+            )

@@ -1,0 +1,87 @@
+"""What happens to each micro-batch of a query that stores it in several places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Protocol
+
+from msgspec import Struct
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from millstream.physical.values import Delivery, PerBatch, SinkOutput, TableOutput
+from millstream.runner.newest import newest
+from millstream.runner.stamped import send_stamped
+
+BATCH_HEADER = "millstream.batch"
+"""`<query>/<checkpoint>/<batch>`: records of a batch that is tried again carry the same one."""
+
+
+class Merge(Protocol):
+    """Stores the newest rows of a batch in a table, once however often it is called."""
+
+    def __call__(
+        self, rows: DataFrame, table: TableOutput, app: str, batch: int, *, deletes: bool
+    ) -> None: ...
+
+
+class Stores(Struct, frozen=True):
+    """Where batches go."""
+
+    identity: str
+    """Of the query and its checkpoint: numbers of batches begin anew with a new one."""
+    kafka: Mapping[str, str]
+    """Options of the Kafka sink."""
+    producer: Mapping[str, str]
+    """Settings of Millstream's own producer, for what Spark's sink can't do."""
+    merge: Merge
+
+
+def deliver(how: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
+    """Return what Spark calls with each batch: tables first, since records tell others of them."""
+    tables = [each for each in how.deliveries if isinstance(each.target, TableOutput)]
+    sinks = [each for each in how.deliveries if isinstance(each.target, SinkOutput)]
+
+    def each_batch(batch: DataFrame, number: int) -> None:
+        batch.createOrReplaceTempView(how.view)
+        several = len(how.deliveries) > 1
+        if several:
+            batch.persist()
+        try:
+            for each in tables:
+                _store(batch, each, stores, number)
+            if sinks:
+                _send(batch, sinks, stores, number)
+        finally:
+            if several:
+                batch.unpersist()
+
+    return each_batch
+
+
+def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) -> None:
+    table = delivery.target
+    assert isinstance(table, TableOutput)
+    rows = newest(batch.sparkSession.sql(delivery.sql), table.keys, table.options.get("order_by"))
+    stores.merge(rows, table, stores.identity, number, deletes=delivery.deletes)
+
+
+def _send(batch: DataFrame, sinks: list[Delivery], stores: Stores, number: int) -> None:
+    """Write the records of all topics in one go."""
+    parts = (batch.sparkSession.sql(each.sql) for each in sinks)
+    records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    send(records, stores, number)
+
+
+def send(records: DataFrame, stores: Stores, number: int) -> None:
+    """Write records with a header that makes those of a repeated batch recognisable."""
+    said = f.lit(f"{stores.identity}/{number}").cast("binary")
+    header = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), said.alias("value")))
+    own = f.coalesce(f.col("headers"), f.array()) if "headers" in records.columns else None
+    headers = header if own is None else f.concat(own, header)
+    told = records.withColumn("headers", headers)
+    if "timestamp" in records.columns:
+        send_stamped(told, stores.producer)
+    else:
+        told.write.format("kafka").options(**stores.kafka).save()

@@ -1,0 +1,105 @@
+"""What Spark says of a failed query, as a diagnostic: what happened, where, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import DeadLetters, Query
+from millstream.runner.worker import FAILED
+
+_LONGEST = 600
+
+
+class _Known(NamedTuple):
+    code: str
+    pattern: re.Pattern[str]
+    say: Callable[[re.Match[str]], str]
+    remedy: str
+
+
+def _first(match: re.Match[str]) -> str:
+    return match.group(1).strip()
+
+
+_END = r"(?: SQLSTATE|\n|$)"
+_LOST = (
+    r"(Partition [\w.-]+-\d+'s offset was changed from \d+ to \d+|[^\n]*offsets? .{0,40}out of range[^\n]*"
+    r"|Some data may have been lost[^\n]*)"
+)
+_RAISED = (
+    r"\[((?:ARITHMETIC_OVERFLOW|DIVIDE_BY_ZERO|CAST_[A-Z_]+|NUMERIC_[A-Z_.]+|INVALID_[A-Z_.]+|DATETIME_[A-Z_]+)"
+    r"\][^\n]*?)(?: SQLSTATE|\n|$)"
+)
+
+_KNOWN = (
+    _Known(
+        "MS861",
+        re.compile(
+            re.escape(FAILED)
+            + r"((?:model \S+, topic \S+, partition \d+, offset \d+: )?\w+\(\): [^\n]*?)"
+            + _END
+        ),
+        _first,
+        "mend the function, or give its model on_bad_record: skip or dead_letter",
+    ),
+    _Known(
+        "MS862",
+        re.compile(r"(bad record: topic \S+, partition \d+, offset \d+: [^\n]*?)" + _END),
+        _first,
+        "mend what sends such records, or set on_bad_record: skip or dead_letter for the source",
+    ),
+    _Known(
+        "MS864",
+        re.compile(_LOST),
+        lambda match: f"records that it was to read next are gone: {_first(match)}",
+        "the topic was made anew, or its retention was too short: build again with --full-refresh",
+    ),
+    _Known(
+        "MS865",
+        re.compile(r"(UnknownTopicOrPartition|This server does not host this topic-partition)"),
+        lambda _: "a topic that it reads or writes is not there any more",
+        "create it, or run `millstream build`, which does",
+    ),
+    _Known(
+        "MS867",
+        re.compile(r"(\w*Authorization\w*Exception[^\n]*|\w*Authentication\w*Exception[^\n]*)"),
+        lambda match: f"Kafka refuses it: {_first(match)}",
+        "ask for the permission, or mend user and password in profiles.yml",
+    ),
+    _Known(
+        "MS868",
+        re.compile(_RAISED),
+        lambda match: _first(match).replace("]", ":", 1),
+        "use a form that gives NULL instead, such as try_cast or try_divide, or filter such rows before",
+    ),
+)
+
+
+def problem_of(query: Query, error: BaseException, log: str) -> Diagnostic:
+    """Tell why a query failed."""
+    if isinstance(error, MillstreamError):
+        return error.diagnostics[0]
+    said = str(error)
+    who = told_of(query)
+    for known in _KNOWN:
+        if match := known.pattern.search(said):
+            return Diagnostic(known.code, f"{who}: {known.say(match)}", None, known.remedy)
+    return Diagnostic("MS860", f"{who}: {_shortest(said)}", None, f"what Spark says of it is in {log}")
+
+
+def told_of(query: Query) -> str:
+    """Name a query by what it makes."""
+    names = [t.topic if isinstance(t, DeadLetters) else t.model.rpartition(".")[2] for t in query.outputs]
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+def _shortest(said: str) -> str:
+    """Return the last cause that Spark names, without its Java."""
+    causes = re.findall(r"Caused by: [\w.$]+: ([^\n]+)", said)
+    condition = re.search(r"\[[A-Z_]+(?:\.[A-Z_]+)*\][^\n]*", said)
+    text = condition.group(0) if condition else (causes[-1] if causes else said.strip().partition("\n")[0])
+    text = re.sub(r"\s*SQLSTATE: \w+.*", "", text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,98 @@
+"""Small files beside checkpoints and tables: of this machine, or of whatever file system Spark knows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import SparkSession
+
+
+class Files(Protocol):
+    def read(self, path: str) -> bytes | None: ...
+    def write(self, path: str, content: bytes) -> None: ...
+    def remove(self, folder: str) -> None: ...
+
+
+def local_path(place: str) -> Path | None:
+    """Return the path of a folder of this machine; None for `s3a://…` and the like."""
+    parts = urlsplit(place)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return None if parts.netloc or len(parts.scheme) > 1 else Path(place)
+
+
+def files_of(place: str, spark: SparkSession) -> Files:
+    return LocalFiles() if local_path(place) is not None else HadoopFiles(spark)
+
+
+class LocalFiles:
+    def read(self, path: str) -> bytes | None:
+        try:
+            return _path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: str, content: bytes) -> None:
+        """Replace a file as a whole: who reads meanwhile reads the old one or the new one."""
+        target = _path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    def remove(self, folder: str) -> None:
+        shutil.rmtree(_path(folder), ignore_errors=True)
+        if _path(folder).exists():
+            raise OSError(f"{folder} can't be removed")
+
+
+def _path(place: str) -> Path:
+    found = local_path(place)
+    assert found is not None
+    return found
+
+
+class HadoopFiles:
+    """Files of a cluster, through the JVM."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._java: Any = spark._jvm  # noqa: SLF001 -- PySpark has no other way to a file system
+        self._settings = spark._jsc.hadoopConfiguration()  # noqa: SLF001
+
+    def read(self, path: str) -> bytes | None:
+        place, system = self._open(path)
+        if not system.exists(place):
+            return None
+        stream = system.open(place)
+        try:
+            return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
+        finally:
+            stream.close()
+
+    def write(self, path: str, content: bytes) -> None:
+        place, system = self._open(path)
+        stream = system.create(place, True)
+        try:
+            stream.write(bytearray(content))
+        finally:
+            stream.close()
+
+    def remove(self, folder: str) -> None:
+        place, system = self._open(folder)
+        system.delete(place, True)
+
+    def _open(self, path: str) -> tuple[Any, Any]:
+        place = self._java.org.apache.hadoop.fs.Path(path)
+        return place, place.getFileSystem(self._settings)

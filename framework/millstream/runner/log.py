@@ -1,0 +1,46 @@
+"""What Spark writes goes to a file: a terminal is for what concerns the user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_CONFIGURATION = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.filePattern = {log}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 20MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+def configuration(folder: Path) -> Path:
+    """Write what log4j is to do; return its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "log4j2.properties"
+    file.write_text(_CONFIGURATION.format(log=(folder / "spark.log").as_posix()), encoding="utf-8")
+    return file
+
+
+@contextmanager
+def kept(folder: Path) -> Iterator[None]:
+    """Let a file be what a new process gets as standard error: Java says things before log4j is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = os.dup(2)
+    with (folder / "java.log").open("ab") as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(shown, 2)
+            os.close(shown)

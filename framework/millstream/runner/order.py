@@ -1,0 +1,75 @@
+"""Which queries wait for which: those that read what others write come after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from millstream.cycles import components
+from millstream.physical.values import DeadLetters, Query
+
+R = TypeVar("R")
+
+
+def needs(queries: Sequence[Query]) -> dict[str, frozenset[str]]:
+    """Return the names of the queries that each one waits for.
+
+    Queries that read from one another in a circle, which models never do, wait for none of their circle.
+    """
+    makes = {
+        target.model: query.name
+        for query in queries
+        for target in query.outputs
+        if not isinstance(target, DeadLetters)
+    }
+    found: dict[str, frozenset[str]] = {}
+    for query in queries:
+        reads = {each.relation for each in query.sources} | {each.relation for each in query.reads}
+        found[query.name] = frozenset(makes[each] for each in reads if each in makes) - {query.name}
+    for circle in components({name: sorted(others) for name, others in found.items()}):
+        for name in circle:
+            found[name] -= circle
+    return found
+
+
+def run_in_order(
+    queries: Iterable[Query],
+    waits: Mapping[str, frozenset[str]],
+    work: Callable[[Query], R],
+    skip: Callable[[Query, frozenset[str]], R],
+    failed: Callable[[R], bool],
+    at_once: int,
+    stop: Callable[[], None],
+) -> dict[str, R]:
+    """Run queries, several at once, each after those that it waits for; skip what is above a failed one.
+
+    `stop` ends those that run when somebody interrupts.
+    """
+    left = {query.name: query for query in queries}
+    done: dict[str, R] = {}
+    bad: set[str] = set()
+    running: dict[Future[R], str] = {}
+    with ThreadPoolExecutor(at_once, thread_name_prefix="query") as pool:
+        try:
+            while left or running:
+                for name in list(left):
+                    if waits[name] & (left.keys() | set(running.values())):
+                        continue
+                    query = left.pop(name)
+                    if causes := waits[name] & bad:
+                        done[name] = skip(query, frozenset(causes))
+                        bad.add(name)
+                    else:
+                        running[pool.submit(work, query)] = name
+                finished, _ = wait(running, return_when=FIRST_COMPLETED) if running else (set(), None)
+                for future in finished:
+                    name = running.pop(future)
+                    done[name] = future.result()
+                    if failed(done[name]):
+                        bad.add(name)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop()
+            raise
+    return done

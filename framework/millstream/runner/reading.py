@@ -1,0 +1,30 @@
+"""What a query reads becomes views of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from millstream.expressions import quoted
+from millstream.physical.values import SourceRead
+from millstream.project.seed_rows import seed_texts
+from millstream.project.values import Project, Seed
+
+
+def records(session: SparkSession, source: SourceRead, options: Mapping[str, str]) -> None:
+    """Read the records of a topic as they come."""
+    reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
+    reader = reader.option("includeHeaders", str(source.headers).lower())
+    reader.load().createOrReplaceTempView(source.view)
+
+
+def seed(session: SparkSession, view: str, project: Project, given: Seed) -> None:
+    """Read a CSV file, whose rows go with the query wherever it runs."""
+    texts = seed_texts(Path(project.root), given)
+    names = [column.name for column in given.columns]
+    schema = ", ".join(f"{quoted(name)} string" for name in names)
+    typed = [f.col(quoted(c.name)).cast(str(c.type or "string")).alias(c.name) for c in given.columns]
+    session.createDataFrame(texts, schema).select(*typed).createOrReplaceTempView(view)

@@ -1,0 +1,136 @@
+"""Spark, started for a target."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.machine.archive import Archive, archive_for, keep
+from millstream.machine.java import java
+from millstream.project.secrets import Secret
+from millstream.project.values import Target, is_local, shuffle_partitions
+from millstream.runner import log
+
+_ALWAYS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_LAST = 60
+"""Seconds that a JVM has to write its archive."""
+
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def spark_settings(
+    target: Target, jars: Sequence[Path], folder: Path, archive: Archive | None = None
+) -> dict[str, str]:
+    """Return Spark's settings: our own, then those of the profile; `folder` takes logs."""
+    local = is_local(target)
+    options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
+    options += f" {archive.flag}" if archive else ""
+    settings = _ALWAYS | (_LOCAL if local else {})
+    settings |= {
+        "spark.sql.session.timeZone": str(target.settings.get("timezone", "UTC")),
+        "spark.sql.shuffle.partitions": str(shuffle_partitions(target)),
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri() if local else "",
+        # In the JVM's own class path, classes load faster, and the archive has them, too.
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)) if local else "",
+        "spark.jars": "" if local else ",".join(path.as_uri() for path in jars),
+        "spark.driver.extraJavaOptions": options,
+    }
+    given = {name: _text(value) for name, value in _flat(target.settings.get("spark") or {})}
+    if more := given.pop("spark.driver.extraJavaOptions", ""):
+        settings["spark.driver.extraJavaOptions"] = f"{options} {more}"
+    return {name: value for name, value in (settings | given).items() if value}
+
+
+@contextmanager
+def running_spark(name: str, target: Target, jars: Sequence[Path], folder: Path) -> Iterator[SparkSession]:
+    """Start Spark, and stop it; the first time on a machine, its JVM leaves an archive of its classes."""
+    archive = archive_for("spark", java(), [*_own_jars(), *jars]) if is_local(target) else None
+    spark = start_spark(name, target, jars, folder, archive)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+        if archive is not None and archive.written:
+            _end_jvm()
+            keep(archive)
+
+
+def _own_jars() -> list[Path]:
+    """Return the folder of PySpark's jars: another version has another one."""
+    return [Path(pyspark.__file__).parent / "jars"]
+
+
+def _end_jvm() -> None:
+    """Wait for the JVM to end, which ends with the pipe that it was started with."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- nothing else knows the process
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(_LAST)
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+
+
+def start_spark(
+    name: str, target: Target, jars: Sequence[Path], folder: Path, archive: Archive | None = None
+) -> SparkSession:
+    """Start the JVM and return its first session; each query gets one of its own, with its own views."""
+    # Workers must run the Python that the driver runs, not the first on the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name).master(str(target.settings.get("master", "local[*]")))
+    for key, value in spark_settings(target, jars, folder, archive).items():
+        builder = builder.config(key, value)
+    # What is wrong with a query is told once, by us.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    try:
+        with log.kept(folder):
+            return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise MillstreamError(_not_started(target, error, folder)) from None
+
+
+def _not_started(target: Target, error: Exception, folder: Path) -> Diagnostic:
+    master = str(target.settings.get("master"))
+    causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
+    said = causes[-1] if causes else str(error).strip().partition("\n")[0]
+    message = f"Spark does not start on {master}: {said}"
+    remedy = f"mend `master` or `spark:` of target '{target.name}'; {folder} has what Java said"
+    return Diagnostic("MS873", message, target.location, remedy)
+
+
+def _flat(settings: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Secret):
+        return value.reveal()
+    return str(value).lower() if isinstance(value, bool) else str(value)

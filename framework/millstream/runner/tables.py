@@ -1,0 +1,72 @@
+"""State tables and reference topics of a project: made, merged into, read and dropped, wherever they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import SourceRead, StaticRead, TableOutput
+from millstream.plan.build.catalog import Catalog
+from millstream.project.values import Project
+from millstream.runner.files import files_of
+from millstream.runner.stores import delta, postgres, postgres_rows, postgres_tables
+from millstream.tables.places import Delta, Place, place_of
+
+
+class Tables(Struct, frozen=True, eq=False):
+    spark: SparkSession
+    project: Project
+    catalog: Catalog
+
+    def create(self, table: TableOutput, *, changes: bool) -> None:
+        """Make a table, or add the columns that it lacks; `changes`: somebody reads them as they come."""
+        match self.place(table.model):
+            case Delta() as place:
+                delta.create(self.spark, table, place.place_of(table.model), changes=changes)
+            case place:
+                postgres_tables.create(place, table)
+
+    def merge(self, rows: DataFrame, table: TableOutput, app: str, batch: int, *, deletes: bool) -> None:
+        match self.place(table.model):
+            case Delta() as place:
+                path = place.place_of(table.model)
+                delta.merge(rows, table, path, app=app, batch=batch, deletes=deletes)
+            case place:
+                postgres.merge(rows, table, place, query=app, batch_id=batch, deletes=deletes)
+
+    def drop(self, table: TableOutput) -> None:
+        match self.place(table.model):
+            case Delta() as place:
+                path = place.place_of(table.model)
+                files_of(path, self.spark).remove(path)
+            case place:
+                postgres_tables.drop(place, table)
+
+    def view(self, session: SparkSession, read: StaticRead) -> None:
+        """Read a table at rest: each batch sees its newest version."""
+        match self.place(read.relation):
+            case Delta() as place:
+                rows = delta.rows(session, place.place_of(read.relation))
+            case place:
+                columns = self.catalog.models[read.relation].columns
+                rows = postgres_rows.rows(session, place, read.relation, columns)
+        rows.createOrReplaceTempView(read.view)
+
+    def stream(self, session: SparkSession, source: SourceRead) -> None:
+        """Read the changes of a table as they come: newest rows, and `_deleted` for those that are gone."""
+        place = self.place(source.relation)
+        if not isinstance(place, Delta):
+            name = source.relation.partition(".")[2]
+            message = f"'{name}' is kept in PostgreSQL, which tells nobody of its changes"
+            remedy = f"give '{name}' store: delta, or join it to a stream"
+            raise MillstreamError(Diagnostic("MS875", message, None, remedy))
+        path = place.place_of(source.relation)
+        delta.changes(session, path, source.columns).createOrReplaceTempView(source.view)
+
+    def place(self, relation: str) -> Place:
+        model = self.catalog.models.get(relation)
+        options = model.options if model else {}
+        return place_of(relation, options, self.project.target, Path(self.project.root))

@@ -1,0 +1,97 @@
+"""Kafka as the queries of a build use it: topics that are there, and options of sources and sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from millstream.broker import Starting
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.kafka.clients import Admin, admin_of
+from millstream.kafka.cluster import Cluster, cluster_of, revealed
+from millstream.kafka.generators import generators_of
+from millstream.kafka.names import translated
+from millstream.kafka.producing import fill_empty
+from millstream.kafka.settings import producer_config, sink_options, source_options
+from millstream.kafka.topics import Topic, create_missing, differences
+from millstream.physical.values import Query
+from millstream.runner.values import Job, Stage, Tell, Told
+from millstream.runner.wanted import read_topics, written_topics
+from millstream.tables.seeds import timestamp
+
+
+class Kafka(Struct, frozen=True):
+    cluster: Cluster
+    trigger: str
+    zone: str
+
+    def source(self, said: Mapping[str, Any]) -> dict[str, str]:
+        """Return the options of Spark's Kafka source; `said` is what YAML says of the topic."""
+        starting = self._starting(str(said.get("starting") or "earliest"))
+        return starting | revealed(source_options(self.cluster, said.get("options") or {}, self.trigger))
+
+    def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
+        return revealed(sink_options(self.cluster, producer, self.trigger))
+
+    def producer(self, given: Mapping[str, Any]) -> dict[str, str]:
+        """Return the settings of our own producer, with a model's `producer` options."""
+        return revealed(producer_config(self.cluster) | translated(given))
+
+    def _starting(self, said: str) -> dict[str, str]:
+        if said in {"earliest", "latest"}:
+            return {"startingOffsets": said}
+        millis = str(round(timestamp(said, ZoneInfo(self.zone)).timestamp() * 1000))
+        return {"startingTimestamp": millis, "startingOffsetsByTimestampStrategy": "latest"}
+
+
+def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell: Tell) -> Kafka:
+    """Wait for the broker, and create the topics that are missing.
+
+    Those of sources only on this machine's own broker: elsewhere they are somebody else's.
+    """
+    tell(Stage("topics"))
+    target = job.project.target
+    bootstrap = broker.ready().bootstrap_servers if broker else None
+    cluster = cluster_of(target, bootstrap, job.project.root)
+    admin = admin_of(cluster)
+    read, written = read_topics(queries, job.project), written_topics(queries)
+    if broker is None:
+        _check_sources(admin, read)
+    created = create_missing(admin, [*read, *written] if broker else written)
+    filled = _fill(job, admin, read, tell) if broker else {}
+    for each in differences(admin, [*read, *written]):
+        tell(Told(each.diagnostic))
+    said = [f"{len(created)} created"] if created else []
+    said += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
+    tell(Stage("topics", ", ".join(said), done=True))
+    return Kafka(cluster, "available_now", str(target.settings.get("timezone", "UTC")))
+
+
+def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str, int]:
+    """Fill empty topics of sources from the project's generators, so that a first build shows rows."""
+    made = {topic.topic for _, topic in generators_of(job.project).values()}
+    names = [topic.name for topic in read if topic.name in made]
+
+    def progress(topic: str, count: int) -> None:
+        tell(Stage("topics", f"{count:,} records in {topic}"))
+
+    return fill_empty(admin, job.project, names, progress=progress) if names else {}
+
+
+def _check_sources(admin: Admin, read: Sequence[Topic]) -> None:
+    there = admin.metadata().topics
+    problems = [
+        Diagnostic(
+            "MS872",
+            f"there is no topic '{topic.name}', which a source reads",
+            None,
+            "create it, mend `topic:` of the source, or look at `bootstrap_servers` of the target",
+        )
+        for topic in read
+        if topic.name not in there
+    ]
+    if problems:
+        raise MillstreamError(*problems)

@@ -1,0 +1,58 @@
+"""What a build is asked for, and what it tells while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from millstream.errors import Diagnostic
+from millstream.physical.plan import Physical
+from millstream.physical.values import Query
+from millstream.plan.build.catalog import Catalog
+from millstream.project.values import Project
+from millstream.runner.results import Outcome
+
+
+class Job(Struct, frozen=True):
+    """A compiled project and what of it is to run."""
+
+    project: Project
+    catalog: Catalog
+    physical: Physical
+    models: frozenset[str] | None = None
+    """Ids of the models that are asked for; None: all."""
+    full_refresh: bool = False
+    accept_forward: bool = False
+
+
+class Stage(Struct, frozen=True):
+    """Something that is done once, before queries run."""
+
+    name: str
+    said: str = ""
+    done: bool = False
+
+
+class Started(Struct, frozen=True):
+    query: Query
+
+
+class Going(Struct, frozen=True):
+    query: str
+    rows: int
+
+
+class Ended(Struct, frozen=True):
+    outcome: Outcome
+
+
+class Told(Struct, frozen=True):
+    """Something that a user should know of."""
+
+    diagnostic: Diagnostic
+
+
+Event = Stage | Started | Going | Ended | Told
+Tell = Callable[[Event], None]
+"""Called from several threads."""

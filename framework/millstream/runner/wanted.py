@@ -1,0 +1,40 @@
+"""The topics that a project's queries read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from millstream.kafka.topics import Topic, source_topic
+from millstream.physical.values import DeadLetters, Query, SinkOutput
+from millstream.project.values import Project
+
+
+def written_topics(queries: Iterable[Query]) -> list[Topic]:
+    """Return the topics of sinks and dead letters."""
+    found: dict[str, Topic] = {}
+    for query in queries:
+        for target in query.outputs:
+            match target:
+                case SinkOutput(topic=topic, options=options):
+                    config = {name: str(value) for name, value in (options.get("topic_config") or {}).items()}
+                    if query.output_mode == "update":
+                        # Only the newest record of a key means anything.
+                        config = {"cleanup.policy": "compact"} | config
+                    found[topic] = Topic(topic, options.get("partitions"), options.get("replication"), config)
+                case DeadLetters(topic=topic):
+                    found[topic] = Topic(topic)
+    return list(found.values())
+
+
+def read_topics(queries: Sequence[Query], project: Project) -> list[Topic]:
+    """Return the topics of sources."""
+    read = {source.relation for query in queries for source in query.sources}
+    found: dict[str, Topic] = {}
+    for topic in project.sources.values():
+        if f"source.{topic.id}" in read:
+            wanted = source_topic(topic)
+            compacted = {"cleanup.policy": "compact"} if topic.table else {}
+            found[topic.topic] = replace(wanted, config=compacted | wanted.config)
+    return list(found.values())

@@ -1,0 +1,291 @@
+"""Small projects, built on Kafka, Spark and Delta."""
+
+import pytest
+from support.runs import built, headers, problems, received, statuses, table_rows
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+GOOD = [("a", {"id": 1, "kind": "x", "value": 2.0}), ("b", {"id": 2, "kind": "y", "value": 0.0})]
+SHARE = """
+    def share(value: float) -> float:
+        return 1 / value
+"""
+SINK = "{{ config(materialized='sink') }}"
+
+
+def test_a_record_that_cannot_be_decoded_stops_its_models_and_says_where_it_is(shop, first_spark):
+    shop.model("plain", SINK + "select id, kind from {{ source('web', 'events') }}")
+    shop.send(*GOOD, ("c", "no JSON"))
+    results, told = built(shop.root, first_spark)
+    assert (results.failed, statuses(results)) == (True, {"plain": "error"})
+    (problem,) = problems(told)
+    assert problem.code == "MS862"
+    assert problem.message.startswith(
+        "plain: bad record: topic events, partition 0, offset 2: not a JSON object"
+    )
+
+
+def test_records_that_cannot_be_decoded_are_skipped(shop, first_spark):
+    shop.source(on_bad_record="skip")
+    shop.model("plain", SINK + "select id, kind from {{ source('web', 'events') }}")
+    shop.send(*GOOD, ("c", "no JSON"), ("d", {"id": "one"}))
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"plain": "success"}
+    assert [each["id"] for each in shop.values("plain")] == [1, 2]
+
+
+def test_records_that_cannot_be_decoded_are_dead_letters_as_they_were(shop, first_spark):
+    shop.source(on_bad_record="dead_letter")
+    shop.model("plain", SINK + "select id, kind from {{ source('web', 'events') }}")
+    shop.send(*GOOD, ("c", "no JSON"))
+    built(shop.root, first_spark)
+    assert len(shop.values("plain")) == 2
+    (letter,) = received(shop.bootstrap, "events.dead_letter")
+    assert (letter.key(), letter.value()) == (b"c", b"no JSON")
+    said = headers(letter)
+    assert (said["millstream.topic"], said["millstream.partition"], said["millstream.offset"]) == (
+        "events",
+        "0",
+        "2",
+    )
+    assert said["millstream.reason"].startswith("not a JSON object")
+
+
+def test_a_function_that_fails_says_on_which_record_and_in_which_line(shop, first_spark):
+    shop.write("macros/shares.py", SHARE)
+    shop.model("shares", SINK + "select id, share(value) as share from {{ source('web', 'events') }}")
+    shop.send(*GOOD)
+    _, told = built(shop.root, first_spark)
+    (problem,) = problems(told)
+    assert problem.code == "MS861"
+    assert problem.message == (
+        "shares: model shares, topic events, partition 0, offset 1: "
+        "share(): ZeroDivisionError: float division by zero (macros/shares.py:2)"
+    )
+
+
+@pytest.mark.parametrize("policy", ["skip", "dead_letter"])
+def test_rows_on_which_a_function_fails(shop, first_spark, policy):
+    shop.source(on_bad_record=policy)
+    shop.write("macros/shares.py", SHARE)
+    shop.model("shares", SINK + "select id, share(value) as share from {{ source('web', 'events') }}")
+    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
+    shop.send(*GOOD)
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"shares": "success", "plain": "success"}
+    assert shop.values("shares") == [{"id": 1, "share": 0.5}]
+    assert [each["id"] for each in shop.values("plain")] == [1, 2]
+    if policy == "dead_letter":
+        (letter,) = received(shop.bootstrap, "events.dead_letter")
+        assert letter.key() == b"b"
+        assert headers(letter)["millstream.reason"].startswith("shares: share(): ZeroDivisionError")
+
+
+def test_records_say_what_they_were_made_from(shop, first_spark):
+    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
+    shop.model(
+        "counts", "{{ config(materialized='sink', key='kind') }} "
+        "select kind, count(*) as n from {{ source('web', 'events') }} group by kind",
+    )  # fmt: skip
+    shop.send(*GOOD)
+    built(shop.root, first_spark)
+    assert [headers(each)["millstream.position"] for each in received(shop.bootstrap, "plain")] == [
+        "events-0-0", "events-0-1",
+    ]  # fmt: skip
+    (batch,) = {headers(each)["millstream.batch"] for each in received(shop.bootstrap, "counts")}
+    assert batch.startswith("counts/")
+    assert batch.endswith("/0")
+
+
+def test_records_have_the_time_of_a_column(shop, first_spark):
+    shop.model(
+        "timed", "{{ config(materialized='sink', timestamp='at', key='id', headers={'kind': 'kind'}) }} "
+        "select id, kind, at from {{ source('web', 'events') }}",
+    )  # fmt: skip
+    shop.send(("a", {"id": 1, "kind": "x", "at": "2026-01-02T03:04:05.678Z"}))
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    (record,) = received(shop.bootstrap, "timed")
+    assert record.timestamp()[1] == 1767323045678
+    assert (record.key(), headers(record)["kind"]) == (b"1", "x")
+
+
+TOTALS = """
+    {{ config(materialized='table', unique_key='user') }}
+    select user, sum(value) as total from {{ source('web', 'events') }} group by user
+"""
+
+
+def test_a_table_goes_on_where_it_stopped(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(*GOOD)
+    built(shop.root, first_spark)
+    shop.send(("a", {"id": 3, "kind": "x", "value": 3.0}))
+    results, _ = built(shop.root, first_spark)
+    assert results.results[0].rows_read == 1
+    assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
+        "a": 5.0,
+        "b": 0.0,
+    }
+
+
+def test_rows_that_stop_matching_leave_a_table(shop, first_spark):
+    shop.model("totals", TOTALS + "having sum(value) < 4")
+    shop.send(*GOOD)
+    built(shop.root, first_spark)
+    assert {row["user"] for row in table_rows(shop.root, "model.totals")} == {"a", "b"}
+    shop.send(("a", {"id": 3, "kind": "x", "value": 3.0}))
+    built(shop.root, first_spark)
+    assert {row["user"] for row in table_rows(shop.root, "model.totals")} == {"b"}
+
+
+def test_the_newest_row_of_a_key_is_kept(shop, first_spark):
+    shop.model(
+        "latest", "{{ config(materialized='table', unique_key='user', order_by='id', delete_when=\"kind = 'gone'\") }} "
+        "select user, id, kind from {{ source('web', 'events') }}",
+    )  # fmt: skip
+    shop.send(("a", {"id": 2, "kind": "new"}), ("a", {"id": 1, "kind": "old"}), ("b", {"id": 1, "kind": "x"}))
+    built(shop.root, first_spark)
+    rows = {row["user"]: row["kind"] for row in table_rows(shop.root, "model.latest")}
+    assert rows == {"a": "new", "b": "x"}
+    shop.send(("a", {"id": 1, "kind": "late"}), ("b", {"id": 2, "kind": "gone"}))
+    built(shop.root, first_spark)
+    assert {row["user"]: row["kind"] for row in table_rows(shop.root, "model.latest")} == {"a": "new"}
+
+
+def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(*GOOD)
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("sum(value)", "max(value)"))
+    results, told = built(shop.root, first_spark)
+    (problem,) = problems(told)
+    assert (statuses(results), problem.code) == ({"totals": "error"}, "MS870")
+    assert problem.help == "millstream build --full-refresh --select totals"
+    built(shop.root, first_spark, full_refresh=True)
+    assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
+        "a": 2.0,
+        "b": 0.0,
+    }
+
+
+def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(*GOOD)
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("group by", "where kind = 'x' group by"))
+    _, told = built(shop.root, first_spark)
+    assert problems(told)[0].code == "MS871"
+    shop.send(("b", {"id": 3, "kind": "y", "value": 9.0}), ("b", {"id": 4, "kind": "x", "value": 1.0}))
+    built(shop.root, first_spark, accept_forward=True)
+    assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
+        "a": 2.0,
+        "b": 1.0,
+    }
+
+
+def test_what_reads_a_failed_model_is_skipped(shop, first_spark):
+    shop.write("macros/shares.py", SHARE)
+    shop.model("totals", TOTALS.replace("sum(value)", "sum(share(value))"))
+    shop.model(
+        "named", SINK + "select e.id, t.total from {{ source('web', 'events') }} as e "
+        "left join {{ ref('totals') }} as t on t.user = e.user",
+    )  # fmt: skip
+    shop.send(*GOOD)
+    results, told = built(shop.root, first_spark)
+    assert statuses(results) == {"totals": "error", "named": "skipped"}
+    assert problems(told)[0].message.startswith("totals: share(): ZeroDivisionError")
+    assert next(each.message for each in results.results if each.id == "model.named") == (
+        "totals failed, and it reads that"
+    )
+
+
+def test_a_lookup_sees_the_table_that_was_built_before(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.model(
+        "named", SINK + "select e.id, t.total from {{ source('web', 'events') }} as e "
+        "left join {{ ref('totals') }} as t on t.user = e.user",
+    )  # fmt: skip
+    shop.send(*GOOD)
+    results, _ = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}
+    assert sorted((each["id"], each["total"]) for each in shop.values("named")) == [(1, 2.0), (2, 0.0)]
+
+
+def test_a_model_that_joins_a_query_is_told_that_it_gets_no_old_records(shop, first_spark):
+    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
+    shop.send(*GOOD)
+    built(shop.root, first_spark)
+    shop.model("kinds", SINK + "select kind from {{ source('web', 'events') }}")
+    shop.send(("c", {"id": 3, "kind": "z"}))
+    _, told = built(shop.root, first_spark)
+    (warning,) = [each.diagnostic for each in told if hasattr(each, "diagnostic")]
+    assert (warning.code, warning.severity) == ("MS876", "warning")
+    assert shop.values("kinds") == [{"kind": "z"}]
+
+
+def test_only_what_is_asked_for_is_built(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
+    shop.send(*GOOD)
+    results, _ = built(shop.root, first_spark, models=frozenset({"model.plain"}))
+    assert statuses(results) == {"plain": "success"}
+
+
+def test_changes_of_a_table_are_read_as_they_come(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.model(
+        "large", "{{ config(materialized='sink', key='user') }} select user, total from {{ ref('totals') }} "
+        "where total > 1",
+    )  # fmt: skip
+    shop.send(*GOOD)
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    newest = {each.key(): each.value() for each in received(shop.bootstrap, "large")}
+    assert newest[b"a"] == b'{"user":"a","total":2.0}'
+    assert newest.get(b"b") is None
+
+
+POSTGRES = """
+    shop:
+      target: local
+      outputs:
+        local:
+          master: local[2]
+          kafka: embedded
+          tables:
+            store: postgres
+            url: "{url}"
+            username: "{username}"
+            password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"
+            database_schema: "{schema}"
+"""
+
+
+def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
+    import psycopg
+
+    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
+    said = {name: getattr(postgres, name) for name in ("url", "username", "schema")}
+    shop.write("profiles.yml", POSTGRES.format(**said))
+    shop.model("totals", TOTALS)
+    shop.model(
+        "named", SINK + "select e.id, t.total from {{ source('web', 'events') }} as e "
+        "left join {{ ref('totals') }} as t on t.user = e.user",
+    )  # fmt: skip
+    shop.send(*GOOD)
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    shop.send(("a", {"id": 3, "kind": "x", "value": 3.0}))
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    with psycopg.connect(postgres.url, user=postgres.username, password=postgres.password.reveal()) as found:
+        rows = found.execute(f'select "user", total from {postgres.schema}.totals order by 1').fetchall()
+    assert rows == [("a", 5.0), ("b", 0.0)]
+    assert sorted((each["id"], each["total"]) for each in shop.values("named")) == [
+        (1, 2.0),
+        (2, 0.0),
+        (3, 5.0),
+    ]

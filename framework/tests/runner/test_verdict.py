@@ -1,0 +1,63 @@
+"""Whether a query may go on from its checkpoint."""
+
+from msgspec.structs import replace
+
+from millstream.physical.values import Operator, Signature
+from millstream.physical.verdict import verdict
+
+COUNT = Operator(
+    "counts", "aggregate", (("keys", "user"), ("measures", "count(*)"), ("window", "1 hour")), "a1"
+)
+NOW = Signature(("source.shop.events",), (COUNT,), ("model.counts",))
+
+
+def changed(**facts):
+    told = tuple((name, facts.get(name, value)) for name, value in COUNT.facts)
+    return replace(NOW, operators=(replace(COUNT, facts=told),))
+
+
+def test_nothing_changed():
+    assert verdict(NOW, NOW).kind == "same"
+
+
+def test_another_window():
+    found = verdict(NOW, changed(window="2 hours"))
+    assert (found.kind, found.reasons) == ("rebuild", ("counts: window is 2 hours instead of 1 hour",))
+
+
+def test_another_filter_before_the_state_goes_forward():
+    found = verdict(NOW, replace(NOW, operators=(replace(COUNT, below="b2"),)))
+    assert found.kind == "forward"
+    assert "counted by the old rule" in found.reasons[0]
+
+
+def test_another_source():
+    found = verdict(NOW, replace(NOW, sources=("source.shop.hits",)))
+    assert (found.kind, found.reasons) == ("rebuild", ("it reads shop.hits instead of shop.events",))
+
+
+def test_models_in_another_order():
+    two = replace(NOW, branches=("model.counts", "model.tops"))
+    assert verdict(two, replace(two, branches=("model.tops", "model.counts"))).kind == "rebuild"
+
+
+def test_more_states():
+    found = verdict(NOW, replace(NOW, operators=(COUNT, COUNT)))
+    assert found.reasons == ("it keeps 2 states instead of 1 state",)
+
+
+def test_a_fact_that_is_new():
+    with_watermark = replace(COUNT, facts=(*COUNT.facts, ("watermark", "at 10 seconds")))
+    found = verdict(NOW, replace(NOW, operators=(with_watermark,)))
+    assert (found.kind, found.reasons) == ("rebuild", ("counts: with watermark",))
+
+
+def test_another_time_zone_matters_to_states_alone():
+    assert verdict(NOW, replace(NOW, timezone="Europe/Amsterdam")).kind == "rebuild"
+    stateless = replace(NOW, operators=())
+    assert verdict(stateless, replace(stateless, timezone="Europe/Amsterdam")).kind == "same"
+
+
+def test_models_of_a_query_without_state_come_and_go():
+    stateless = replace(NOW, operators=())
+    assert verdict(stateless, replace(stateless, branches=("model.counts, model.more",))).kind == "same"
