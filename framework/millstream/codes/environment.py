@@ -33,6 +33,11 @@ CODES = {
         "The disk is full or failing, too many files are open, or the current folder was removed. "
         "Nothing in the project causes it: make room, or work in another folder.",
     ),
+    "MS707": Code(
+        "target-path can't be cleaned",
+        "`millstream clean` removes the folder that `target-path` names, so it must be one within the project that "
+        "holds none of its models, macros, seeds or tests.",
+    ),
     "MS900": Code(
         "Internal error",
         "Millstream made a mistake of its own. "

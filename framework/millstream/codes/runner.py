@@ -85,4 +85,9 @@ CODES: dict[str, Code] = {
         "read. A new model of that query gets the records from there on. `--full-refresh` reads the topic from its "
         "start for all models of the query; their topics get those records again.",
     ),
+    "MS877": Code(
+        "A function with keyed state wants a column that is not there",
+        "A function `(key, rows, state)` gets the columns of what it is called on by the names of its row's fields. "
+        "Select the column there, or take the field out of the row's class.",
+    ),
 }

@@ -33,7 +33,7 @@ from millstream.physical.values import (
     ViewOutput,
 )
 from millstream.physical.writing import Around, Part, records_sql
-from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful
+from millstream.plan.nodes import Aggregate, Binary, Decode, Filter, Node, Output, Repartition, Stateful
 from millstream.plan.walk import in_order
 
 
@@ -169,6 +169,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, meanings: Meanings) -> Bui
         ),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
+        within=_functions([node for node in order if isinstance(node, Aggregate | Binary)]),
         realtime=prevented(
             order, reads, functions, batches=batches, sides=len(recipe.parts) + len(gone) + _unions(order)
         ),

@@ -149,6 +149,8 @@ class Query(Struct, frozen=True):
     memory: Memory
     functions: tuple[str, ...] = ()
     """The Python functions that it calls, each once."""
+    within: tuple[str, ...] = ()
+    """Those of them that are called within an aggregate or the condition of a join."""
     realtime: tuple[str, ...] = ()
     """What prevents real-time mode; empty: it is possible."""
 

@@ -22,7 +22,7 @@ class Merge(Protocol):
     """Stores the newest rows of a batch in a table, once however often it is called."""
 
     def __call__(
-        self, rows: DataFrame, table: TableOutput, app: str, batch: int, *, deletes: bool
+        self, rows: DataFrame, table: TableOutput, app: str, batch: int, *, deletes: bool, new: bool
     ) -> None: ...
 
 
@@ -36,6 +36,8 @@ class Stores(Struct, frozen=True):
     producer: Mapping[str, str]
     """Settings of Millstream's own producer, for what Spark's sink can't do."""
     merge: Merge
+    new: frozenset[str] = frozenset()
+    """Tables that nothing was stored in before the first batch."""
 
 
 def deliver(how: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
@@ -64,7 +66,8 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) ->
     table = delivery.target
     assert isinstance(table, TableOutput)
     rows = newest(batch.sparkSession.sql(delivery.sql), table.keys, table.options.get("order_by"))
-    stores.merge(rows, table, stores.identity, number, deletes=delivery.deletes)
+    new = number == 0 and table.model in stores.new
+    stores.merge(rows, table, stores.identity, number, deletes=delivery.deletes, new=new)
 
 
 def _send(batch: DataFrame, sinks: list[Delivery], stores: Stores, number: int) -> None:

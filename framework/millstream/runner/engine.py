@@ -46,13 +46,13 @@ class Engine(Struct, frozen=True, eq=False):
         # A topic of one of the models is read from its start.
         return self.kafka.source(topic.options if topic else {})
 
-    def stores(self, query: Query, identity: str) -> Stores:
+    def stores(self, query: Query, identity: str, new: frozenset[str]) -> Stores:
         """Return where the batches of a query go; it has one writer for all of its sinks."""
         given: dict[str, object] = {}
         for target in query.outputs:
             if isinstance(target, SinkOutput):
                 given |= target.options.get("producer") or {}
-        return Stores(identity, self.kafka.sink(given), self.kafka.producer(given), self.tables.merge)
+        return Stores(identity, self.kafka.sink(given), self.kafka.producer(given), self.tables.merge, new)
 
     def settings(self, query: Query) -> Mapping[str, str]:
         stores = {
@@ -62,7 +62,11 @@ class Engine(Struct, frozen=True, eq=False):
             and (store := (self.job.catalog.models[model].options.get("state") or {}).get("store"))
         }
         store = "memory" if stores == {"memory"} else "rocksdb"
-        return {"spark.sql.streaming.stateStore.providerClass": _STORES[store]}
+        return {
+            "spark.sql.streaming.stateStore.providerClass": _STORES[store],
+            # Without windows to close, a batch without rows has nothing to say.
+            "spark.sql.streaming.noDataMicroBatches.enabled": str(query.output_mode == "append").lower(),
+        }
 
 
 @contextmanager

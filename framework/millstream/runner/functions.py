@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,13 @@ from millstream.types import Array, Map, Row, Simple
 cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
 
 
-def register(session: SparkSession, project: Project, names: Iterable[str]) -> None:
+def register(
+    session: SparkSession, project: Project, names: Iterable[str], within: Container[str] = ()
+) -> None:
     """Make functions known to a session: by their names, and in the form that a fan-out calls.
 
     Spark may call a function that it takes for deterministic twice for a row, or for rows that a later filter
-    drops; so it is told that none is.
+    drops; so it is told that none is, but for those `within` an aggregate, where it allows no others.
     """
     for name in names:
         function = project.functions[name]
@@ -37,14 +39,16 @@ def register(session: SparkSession, project: Project, names: Iterable[str]) -> N
         arrow = to_arrow_type(DataType.fromDDL(given), timezone="UTC")
         plain = worker.plain_call(source, name, arrow, nested=nested)
         guarded = worker.guarded_call(source, name, arrow, nested=nested)
-        _register(session, name, plain, given)
-        _register(session, f"{name}{GUARDED}", guarded, f"struct<value:{given},error:string>")
+        made = _udf(plain, given)
+        session.udf.register(name, made if name in within else made.asNondeterministic())
+        failing = _udf(guarded, f"struct<value:{given},error:string>")
+        session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
 
 
-def _register(session: SparkSession, name: str, call: Callable[..., Any], returns: str) -> None:
+def _udf(call: Callable[..., Any], returns: str) -> Any:
     # Spark tells from the hints that it is to be called with Arrow's columns.
     call.__annotations__ = dict.fromkeys(call.__annotations__, pa.Array)
-    session.udf.register(name, arrow_udf(call, returnType=returns).asNondeterministic())
+    return arrow_udf(call, returnType=returns)
 
 
 def _returned(function: Function) -> str:

@@ -35,14 +35,18 @@ def prepare(running: Engine, query: Query) -> Around:
         _check(running, query, record)
         for diagnostic in _newcomers(query, record):
             running.tell(Told(diagnostic))
-    for table in tables:
-        if record is None or record.tables.get(table.model) != table.columns:
-            running.tables.create(table, changes=table.model in running.streamed)
+    new = {
+        table.model
+        for table in tables
+        if (record is None or record.tables.get(table.model) != table.columns)
+        and running.tables.create(table, changes=table.model in running.streamed)
+        and record is None
+    }
     record = _written(running, query, place, record, columns)
     return Around(
         project=running.job.project,
         checkpoint=place.spark,
-        stores=running.stores(query, f"{query.name}/{record.id}"),
+        stores=running.stores(query, f"{query.name}/{record.id}", frozenset(new)),
         sources={source.relation: running.source_options(source) for source in query.sources},
         tables=running.tables,
         settings=running.settings(query),

@@ -33,6 +33,7 @@ _ALWAYS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 _LAST = 60
 """Seconds that a JVM has to write its archive."""
 
@@ -50,7 +51,10 @@ def spark_settings(
     """Return Spark's settings: our own, then those of the profile; `folder` takes logs."""
     local = is_local(target)
     options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
-    options += f" {archive.flag}" if archive else ""
+    # Compiling to the fastest code takes longer than a build of some ten thousand records.
+    options += f" {_QUICK}" if local else ""
+    # What the JVM says of archives of classes concerns nobody.
+    options += f" -Xlog:disable {archive.flag}" if archive else ""
     settings = _ALWAYS | (_LOCAL if local else {})
     settings |= {
         "spark.sql.session.timeZone": str(target.settings.get("timezone", "UTC")),

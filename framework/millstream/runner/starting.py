@@ -10,9 +10,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from millstream.physical.emit.steps import DedupeView, SqlView, StatefulView, Step
-from millstream.physical.values import PerBatch, Query, SinkOutput, SourceRead, StaticRead, ToKafka
+from millstream.physical.values import (
+    OutputMode,
+    PerBatch,
+    Query,
+    SinkOutput,
+    SourceRead,
+    StaticRead,
+    ToKafka,
+)
 from millstream.project.values import Project
-from millstream.runner import functions, reading
+from millstream.runner import functions, keyed, reading
 from millstream.runner.deliveries import Stores, deliver, send
 from millstream.runner.tables import Tables
 
@@ -36,13 +44,13 @@ def start(spark: SparkSession, query: Query, around: Around, **trigger: str | bo
     session = spark.newSession()
     for name, value in around.settings.items():
         session.conf.set(name, value)
-    functions.register(session, around.project, query.functions)
+    functions.register(session, around.project, query.functions, query.within)
     for source in query.sources:
         _stream(session, source, around)
     for read in query.reads:
         _at_rest(session, read, around)
     for step in query.steps:
-        _view(session, step)
+        _view(session, step, around.project, query.output_mode)
     writer = session.sql(query.sql).writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", around.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
     return _to(writer, query, around.stores).start()
@@ -63,7 +71,7 @@ def _at_rest(session: SparkSession, read: StaticRead, around: Around) -> None:
         around.tables.view(session, read)
 
 
-def _view(session: SparkSession, step: Step) -> None:
+def _view(session: SparkSession, step: Step, project: Project, mode: OutputMode) -> None:
     match step:
         case SqlView():
             made = session.sql(step.sql)
@@ -72,7 +80,7 @@ def _view(session: SparkSession, step: Step) -> None:
             keys = list(step.keys)
             made = rows.dropDuplicatesWithinWatermark(keys) if step.within else rows.dropDuplicates(keys)
         case StatefulView():
-            raise NotImplementedError(step.function)
+            made = keyed.rows_made(session, project, step, mode)
     made.createOrReplaceTempView(step.name)
 
 

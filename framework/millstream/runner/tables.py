@@ -21,19 +21,29 @@ class Tables(Struct, frozen=True, eq=False):
     project: Project
     catalog: Catalog
 
-    def create(self, table: TableOutput, *, changes: bool) -> None:
-        """Make a table, or add the columns that it lacks; `changes`: somebody reads them as they come."""
+    def create(self, table: TableOutput, *, changes: bool) -> bool:
+        """Make a table, or add the columns that it lacks; tell if it is known to be new.
+
+        `changes`: somebody reads them as they come.
+        """
         match self.place(table.model):
             case Delta() as place:
-                delta.create(self.spark, table, place.place_of(table.model), changes=changes)
+                return delta.create(self.spark, table, place.place_of(table.model), changes=changes)
             case place:
                 postgres_tables.create(place, table)
+                return False
 
-    def merge(self, rows: DataFrame, table: TableOutput, app: str, batch: int, *, deletes: bool) -> None:
+    def merge(
+        self, rows: DataFrame, table: TableOutput, app: str, batch: int, *, deletes: bool, new: bool
+    ) -> None:
+        """Store the rows of a batch, one a key, once; `new`: the table is as it was made."""
         match self.place(table.model):
             case Delta() as place:
                 path = place.place_of(table.model)
-                delta.merge(rows, table, path, app=app, batch=batch, deletes=deletes)
+                if new:
+                    delta.fill(rows, path, app=app, batch=batch, deletes=deletes)
+                else:
+                    delta.merge(rows, table, path, app=app, batch=batch, deletes=deletes)
             case place:
                 postgres.merge(rows, table, place, query=app, batch_id=batch, deletes=deletes)
 

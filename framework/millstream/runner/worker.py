@@ -67,26 +67,26 @@ def callee(source: Source, name: str) -> Callee:
         hints = typing.get_type_hints(function, include_extras=True)
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
-        known[name] = Callee(function, tuple(_converter(hints.get(each)) for each in parameters))
+        known[name] = Callee(function, tuple(converter(hints.get(each)) for each in parameters))
     return known[name]
 
 
-def _converter(hint: Any) -> Convert | None:
+def converter(hint: Any) -> Convert | None:
     """Return what makes a value as hinted of one that Arrow gives; None where it is one already."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {typing.Union, types.UnionType}:
-        made = [each for each in map(_converter, inner) if each is not None]
+        made = [each for each in map(converter, inner) if each is not None]
         return _unless_none(made[0]) if made else None
     if origin is typing.Annotated or origin is typing.Final:
-        return _converter(inner[0])
+        return converter(inner[0])
     if hint is datetime:
         return lambda value: value and value.astimezone(timezone.utc)
     if dataclasses.is_dataclass(hint) or typing.is_typeddict(hint) or hasattr(hint, "_fields"):
         return _structure(typing.cast("type", hint))
     if origin in {dict, Mapping}:
-        return _mapping(*map(_converter, inner))
+        return _mapping(*map(converter, inner))
     if origin in {list, tuple, Sequence}:
-        return _listing(_converter(inner[0]), tuple_=origin is tuple)
+        return _listing(converter(inner[0]), tuple_=origin is tuple)
     return None
 
 
@@ -96,7 +96,7 @@ def _unless_none(convert: Convert) -> Convert:
 
 def _fields(hint: Any) -> dict[str, Convert]:
     hints = typing.get_type_hints(hint)
-    return {name: made for name, each in hints.items() if (made := _converter(each)) is not None}
+    return {name: made for name, each in hints.items() if (made := converter(each)) is not None}
 
 
 def _structure(hint: type) -> Convert:

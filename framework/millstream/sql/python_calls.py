@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
-from millstream.project.values import Function
+from millstream.project.values import Function, Parameter
 from millstream.sql.coercion import common_type, is_numeric
 from millstream.sql.findings import extent
 from millstream.sql.names import plural
@@ -34,7 +34,7 @@ def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> V
 
 def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -> dict[str, Value]:
     """Match arguments with parameters, by place or `name => value`, and check their types."""
-    names = [parameter.name for parameter in function.parameters]
+    names = [parameter.name for parameter in taken(function)]
     given: dict[str, Value] = {}
     for index, argument in enumerate(node.expressions):
         if isinstance(argument, exp.Kwarg):
@@ -61,14 +61,30 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
                 f"cast it: cast(… as {wanted})",
             )
     _check_count(walk, node, function, given)
+    if function.keyed and node.expressions:
+        _check_key(walk, node.expressions[0], function)
     return given
 
 
+def taken(function: Function) -> tuple[Parameter, ...]:
+    """Return what SQL gives to a function: to one with keyed state the key alone."""
+    return function.parameters[:1] if function.keyed else function.parameters
+
+
+def _check_key(walk: Expressions, argument: exp.Expr, function: Function) -> None:
+    key = argument.expression if isinstance(argument, exp.Kwarg) else argument
+    if not isinstance(key, exp.Column | exp.Identifier):
+        message = f"the key of {function.name}() is calculated in the call"
+        remedy = "calculate it in a subquery before, and give its column"
+        walk.findings.problem(argument, "MS407", message, remedy)
+
+
 def _check_count(walk: Expressions, node: exp.Anonymous, function: Function, given: dict[str, Value]) -> None:
-    count = len(function.parameters)
-    missing = [p.name for p in function.parameters if p.required and p.name not in given]
+    parameters = taken(function)
+    count = len(parameters)
+    missing = [p.name for p in parameters if p.required and p.name not in given]
     if missing or len(node.expressions) > count:
-        signature = ", ".join(f"{p.name}: {p.type}" for p in function.parameters)
+        signature = ", ".join(f"{p.name}: {p.type}" for p in parameters)
         walk.findings.problem(
             node,
             "MS406",

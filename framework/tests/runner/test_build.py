@@ -282,7 +282,7 @@ def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
     _, told = built(shop.root, first_spark)
     assert problems(told) == []
     with psycopg.connect(postgres.url, user=postgres.username, password=postgres.password.reveal()) as found:
-        rows = found.execute(f'select "user", total from {postgres.schema}.totals order by 1').fetchall()
+        rows = found.execute(f'select "user", total from "{postgres.schema}".totals order by 1').fetchall()
     assert rows == [("a", 5.0), ("b", 0.0)]
     assert sorted((each["id"], each["total"]) for each in shop.values("named")) == [
         (1, 2.0),

@@ -45,6 +45,14 @@ def create_topics(bootstrap, *topics, partitions=2):
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_topics([NewTopic(topic, partitions, 1) for topic in topics]).values():
         future.result(10)
+    while not all(_led(admin, topic, partitions) for topic in topics):
+        pass
+
+
+def _led(admin, topic, partitions):
+    """Tell whether all partitions of a topic have a leader: a producer that finds fewer would send elsewhere."""
+    found = admin.list_topics(topic, timeout=10).topics[topic].partitions
+    return len(found) == partitions and all(each.leader >= 0 for each in found.values())
 
 
 def send(bootstrap, records):

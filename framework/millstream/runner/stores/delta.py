@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -18,8 +19,12 @@ _VERSION = "spark.databricks.delta.write.txnVersion"
 _PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100'"
 
 
-def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> None:
-    """Make the table, or add the columns that it lacks; `changes`: somebody reads them as they come."""
+def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
+    """Make the table, or add the columns that it lacks; tell if it is new.
+
+    `changes`: somebody reads them as they come.
+    """
+    new = not _is_there(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
     properties = f"{_PROPERTIES}, 'delta.enableChangeDataFeed' = '{str(changes).lower()}'"
     session.sql(
@@ -37,6 +42,19 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
     if missing:
         added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
         session.sql(f"alter table {_table(path)} add columns ({added})")
+    return new
+
+
+def _is_there(session: SparkSession, path: str) -> bool:
+    java: Any = session._jvm  # noqa: SLF001 -- PySpark has no other way to ask
+    return bool(java.io.delta.tables.DeltaTable.isDeltaTable(session._jsparkSession, path))  # noqa: SLF001
+
+
+def fill(rows: DataFrame, path: str, *, app: str, batch: int, deletes: bool) -> None:
+    """Store the first rows of a new table: there is nothing to merge them with."""
+    kept = rows.where("not _deleted").drop("_deleted") if deletes else rows
+    with _once(kept.sparkSession, app, batch):
+        kept.write.format("delta").mode("append").save(path)
 
 
 def merge(rows: DataFrame, table: TableOutput, path: str, *, app: str, batch: int, deletes: bool) -> None:

@@ -1,0 +1,166 @@
+"""`millstream clean`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+from msgspec import Struct, to_builtins
+
+from millstream.broker import stop_broker
+from millstream.cli.commands.query import target_of
+from millstream.cli.diagnostics import count
+from millstream.cli.options import Common, common
+from millstream.cli.output import finish
+from millstream.cli.project import root_of
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.machine.locks import is_locked
+from millstream.project.settings import read_settings
+from millstream.project.values import Settings
+
+OWN = ".millstream"
+_BROKER = "kafka"
+_OF_TARGET = ("tables", "checkpoints", "log", "build.lock")
+
+
+class Removed(Struct, frozen=True):
+    path: str
+    """Relative to the project."""
+    files: int
+    bytes: int
+
+
+@click.command(
+    "clean",
+    epilog=(
+        "\b\nExamples:\n  millstream clean\n  millstream clean --artifacts"
+        "\n  millstream clean --target production --yes"
+    ),
+)
+@common()
+@click.option("--artifacts", is_flag=True, help="Only what compile and build wrote into target/.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before data is removed.")
+@click.option("--force", is_flag=True, help="Even while another command works with it.")
+def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
+    """Remove what this project made on this machine.
+
+    That is `target/`, and `.millstream/`: the local broker with its topics, tables, checkpoints and logs of
+    all targets. With --target, only that target's tables, checkpoints and logs in `.millstream/`. Nothing
+    outside the project's folder is touched: no other Kafka, no database, no remote store. On a terminal it
+    asks before data is removed.
+    """
+    if artifacts and common.target:
+        raise click.UsageError("--artifacts and --target exclude each other")
+    root = root_of(common)
+    if common.target:
+        paths = of_target(common, root, common.target)
+    else:
+        settings, problems = read_settings(root)
+        if errors := [found for found in problems if found.severity == "error"]:
+            raise MillstreamError(*errors)
+        paths = [artifacts_of(root, settings), *([] if artifacts else [root / OWN])]
+    found = [(path, measured(root, path)) for path in paths if os.path.lexists(path)]
+    removed = [each for _, each in found]
+    data = [each for each in removed if Path(each.path).parts[0] == OWN]
+    if data and not force:
+        _check_idle(root, common.target)
+    if data and not yes and not common.look.json and not _agreed(data):
+        return finish(common.look, text="nothing was removed")
+    if data and not common.target and (root / OWN / _BROKER).is_dir():
+        _stop(root, force=force)
+    for path, _ in found:
+        remove(path)
+    result = {"removed": to_builtins(removed), "bytes": sum(each.bytes for each in removed)}
+    return finish(common.look, result=result, text=None if common.look.quiet else text_of(removed))
+
+
+def of_target(common: Common, root: Path, name: str) -> list[Path]:
+    """Return what one target keeps here; that of a target which profiles.yml has no more is found, too."""
+    folder = root / OWN / name
+    if folder.parent != root / OWN or not folder.is_dir():
+        folder = root / OWN / target_of(common, root).name
+    # A target of this name shares its folder with the local broker.
+    return [folder / part for part in _OF_TARGET] if name == _BROKER else [folder]
+
+
+def artifacts_of(root: Path, settings: Settings) -> Path:
+    """Return the folder of what is compiled; raise where it holds more than that."""
+    folder = Path(os.path.abspath(root / settings.target_path))  # noqa: PTH100 - a link stays one
+    real = folder.resolve()
+    kept = [root, *(root / path for path in _written_by_people(settings))]
+    if not real.is_relative_to(root.resolve()) or any(each.resolve().is_relative_to(real) for each in kept):
+        message = f"target-path is {settings.target_path}, which is not a folder of its own in the project"
+        remedy = "remove it yourself, or name another one in [tool.millstream]"
+        raise MillstreamError(Diagnostic("MS707", message, None, remedy))
+    return folder
+
+
+def _written_by_people(settings: Settings) -> Iterable[str]:
+    return (*settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths)
+
+
+def _check_idle(root: Path, target: str | None) -> None:
+    if sys.platform == "win32":
+        return
+    for lock in sorted((root / OWN).glob("*/build.lock")):
+        if (target or lock.parent.name) == lock.parent.name and is_locked(lock):
+            message = f"another command works with the target '{lock.parent.name}'"
+            raise MillstreamError(
+                Diagnostic("MS874", message, None, "wait until it has ended, or use --force")
+            )
+
+
+def _stop(root: Path, *, force: bool) -> None:
+    if stop_broker(root, force=force) == "in use":
+        message = "another command works with the local broker"
+        raise MillstreamError(Diagnostic("MS874", message, None, "wait until it has ended, or use --force"))
+
+
+def _agreed(data: list[Removed]) -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    listed = ", ".join(f"{each.path} ({size(each.bytes)})" for each in data)
+    return click.confirm(f"Remove {listed} with its topics and tables?", err=True)
+
+
+def measured(root: Path, path: Path) -> Removed:
+    """Count the files, and what they take of the disk: Kafka's indexes are long, but mostly empty."""
+    files, total = 0, 0
+    inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else ()
+    for each in (path, *inside):
+        try:
+            found = each.lstat()
+        except OSError:
+            continue  # removed meanwhile, by who works with it
+        files += not each.is_dir() or each.is_symlink()
+        total += found.st_blocks * 512 if hasattr(found, "st_blocks") else found.st_size
+    return Removed(path.relative_to(root).as_posix(), files, total)
+
+
+def remove(path: Path) -> None:
+    try:
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        elif path.is_dir():
+            shutil.rmtree(path)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        message = f"{error.filename or path} can't be removed: {reason}"
+        raise MillstreamError(
+            Diagnostic("MS702", message, None, "make it writable, and clean again")
+        ) from None
+
+
+def text_of(removed: list[Removed]) -> str:
+    if not removed:
+        return "there is nothing to remove"
+    lines = [f"removed {each.path}: {count(each.files, 'file')}, {size(each.bytes)}" for each in removed]
+    return "\n".join(lines)
+
+
+def size(number: int) -> str:
+    return f"{number / 1e6:,.1f} MB" if number >= 1e5 else f"{number / 1e3:,.1f} kB"

@@ -1,0 +1,123 @@
+"""`millstream clean`."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from support.kafka import pid_told_by, user
+
+from millstream.broker import broker_status
+from millstream.machine.locks import lock, opened
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs flock")
+
+
+def fill(root, *paths):
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(b"x" * 5000)
+
+
+@pytest.fixture
+def built(shop):
+    fill(
+        shop, "target/manifest.json", ".millstream/local/tables/t/1.parquet", ".millstream/kafka/data/a/0.log",
+        ".millstream/old/checkpoints/q/metadata",
+    )  # fmt: skip
+    return shop
+
+
+def test_everything_that_was_made_goes_and_nothing_else(run, built):
+    found = run("clean")
+    assert (found.code, found.err) == (0, "")
+    assert [line.rpartition(",")[0] for line in found.out.splitlines()] == [
+        "removed target: 1 file", "removed .millstream: 3 files",
+    ]  # fmt: skip
+    assert sorted(each.name for each in built.iterdir()) == ["models", "pyproject.toml"]
+    assert run("clean").out == "there is nothing to remove\n"
+
+
+def test_artifacts_alone(run, built):
+    found = run("clean", "--artifacts", "--output", "json").json
+    assert [(each["path"], each["files"]) for each in found["removed"]] == [("target", 1)]
+    assert found["bytes"] >= 5000
+    assert (built / ".millstream/kafka").is_dir()
+
+
+def test_one_target_alone_though_profiles_have_it_no_more(run, built):
+    assert run("clean", "--target", "old").out.startswith("removed .millstream/old: 1 file")
+    assert sorted(each.name for each in (built / ".millstream").iterdir()) == ["kafka", "local"]
+    assert (built / "target").is_dir()
+
+
+def test_a_target_named_kafka_leaves_the_topics_alone(run, built):
+    fill(built, ".millstream/kafka/tables/t/1.parquet")
+    assert run("clean", "--target", "kafka").out.startswith("removed .millstream/kafka/tables: 1 file")
+    assert (built / ".millstream/kafka/data/a/0.log").is_file()
+
+
+@pytest.mark.parametrize("name", ["../..", "nope", "."])
+def test_an_unknown_target(run, built, name):
+    found = run("clean", "--target", name)
+    assert (found.code, "MS112" in found.err) == (2, True)
+    assert (built / ".millstream/local").is_dir()
+
+
+def test_a_link_goes_and_what_it_points_to_stays(run, built, tmp_path):
+    fill(tmp_path, "elsewhere/1")
+    (built / "target/link").symlink_to(tmp_path / "elsewhere")
+    (built / ".millstream/local/link").symlink_to(tmp_path / "elsewhere")
+    assert run("clean").code == 0
+    assert (tmp_path / "elsewhere/1").is_file()
+
+
+@pytest.mark.parametrize("path", ["models", "..", ".", "../other"])
+def test_a_target_path_that_is_more_than_that(run, built, path):
+    fill(built.parent, "other/1")
+    (built / "pyproject.toml").write_text(f'[tool.millstream]\nname = "shop"\ntarget-path = "{path}"\n')
+    found = run("clean")
+    assert (found.code, "error[MS" in found.err) == (2, True)
+    assert (built / "models/totals.sql").is_file()
+    assert (built.parent / "other/1").is_file()
+
+
+def test_a_build_that_runs(run, built):
+    with opened(built / ".millstream/local/build.lock") as handle:
+        lock(handle, 1)
+        found = run("clean")
+        assert (found.code, "error[MS874]: another command works with the target 'local'" in found.err) == (
+            2,
+            True,
+        )
+        assert (built / ".millstream/local/tables").is_dir()
+        assert run("clean", "--force").code == 0
+
+
+def test_a_broker_in_use_goes_on_until_forced(run, shop):
+    with user(shop) as process:
+        pid_told_by(process)
+        found = run("clean")
+        assert (found.code, "MS874" in found.err) == (2, True)
+        assert broker_status(shop).state == "running"
+        assert run("clean", "--force").code == 0
+    assert not (shop / ".millstream").exists()
+    assert broker_status(shop).state == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments", "left"), [(b"n\n", [], True), (b"y\n", [], False), (b"", ["-y"], False)]
+)
+def test_a_person_is_asked(built, said, arguments, left):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "millstream", "clean", *arguments]
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, cwd=built) as process:
+        os.write(ours, said)
+        out = process.communicate(timeout=30)[0]
+    asked = os.read(ours, 10_000) if said else b""
+    os.close(ours)
+    os.close(theirs)
+    assert (b"Remove .millstream (" in asked) == bool(said)
+    assert (built / ".millstream").is_dir() == left
+    assert out.startswith(b"nothing was removed" if left else b"removed target")

@@ -1,0 +1,166 @@
+"""Python functions with keyed state, as streams of Spark from files."""
+
+from datetime import datetime, timezone
+
+import pytest
+
+from millstream.errors import MillstreamError
+from millstream.physical.emit.steps import StatefulView
+from millstream.plan.nodes import Column
+from millstream.project.load import load_project
+from millstream.runner.keyed import rows_made
+from millstream.types import BIGINT, INT, STRING, TIMESTAMP, Array
+
+FILES = {
+    "pyproject.toml": '[tool.millstream]\nname = "shop"\n',
+    "macros/visits.py": """\
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Iterator, NamedTuple, TypedDict
+
+class Click(NamedTuple):
+    id: int | None
+    at: datetime | None
+    tags: list[str]
+
+@dataclass
+class Last:
+    at: datetime
+
+@dataclass
+class State:
+    count: int = 0
+    last: Last | None = None
+    ids: list[int] = field(default_factory=list)
+
+@dataclass
+class Visit:
+    user: str | None
+    number: int
+    before: datetime | None
+    ids: list[int]
+
+class Seen(TypedDict, total=False):
+    tags: list[str]
+
+def visits(key: str | None, rows: Iterator[Click], state: State) -> Iterator[Visit]:
+    for row in rows:
+        state.count += 1
+        state.ids.append(row.id or -1)
+        yield Visit(key, state.count, state.last and state.last.at, state.ids[:])
+        state.last = row.at and Last(row.at)
+
+def new_tags(key: str | None, rows: Iterator[Click], state: Seen) -> Iterator[str]:
+    for row in rows:
+        known = state.setdefault("tags", [])
+        for tag in row.tags:
+            if tag not in known:
+                known.append(tag)
+                yield tag
+
+def halves(key: str, rows: Iterator[Click], state: State) -> Iterator[float]:
+    for row in rows:
+        yield 1 / (row.id - 3)
+
+class Strange(NamedTuple):
+    idd: int
+
+def strange(key: str, rows: Iterator[Strange], state: State) -> Iterator[int]:
+    yield 1
+""",
+}
+CLICKS = "user string, other int, ID bigint, at timestamp, tags array<string>"
+BIG = 2**53 + 1
+VISITS = (
+    Column("v_user", STRING),
+    Column("number", BIGINT),
+    Column("before", TIMESTAMP),
+    Column("ids", Array(BIGINT)),
+)
+
+
+def noon(minute):
+    return datetime(2026, 7, 1, 12, minute, tzinfo=timezone.utc)
+
+
+class Clicks:
+    """A stream of clicks, from files that a test writes, through a function."""
+
+    def __init__(self, spark, root):
+        self.spark = spark
+        self.root = root
+        for path, text in FILES.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        self.project = load_project(root, None, None, None)
+
+    def write(self, *clicks):
+        rows = self.spark.createDataFrame([(u, 0, i, at, tags) for u, i, at, tags in clicks], CLICKS)
+        rows.coalesce(1).write.mode("append").parquet(str(self.root / "in"))
+
+    def view(self, function, *columns):
+        self.spark.readStream.schema(CLICKS).parquet(str(self.root / "in")).createOrReplaceTempView("clicks")
+        step = StatefulView("made", "clicks", function, ("user",), columns)
+        return rows_made(self.spark, self.project, step, "append")
+
+    def run(self, function, *columns):
+        """Return what a function makes of the files that came since the last run."""
+        found = []
+        made = self.view(function, *columns)
+        query = made.writeStream.foreachBatch(lambda rows, _: found.extend(rows.collect()))
+        query = query.option("checkpointLocation", str(self.root / "checkpoint")).trigger(availableNow=True)
+        query.start().awaitTermination()
+        return sorted((tuple(row) for row in found), key=str)
+
+
+@pytest.fixture
+def clicks(spark, tmp_path):
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    return Clicks(spark, tmp_path)
+
+
+def test_state_is_kept_by_key_and_lives_on_after_a_restart(clicks):
+    clicks.write(("a", BIG, noon(1), []), ("b", None, None, []), (None, 7, noon(2), []))
+    first = clicks.run("visits", *VISITS)
+    assert first == [("a", 1, None, [BIG]), ("b", 1, None, [-1]), (None, 1, None, [7])]
+    clicks.write(("a", 2, noon(3), []), ("b", 3, noon(4), []))
+    assert [(user, number, ids) for user, number, _, ids in clicks.run("visits", *VISITS)] == [
+        ("a", 2, [BIG, 2]), ("b", 2, [-1, 3]),
+    ]  # fmt: skip
+    clicks.write(("a", 4, None, []))
+    assert [row[1] for row in clicks.run("visits", *VISITS)] == [3]
+
+
+def test_times_in_state_are_the_same_after_a_restart(clicks):
+    clicks.write(("a", 1, noon(1), []))
+    clicks.run("visits", *VISITS)
+    clicks.write(("a", 2, noon(2), []))
+    ((_, _, before, _),) = clicks.run("visits", *VISITS)
+    assert before.timestamp() == noon(1).timestamp()
+
+
+def test_a_scalar_is_a_row_and_a_typed_dict_a_state(clicks):
+    clicks.write(("a", 1, None, ["x", "y"]), ("a", 2, None, ["y"]), ("b", 3, None, ["y"]))
+    assert clicks.run("new_tags", Column("value", STRING)) == [("x",), ("y",), ("y",)]
+    clicks.write(("a", 1, None, ["x", "z"]))
+    assert clicks.run("new_tags", Column("value", STRING)) == [("z",)]
+
+
+def test_a_batch_query_begins_with_no_state(clicks, spark):
+    clicks.write(("a", 1, None, ["x"]), ("a", 2, None, ["x", "y"]))
+    spark.read.parquet(str(clicks.root / "in")).createOrReplaceTempView("clicks")
+    step = StatefulView("made", "clicks", "new_tags", ("user",), (Column("value", STRING),))
+    assert sorted(rows_made(spark, clicks.project, step, "append").collect()) == [("x",), ("y",)]
+
+
+def test_a_failing_function_is_named_with_its_line(clicks):
+    clicks.write(("a", 3, None, []))
+    with pytest.raises(Exception, match=r"a function failed: halves\(\): ZeroDivisionError: .*visits.py:\d+"):
+        clicks.run("halves", Column("value", INT))
+
+
+def test_a_column_that_is_not_there(clicks):
+    clicks.write(("a", 3, None, []))
+    with pytest.raises(MillstreamError, match=r"MS877: strange.. takes rows with 'idd'") as raised:
+        clicks.view("strange", Column("value", INT))
+    assert raised.value.diagnostics[0].help == "did you mean 'ID'?"
