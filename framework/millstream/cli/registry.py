@@ -26,6 +26,7 @@ COMMANDS = (
     Entry("produce", "Send test traffic: the records that the generators of seeds/*.py make."),
     Entry("consume", "Show the records of topics, decoded by what the project knows of them."),
     Entry("query", "Answer SQL over state tables, reference topics and seeds."),
+    Entry("show", "Show the newest rows of a model, source or seed."),
     Entry("clean", "Remove what this project made on this machine."),
     Entry("schema", "Print the JSON Schemas of the YAML files."),
     Entry("completion", "Print the script that completes commands in a shell."),

@@ -7,7 +7,6 @@ keeps its members; a new stateful model starts as a query of its own, until some
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -106,12 +105,3 @@ def encode(lock: Lock) -> bytes:
 def decode(content: bytes) -> Lock:
     groups = msgspec.json.decode(content, type=dict[str, tuple[Member, ...]])
     return Lock(tuple(LockedGroup(name, members) for name, members in groups.items()))
-
-
-def read_lock(path: Path) -> Lock | None:
-    return decode(path.read_bytes()) if path.exists() else None
-
-
-def write_lock(path: Path, lock: Lock) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(encode(lock))

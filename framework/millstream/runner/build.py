@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
+from msgspec.structs import replace
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -15,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.errors import MillstreamError
 from millstream.physical.lock import Lock
 from millstream.physical.values import DeadLetters, Query
+from millstream.project.secrets import mask, secrets_in
 from millstream.runner import checkpoints
 from millstream.runner.engine import Engine, engine
 from millstream.runner.failures import problem_of, told_of
@@ -90,8 +93,10 @@ def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery
         finally:
             streaming.stop()
         outcome = Outcome(query.name, "success", rows, batches, took())
-    except (MillstreamError, PySparkException) as error:
+    except (MillstreamError, PySparkException, Py4JError, OSError) as error:
         problem = problem_of(query, error, str(running.log))
+        secrets = secrets_in(running.job.project.target.settings)
+        problem = replace(problem, message=mask(problem.message, secrets))
         outcome = Outcome(query.name, "error", seconds=took(), problem=problem)
     tell(Ended(outcome))
     return outcome

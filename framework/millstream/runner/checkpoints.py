@@ -11,7 +11,7 @@ from msgspec import Struct
 from millstream.physical.lock import Lock, decode, encode
 from millstream.physical.values import Query, Signature
 from millstream.plan.nodes import Column
-from millstream.runner.files import Files
+from millstream.runner.files import Files, LocalFiles, local_path
 
 FORMAT = 1
 FILE = "millstream.json"
@@ -65,6 +65,15 @@ def new_record(project: str, query: Query, tables: dict[str, tuple[Column, ...]]
     return Record(
         project, query.name, id_ or uuid.uuid4().hex[:12], query.signature, query.models, tables, now
     )
+
+
+def local_lock(checkpoints: str) -> Lock | None:
+    """Return the groups that have state, where checkpoints are on this machine.
+
+    Elsewhere nobody can look before Spark is there: groups are then made anew, and one whose models changed
+    is refused for its signature.
+    """
+    return read_lock(LocalFiles(), checkpoints) if local_path(checkpoints) is not None else None
 
 
 def read_lock(files: Files, checkpoints: str) -> Lock | None:

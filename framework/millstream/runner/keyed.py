@@ -40,6 +40,8 @@ def rows_made(session: SparkSession, project: Project, step: StatefulView, mode:
     """
     # Whatever store the other states of a target have, this is the only one that Spark takes here.
     session.conf.set(_STORE, _ROCKSDB)
+    # A batch query has state, too, but only a StreamingQueryManager starts who coordinates the stores.
+    _ = session.streams
     function = project.functions[step.function]
     given = session.table(step.of)
     fields = _fields(function, given.columns)

@@ -31,6 +31,9 @@ _ALWAYS = {
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.ui.showConsoleProgress": "false",
+    # Spark shows options in plans and logs; its own pattern knows nothing of Kafka's logins.
+    "spark.redaction.regex": "(?i)secret|password|token|credential|access[.]?key|jaas",
+    "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
 }
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"

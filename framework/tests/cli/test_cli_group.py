@@ -117,11 +117,22 @@ def test_an_interrupt_is_one_line_and_130(capsys):
     assert capsys.readouterr().err == "Interrupted.\n"
 
 
+def _hears_ctrl_c():
+    """Undo what a shell does to programs in the background: they would never hear of it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_in_a_terminal(shop):
     (shop / "models/slow.sql").write_text(
         "{% for a in range(3000) %}{% for b in range(30000) %}{% endfor %}{% endfor %}select 1 as x"
     )
-    with subprocess.Popen([*PROGRAM, "compile"], stdout=-1, stderr=-1, text=True) as process:
+    with subprocess.Popen(
+        [*PROGRAM, "compile"],
+        stdout=-1,
+        stderr=-1,
+        text=True,
+        preexec_fn=_hears_ctrl_c,  # noqa: PLW1509
+    ) as process:
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)

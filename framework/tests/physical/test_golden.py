@@ -3,7 +3,7 @@
 from inspect import cleandoc
 
 from msgspec.structs import replace
-from projects import of, planned, sink, stored, text
+from planned_projects import of, planned, sink, stored, text
 from support.plans import by, group, lookup, seed, select, topic, where
 
 

@@ -1,7 +1,7 @@
 """Which models share a query, and why others do not."""
 
 from msgspec.structs import replace
-from projects import planned, sink, stored
+from planned_projects import planned, sink, stored
 from support.plans import by, dedupe, group, lookup, seed, select, topic, union, watermark, where
 
 from millstream.physical.values import DeadLetters, PerBatch, ToKafka

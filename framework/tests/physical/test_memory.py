@@ -1,6 +1,6 @@
 """How much state a query keeps, as far as hints tell."""
 
-from projects import planned, sink
+from planned_projects import planned, sink
 from support.plans import by, dedupe, group, select, topic, watermark, where
 
 

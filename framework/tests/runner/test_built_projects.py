@@ -3,6 +3,9 @@
 import pytest
 from support.runs import built, headers, problems, received, statuses, table_rows
 
+from millstream.errors import MillstreamError
+from millstream.runner.only import alone
+
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
 )
@@ -246,6 +249,71 @@ def test_changes_of_a_table_are_read_as_they_come(shop, first_spark):
     newest = {each.key(): each.value() for each in received(shop.bootstrap, "large")}
     assert newest[b"a"] == b'{"user":"a","total":2.0}'
     assert newest.get(b"b") is None
+
+
+KAFKA = """
+    shop:
+      target: there
+      outputs:
+        there:
+          master: local[2]
+          kafka: {{bootstrap_servers: "{bootstrap}"}}
+          tables: {{path: tables}}
+          checkpoints: checkpoints
+"""
+
+
+def test_a_kafka_of_ones_own(shop, first_spark):
+    shop.write("profiles.yml", KAFKA.format(bootstrap=shop.bootstrap))
+    shop.model("totals", TOTALS)
+    shop.send(*GOOD)
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
+        "a": 2.0,
+        "b": 0.0,
+    }
+    assert (shop.root / "checkpoints/totals/millstream.json").exists()
+
+
+def test_topics_of_sources_are_not_created_elsewhere(shop, first_spark):
+    shop.write("profiles.yml", KAFKA.format(bootstrap=shop.bootstrap))
+    shop.source(topic="evnts")
+    shop.model("totals", TOTALS)
+    with pytest.raises(MillstreamError, match="MS872: there is no topic 'evnts'"):
+        built(shop.root, first_spark)
+
+
+def test_a_kafka_that_does_not_answer(shop, first_spark):
+    shop.write("profiles.yml", KAFKA.format(bootstrap="127.0.0.1:1"))
+    shop.model("totals", TOTALS)
+    with pytest.raises(MillstreamError, match="MS822"):
+        built(shop.root, first_spark)
+
+
+def test_two_builds_of_one_target_exclude_each_other(shop, first_spark):
+    shop.model("totals", TOTALS)
+    with alone(shop.root / ".millstream/local", "local"), pytest.raises(MillstreamError, match="MS874"):
+        built(shop.root, first_spark)
+
+
+def test_a_checkpoint_of_another_project(shop, first_spark):
+    shop.model("totals", TOTALS)
+    built(shop.root, first_spark)
+    record = shop.root / ".millstream/local/checkpoints/totals/millstream.json"
+    record.write_text(record.read_text().replace('"project": "shop"', '"project": "other"'))
+    _, told = built(shop.root, first_spark)
+    assert problems(told)[0].code == "MS869"
+
+
+def test_a_topic_with_other_partitions_is_told_of(shop, first_spark):
+    shop.source(partitions="3")
+    shop.model("totals", TOTALS)
+    _, told = built(shop.root, first_spark)
+    (warning,) = [each.diagnostic for each in told if hasattr(each, "diagnostic")]
+    assert (warning.code, warning.message) == (
+        "MS826", "topic 'events' has partitions 1, the project wants 3"
+    )  # fmt: skip
 
 
 POSTGRES = """

@@ -3,7 +3,9 @@
 from datetime import datetime, timezone
 
 import pytest
+from support.runs import built, statuses
 
+from millstream.compile import compile_project
 from millstream.errors import MillstreamError
 from millstream.physical.emit.steps import StatefulView
 from millstream.plan.nodes import Column
@@ -164,3 +166,43 @@ def test_a_column_that_is_not_there(clicks):
     with pytest.raises(MillstreamError, match=r"MS877: strange.. takes rows with 'idd'") as raised:
         clicks.view("strange", Column("value", INT))
     assert raised.value.diagnostics[0].help == "did you mean 'ID'?"
+
+
+GROWING = """
+    from dataclasses import dataclass
+    from typing import Iterator
+
+    @dataclass
+    class Event:
+        id: int
+
+    @dataclass
+    class State:
+        total: int = 0
+
+    def growing(key: str, rows: Iterator[Event], state: State) -> Iterator[int]:
+        for row in rows:
+            state.total += row.id
+            yield state.total
+"""
+MODEL = (
+    "{{ config(materialized='sink') }}\n"
+    "select t.value from {{ source('web', 'events') }} as e, lateral growing(e.user) as t"
+)
+
+
+def test_a_model_calls_it_with_the_key_and_goes_on_in_the_next_build(shop, first_spark):
+    shop.write("macros/growing.py", GROWING)
+    shop.model("totals", MODEL)
+    shop.send(("a", {"id": 1}), ("b", {"id": 10}))
+    assert statuses(built(shop.root, first_spark)[0]) == {"totals": "success"}
+    shop.send(("a", {"id": 2}))
+    built(shop.root, first_spark)
+    assert [each["value"] for each in shop.values("totals")] in ([1, 10, 3], [10, 1, 3])
+
+
+def test_a_key_that_is_calculated_in_the_call_is_refused(shop):
+    shop.write("macros/growing.py", GROWING)
+    shop.model("totals", MODEL.replace("e.user", "lower(e.user)"))
+    found = compile_project(shop.root, use_cache=False).diagnostics
+    assert [each.message for each in found] == ["the key of growing() is calculated in the call"]

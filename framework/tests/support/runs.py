@@ -9,8 +9,7 @@ from deltalake import DeltaTable
 from millstream.compile import compile_project
 from millstream.project.load import load_project
 from millstream.runner.build import build
-from millstream.runner.checkpoints import read_lock
-from millstream.runner.files import LocalFiles
+from millstream.runner.checkpoints import local_lock
 from millstream.runner.values import Job
 from millstream.tables.places import checkpoints_of, delta_of
 from millstream.topology import compiled_topology, physical_of
@@ -21,7 +20,7 @@ def job_of(root, *, target=None, **options):
     assert not [each for each in compiled.diagnostics if each.severity == "error"], compiled.diagnostics
     project = load_project(root, target, None, None)
     topology = compiled_topology(compiled)
-    lock = read_lock(LocalFiles(), checkpoints_of(project.target, root))
+    lock = local_lock(checkpoints_of(project.target, root))
     return Job(project, topology.catalog, physical_of(topology, lock), **options)
 
 

@@ -82,10 +82,12 @@ def _job(
     accept_forward: bool,
 ) -> Job:
     from millstream.project.load import load_project
+    from millstream.runner.checkpoints import local_lock
     from millstream.runner.values import Job
+    from millstream.tables.places import checkpoints_of
     from millstream.topology import compiled_topology, physical_of
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
     topology = compiled_topology(found)
-    physical = physical_of(topology)
+    physical = physical_of(topology, local_lock(checkpoints_of(project.target, root)))
     return Job(project, topology.catalog, physical, models, full_refresh, accept_forward)

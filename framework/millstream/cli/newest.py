@@ -1,0 +1,47 @@
+"""The newest records of a topic as rows of a table, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from millstream.kafka.clients import Admin
+from millstream.kafka.consuming import newest
+from millstream.kafka.readings import Reading, Shown, shown
+from millstream.tables.values import Answer
+
+_WHOLE = frozenset(("string", "long", "binary", ""))
+_UNDECODABLE = "_undecodable"
+
+
+def newest_rows(admin: Admin, reading: Reading, limit: int) -> Answer:
+    """Return records as rows: time, key and the fields of their values, and what can't be decoded."""
+    messages, _ = newest(admin, [reading.topic], limit + 1)
+    records = [shown(message, reading) for message in reversed(messages)]
+    more, records = len(records) > limit, records[:limit]
+    fields = _fields(reading, records)
+    wrong = any(record.wrong for record in records)
+    columns = ("_timestamp", "_key", *fields, *([_UNDECODABLE] if wrong else []))
+    rows = [_row(record, fields, wrong=wrong) for record in records]
+    return Answer(columns, rows, more)
+
+
+def _fields(reading: Reading, records: Sequence[Shown]) -> tuple[str, ...]:
+    """Return the names of a value's parts; where nobody knows them, those that the records have."""
+    if reading.format in _WHOLE or not reading.fields:
+        found = {name: None for each in records if isinstance(each.value, dict) for name in each.value}
+        return (*found,) if found and reading.format not in {"string", "long", "binary"} else ("value",)
+    return tuple(field.name for field in reading.fields)
+
+
+def _row(record: Shown, fields: tuple[str, ...], *, wrong: bool) -> tuple[Any, ...]:
+    value = record.value
+    if "value" in record.wrong:
+        cells: list[Any] = [None] * len(fields)
+    elif isinstance(value, dict) and fields != ("value",):
+        folded = {name.lower(): each for name, each in value.items()}
+        cells = [folded.get(name.lower()) for name in fields]
+    else:
+        cells = [value, *[None] * (len(fields) - 1)]
+    said = "; ".join(f"{part}: {why}" for part, why in record.wrong.items()) or None
+    return (record.timestamp, record.key, *cells, *([said] if wrong else []))

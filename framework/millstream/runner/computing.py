@@ -1,0 +1,176 @@
+"""One model, computed now as a batch over what the topics hold: nothing is written anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.expressions import quoted
+from millstream.kafka.clients import Admin
+from millstream.kafka.cluster import revealed
+from millstream.kafka.offsets import bounds
+from millstream.kafka.settings import source_options
+from millstream.machine.jars import Progress, fetch
+from millstream.optimizer.choose import chosen
+from millstream.optimizer.driver import optimize
+from millstream.physical.emit.steps import DedupeView, SqlView, StatefulView, Step, in_steps
+from millstream.physical.naming import Views, expressions, sources, static_reads
+from millstream.physical.values import (
+    Delivery,
+    Memory,
+    PerBatch,
+    Query,
+    Signature,
+    SourceRead,
+    StaticRead,
+    ViewOutput,
+)
+from millstream.plan.build.catalog import Catalog
+from millstream.plan.nodes import Aggregate, Binary, Node, Output
+from millstream.plan.traits import KnownTraits
+from millstream.plan.walk import in_order
+from millstream.project.values import Project, Target
+from millstream.runner import functions, keyed, reading
+from millstream.runner.failures import problem_of
+from millstream.runner.session import running_spark
+from millstream.runner.tables import Tables
+from millstream.tables.values import Answer
+from millstream.topology import hints_of, written_plan
+
+
+class Question(Struct, frozen=True):
+    project: Project
+    catalog: Catalog
+    """Of the model and those that it depends on."""
+    model: str
+    limit: int | None
+    last: int
+    """Records of each partition that are read."""
+    log: str
+    """Where what Spark says is told."""
+
+
+def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
+    """Return a model's rows: newest first where it has an event time; an aggregate's are those at the end."""
+    session, catalog = spark.newSession(), question.catalog
+    output = _output(question)
+    views = Views()
+    found = in_steps((output,), views.leaf, reads=views.of)
+    order = in_order((output,))
+    within = _functions(node for node in order if isinstance(node, Aggregate | Binary))
+    functions.register(session, question.project, _functions(order), within)
+    try:
+        for source in sources(order, views):
+            _source(session, source, question, admin)
+        for read in static_reads(order, views):
+            _at_rest(session, read, question)
+        for step in found.steps:
+            _view(session, step, question.project)
+        rows = session.sql(found.emitted.statement())
+        rows = rows.select(*(quoted(column.name) for column in catalog.models[question.model].columns))
+        times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
+        if times:
+            rows = rows.orderBy(*(rows[quoted(time)].desc_nulls_last() for time in times))
+        limit = question.limit
+        table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
+    except (PySparkException, Py4JError) as error:
+        raise _failed(question, error) from None
+    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
+    listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
+    more = limit is not None and len(listed) > limit
+    return Answer(tuple(table.column_names), listed[:limit], more)
+
+
+def _output(question: Question) -> Output:
+    """Return the model's part of the plan: over sources, not over topics of other models."""
+    plan = optimize(written_plan(question.catalog), chosen("all"), hints_of(question.catalog)).plan
+    return next(output for output in plan.outputs if output.model == question.model)
+
+
+def _source(session: SparkSession, source: SourceRead, question: Question, admin: Admin) -> None:
+    if not source.topic:
+        # Its changes up to now are its rows.
+        _at_rest(session, StaticRead(source.view, source.relation), question)
+        return
+    places = bounds(admin, [source.topic])
+    if not places:
+        message = f"the topic '{source.topic}' is not there yet"
+        raise MillstreamError(Diagnostic("MS827", message, None, "fill it with `millstream build`"))
+    starts = {place: max(first, end - question.last) for place, (first, end) in places.items()}
+    topic = question.project.sources.get(source.relation.removeprefix("source."))
+    own = topic.options.get("options") if topic else None
+    options = revealed(source_options(admin.cluster, own or {}, "available_now")) | {
+        "startingOffsets": _offsets(source.topic, {number: start for (_, number), start in starts.items()}),
+        "endingOffsets": _offsets(source.topic, {number: end for (_, number), (_, end) in places.items()}),
+        "includeHeaders": str(source.headers).lower(),
+    }
+    reader = session.read.format("kafka").options(**options).option("subscribe", source.topic)
+    reader.load().createOrReplaceTempView(source.view)
+
+
+def _offsets(topic: str, numbers: Mapping[int, int]) -> str:
+    return json.dumps({topic: {str(number): offset for number, offset in numbers.items()}})
+
+
+def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> None:
+    kind, _, name = read.relation.partition(".")
+    if kind == "seed":
+        reading.seed(session, read.view, question.project, question.project.seeds[name])
+        return
+    try:
+        Tables(session, question.project, question.catalog).view(session, read)
+    except PySparkException:
+        message = f"'{name}' has not been built"
+        remedy = f"build it first: `millstream build --select +{question.model.partition('.')[2]}`"
+        raise MillstreamError(Diagnostic("MS843", message, None, remedy)) from None
+
+
+def _view(session: SparkSession, step: Step, project: Project) -> None:
+    match step:
+        case SqlView():
+            made = session.sql(step.sql)
+        case DedupeView():
+            made = session.table(step.of).dropDuplicates(list(step.keys))
+        case StatefulView():
+            made = keyed.rows_made(session, project, step, "append")
+    made.createOrReplaceTempView(step.name)
+
+
+def _functions(nodes: Iterable[Node]) -> tuple[str, ...]:
+    called = (name for node in nodes for each in expressions(node) for name in each.functions)
+    return tuple(dict.fromkeys(called))
+
+
+def _failed(question: Question, error: Exception) -> MillstreamError:
+    deliver = PerBatch("", (Delivery(ViewOutput(question.model), ""),))
+    query = Query(
+        name="show", kind="single", models=(question.model,), sources=(), reads=(), steps=(), sql="",
+        deliver=deliver, output_mode="append", signature=Signature((), ()), memory=Memory(None, ""),
+    )  # fmt: skip
+    return MillstreamError(problem_of(query, error, question.log))
+
+
+def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
+    """Return a catalog of some models alone."""
+    return replace(catalog, models={id_: spec for id_, spec in catalog.models.items() if id_ in models})
+
+
+@contextmanager
+def spark_for(target: Target, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
+    """Start Spark for one question; `folder` takes its log."""
+    features = ["kafka", "delta", *(["postgres"] if "url" in (target.settings.get("tables") or {}) else [])]
+    provided = target.settings.get("jars") == "provided"
+    found = {} if provided else fetch(features, progress)
+    jars = list(dict.fromkeys(path for feature in found for path in found[feature]))
+    with running_spark("millstream show", target, jars, folder) as spark:
+        yield spark

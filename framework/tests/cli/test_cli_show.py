@@ -1,0 +1,141 @@
+"""`millstream show`: a table, topics, a seed, and what is computed."""
+
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from support.runs import create_topics, send
+
+from millstream.broker import keep_broker, stop_broker
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs flock")
+
+FILES = {
+    "pyproject.toml": '[tool.millstream]\nname = "shop"\n',
+    "profiles.yml": 'shop: {outputs: {local: {master: "local[2]", spark: {spark.sql.shuffle.partitions: 2}}}}\n',
+    "models/sources.yml": """\
+sources:
+  - name: web
+    topics:
+      - name: clicks
+        key: {name: user, type: string}
+        columns:
+          - {name: id, type: bigint}
+          - {name: kind, type: string}
+          - {name: at, type: timestamp}
+        watermark: {column: at, delay: 1 minute}
+      - {name: silent, format: string}
+""",
+    "macros/functions.py": "def loud(kind: str) -> str:\n    return kind.upper()\n",
+    "seeds/grades.csv": "kind,grade\na,good\nb,bad\n",
+    "models/seen.sql": (
+        "select c.user, c.id, loud(c.kind) as kind, c.at from {{ source('web', 'clicks') }} as c\n"
+        "where c.kind <> 'bot'\n"
+    ),
+    "models/out.sql": "{{ config(materialized='sink', key='user') }}\nselect user, id, kind from {{ ref('seen') }}\n",
+    "models/totals.sql": (
+        "{{ config(materialized='table', unique_key='user') }}\n"
+        "select user, count(*) as n from {{ ref('seen') }} group by user\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """Return a project with records in its topics, whose broker goes on until the tests of this file end."""
+    root = tmp_path_factory.mktemp("show") / "shop"
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    bootstrap = keep_broker(root).bootstrap_servers
+    create_topics(bootstrap, "clicks", "out", partitions=1)
+    clicks = [
+        ("ann" if n % 2 else "bob", {"id": n, "kind": "ab"[n % 2], "at": f"2026-07-01T12:00:0{n}Z"})
+        for n in range(6)
+    ]
+    send(
+        bootstrap,
+        {
+            "clicks": clicks,
+            "out": [("ann", {"user": "ann", "id": 1, "kind": "A"}), ("bob", "no JSON"), ("ann", None)],
+        },
+    )
+    write_deltalake(root / ".millstream/local/tables/totals", pa.table({"user": ["ann"], "n": [3]}))
+    yield root
+    stop_broker(root, force=True)
+
+
+@pytest.fixture
+def show(run, filled):
+    def call(*arguments):
+        return run("show", "--project-dir", str(filled), *arguments)
+
+    return call
+
+
+def test_a_table_has_the_rows_that_are_stored(show):
+    found = show("totals")
+    assert (found.code, found.out, found.err) == (0, "user  n\n────  ─\nann   3\n", "(1 row)\n")
+
+
+def test_a_seed(show):
+    assert show("grades", "--limit", "1", "--output", "csv").out == "kind,grade\na,good\n"
+
+
+@pytest.mark.parametrize("name", ["web.clicks", "clicks", "Clicks"])
+def test_a_source_has_its_newest_records_first(show, name):
+    found = show(name, "--limit", "2", "--output", "json").json
+    assert found["columns"] == ["_timestamp", "_key", "id", "kind", "at"]
+    assert [(row["_key"], row["id"], row["at"]) for row in found["rows"]] == [
+        ("ann", 5, "2026-07-01T12:00:05Z"), ("bob", 4, "2026-07-01T12:00:04Z"),
+    ]  # fmt: skip
+    assert found["more"] is True
+
+
+def test_a_sink_has_its_records_with_what_can_not_be_decoded(show):
+    found = show("out", "--output", "json").json["rows"]
+    assert [(row["_key"], row["id"], row["_undecodable"] is None) for row in found] == [
+        ("ann", None, True), ("bob", None, False), ("ann", 1, True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["totls"], "MS705", "did you mean 'totals'?"),
+        (["silent"], "MS827", "'silent' of 'web.silent' is not there yet"),
+        (["grades", "--compute"], "MS701", "--compute is of a model"),
+    ],
+)
+def test_mistakes(show, arguments, code, said):
+    found = show(*arguments)
+    assert found.code == 2
+    assert code in found.err
+    assert said in found.err
+
+
+@pytest.mark.long
+def test_a_view_is_computed(filled):
+    # A process of its own: it ends the Spark that it starts.
+    command = [
+        sys.executable,
+        "-m",
+        "millstream",
+        "show",
+        "seen",
+        "--project-dir",
+        str(filled),
+        "--limit",
+        "2",
+    ]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert (found.returncode, found.stdout.splitlines()[2:]) == (
+        0, ["ann    5  B     2026-07-01 12:00:05Z", "bob    4  A     2026-07-01 12:00:04Z"],
+    )  # fmt: skip
+    assert found.stderr == (
+        "computing 'seen' from the last 10,000 records of each partition\n"
+        "(2 rows; there are more, see --limit)\n"
+    )
