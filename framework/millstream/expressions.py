@@ -7,7 +7,7 @@ no rule touched is executed as it was written (spaces and comments aside).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import msgspec
 from msgspec import Struct
@@ -58,16 +58,21 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
     stop: int = 0
     """Where it stands in the compiled SQL of its model."""
 
-    @property
+    @cached_property
     def refs(self) -> tuple[Ref, ...]:
-        return tuple(piece for piece in self.pieces if isinstance(piece, Ref))
+        return tuple([piece for piece in self.pieces if isinstance(piece, Ref)])
 
     @cached_property
     def columns(self) -> frozenset[str]:
         """The names of the columns that it reads."""
-        return frozenset(piece.column for piece in self.pieces if isinstance(piece, Ref))
+        return frozenset([ref.column for ref in self.refs])
 
-    @property
+    @cached_property
+    def folded(self) -> frozenset[str]:
+        """The names of the columns that it reads, in lower case."""
+        return frozenset([ref.column.lower() for ref in self.refs])
+
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The relations that its subqueries read."""
         return tuple(dict.fromkeys(piece.relation for piece in self.pieces if isinstance(piece, Read)))
@@ -75,10 +80,8 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
     @property
     def column(self) -> str | None:
         """The column that it is, when it is one and nothing more."""
-        match self.pieces:
-            case (Ref(column=name),):
-                return name
-        return None
+        pieces = self.pieces
+        return pieces[0].column if len(pieces) == 1 and isinstance(pieces[0], Ref) else None
 
     @cached_property
     def content(self) -> str:
@@ -90,7 +93,7 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
         """Tell whether it gives the same wherever it is evaluated, and never fails."""
         return self.deterministic and not self.raises
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The expression for people to read, and what tells it from others."""
         return render(self)
@@ -112,13 +115,12 @@ def render(
     """Return an expression as SQL; `ref` writes its columns, `read` its relations."""
     parts: list[str] = []
     for piece in expression.pieces:
-        match piece:
-            case Ref():
-                parts.append(ref(piece) if ref else _plain(piece))
-            case Read():
-                parts.append(read(piece) if read else quoted(piece.relation))
-            case _:
-                parts.append(piece)
+        if isinstance(piece, str):
+            parts.append(piece)
+        elif isinstance(piece, Ref):
+            parts.append(ref(piece) if ref else _plain(piece))
+        else:
+            parts.append(read(piece) if read else quoted(piece.relation))
     return "".join(parts)
 
 
@@ -126,6 +128,7 @@ def _plain(ref: Ref) -> str:
     return f"{quoted(ref.relation)}.{quoted(ref.column)}" if ref.relation else quoted(ref.column)
 
 
+@lru_cache(1 << 14)
 def quoted(name: str) -> str:
     """Return a name as SQL takes it anywhere."""
     return (
@@ -160,37 +163,61 @@ def substitute(expression: Expression, by: Mapping[str, Expression]) -> Expressi
 
 def rebound(expression: Expression, of: Callable[[Ref], Expression | None]) -> Expression:
     """Replace each column by what `of` gives for it."""
+    given = expression.pieces
+    alone = len(given) == 1
+    if alone and not isinstance(given[0], Ref):
+        return expression
     pieces: list[Piece] = []
     used: list[Expression] = []
-    for piece in expression.pieces:
+    for piece in given:
         found = of(piece) if isinstance(piece, Ref) else None
-        if not isinstance(piece, Ref) or found is None:
+        if not isinstance(piece, Ref) or found is None or _is_same(piece, found, expression, alone=alone):
             pieces.append(piece)
             continue
         used.append(found)
-        pieces += _placed(piece, found, alone=len(expression.pieces) == 1)
+        pieces += _placed(piece, found, alone=alone)
     if not used:
         return expression
-    return replace(
-        expression,
-        pieces=joined(pieces),
-        deterministic=expression.deterministic and all(each.deterministic for each in used),
-        raises=expression.raises or any(each.raises for each in used),
-        functions=expression.functions + tuple(name for each in used for name in each.functions),
-        atomic=used[0].atomic if len(expression.pieces) == 1 else expression.atomic,
-        variables=expression.variables.union(*(each.variables for each in used)),
+    first, functions, variables = used[0], expression.functions, expression.variables
+    for each in used:
+        functions += each.functions
+        variables |= each.variables
+    return Expression(
+        joined(pieces) if len(pieces) > 1 else tuple(pieces),
+        expression.type,
+        expression.nullable,
+        expression.deterministic and all(each.deterministic for each in used),
+        expression.raises or any(each.raises for each in used),
+        functions,
+        first.atomic if alone else expression.atomic,
+        variables,
+        expression.start,
+        expression.stop,
+    )
+
+
+def _is_same(ref: Ref, found: Expression, within: Expression, *, alone: bool) -> bool:
+    """Tell whether a column stays as it is."""
+    only = found.pieces[0] if len(found.pieces) == 1 else None
+    return (
+        isinstance(only, Ref)
+        and (only.column, only.relation) == (ref.column, ref.relation)
+        and found.movable
+        and not (found.functions or found.variables)
+        and (not alone or found.atomic == within.atomic)
     )
 
 
 def _placed(ref: Ref, found: Expression, *, alone: bool) -> list[Piece]:
     """Return what stands in place of a column: in parentheses where it needs them, named where it was."""
-    if (name := found.column) is not None and isinstance(only := found.pieces[0], Ref):
-        renamed = ref.named and name != ref.column
-        inner: list[Piece] = [
-            replace(only, named=ref.named and not renamed, fixed=ref.fixed, in_lambda=ref.in_lambda)
-        ]
-        return [*inner, f" as {quoted(ref.column)}"] if renamed else inner
-    inner = [replace(p, in_lambda=True) if ref.in_lambda and isinstance(p, Ref) else p for p in found.pieces]
+    only = found.pieces[0] if len(found.pieces) == 1 else None
+    if isinstance(only, Ref):
+        renamed = ref.named and only.column != ref.column
+        placed = Ref(only.column, only.relation, ref.named and not renamed, ref.fixed, ref.in_lambda)
+        return [placed, f" as {quoted(ref.column)}"] if renamed else [placed]
+    inner: list[Piece] = [
+        replace(p, in_lambda=True) if ref.in_lambda and isinstance(p, Ref) else p for p in found.pieces
+    ]
     if ref.named:
         return [*inner, f" as {quoted(ref.column)}"]
     return inner if alone or found.atomic else ["(", *inner, ")"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -62,6 +63,22 @@ def with_column(expression: Expression, call: Call, name: str) -> Expression:
         raises=expression.raises and not alone,
         atomic=alone or expression.atomic,
     )
+
+
+def with_first(expression: Expression, suffix: str, first: Sequence[Piece]) -> Expression:
+    """Give each call a first argument, and its function's name a suffix."""
+    tokens = _tokens(expression)
+    names = {start for start, _ in _places(expression, tokens)}
+    pieces: list[Piece] = []
+    for place, token in enumerate(tokens):
+        if place in names:
+            pieces.append(f"{token}{suffix}")
+        elif place - 1 in names:
+            alone = str(tokens[place + 1]) == ")"
+            pieces += ["(", *first, *([] if alone else [", "])]
+        else:
+            pieces.append(token)
+    return replace(expression, pieces=joined(pieces))
 
 
 def _tokens(expression: Expression) -> list[Piece]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
 
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.traits import Traits, all_traits
 from millstream.plan.walk import consumers
 from millstream.types import Type
 
@@ -26,6 +25,9 @@ class Hints(Struct, frozen=True):
     """By Python function: low, medium, high."""
     returns: Mapping[str, Type] = {}
     """By Python function: the type of what it gives."""
+    asked: Mapping[tuple[str, int, int], float] = {}
+    """By model id and place in its SQL: the share of rows that its filter there keeps. Other models' filters
+    may have become one with it."""
 
 
 class Change(Struct, frozen=True):
@@ -40,6 +42,42 @@ Rule = Callable[[Plan, "Context"], Result]
 """Its name is the rule's name. A rule that finds nothing to do returns the very plan that it was given."""
 
 
+class Changes:
+    """When each node of a plan, or what it reads, or who reads any of that, last changed."""
+
+    def __init__(self) -> None:
+        self._step = 0
+        self._asked: dict[str, int] = {}
+        """By rule: the step after which it was last asked."""
+        self._order: tuple[Node, ...] = ()
+        self._readers: dict[int, list[Node]] = {}
+        self._changed: dict[int, int] = {}
+        """By the `id` of a node: the step in which it changed; 0 from the start."""
+
+    def note(self, order: tuple[Node, ...], readers: dict[int, list[Node]]) -> None:
+        """Compare a plan with the one before it."""
+        step = self._step
+        before, when, found = self._readers, self._changed, dict[int, int]()
+        for node in order:
+            name = id(node)
+            last = when[name] if before.get(name) == readers[name] else step
+            for each in node.inputs:
+                last = max(last, found[id(each)])
+            found[name] = last
+        self._order, self._readers, self._changed = order, readers, found
+        self._step = step + 1
+
+    def asked(self, rule: str) -> None:
+        """Take note that a rule has seen the plan as it is."""
+        self._asked[rule] = self._step
+
+    def since(self, rule: str) -> Sequence[Node]:
+        if rule not in self._asked:
+            return self._order
+        asked, changed = self._asked[rule], self._changed
+        return [node for node in self._order if changed[id(node)] >= asked]
+
+
 class Context:
     """One plan's derived facts, each calculated when first asked for."""
 
@@ -48,14 +86,13 @@ class Context:
         plan: Plan,
         hints: Hints,
         switched_off: Mapping[str, frozenset[str]],
-        known: Mapping[int, Traits] | None = None,
+        changes: Changes | None = None,
     ) -> None:
         self.plan = plan
-        self._known = known
-        """Traits of nodes of the plan before, most of which are nodes of this one, too."""
         self.hints = hints
         self.switched_off = switched_off
         """By model id: the rules that leave its nodes alone."""
+        self._changes = changes
 
     @property
     def order(self) -> tuple[Node, ...]:
@@ -67,14 +104,22 @@ class Context:
         """Who reads each node, by its `id`."""
         return consumers(self.plan)
 
+    def changed(self, rule: str) -> Sequence[Node]:
+        """Return the nodes that look otherwise than when a rule was last asked, in order; at first all.
+
+        What a node looks like is what it is, what it reads however far below, and who reads any of that. A
+        rule that looks at no more has found before that there is nothing to do with the others.
+        """
+        return self.order if self._changes is None else self._changes.since(rule)
+
     @cached_property
-    def traits(self) -> dict[int, Traits]:
-        """The traits of each node of the plan, by its `id`."""
-        return all_traits(self.plan, self._known)
+    def fans(self) -> frozenset[int]:
+        """The `id`s of the nodes that more than one reads."""
+        return frozenset(name for name, readers in self.consumers.items() if len(readers) > 1)
 
     def shared(self, node: Node) -> bool:
         """Tell whether more than one node reads this one."""
-        return len(self.consumers[id(node)]) > 1
+        return id(node) in self.fans
 
     def allows(self, rule: str, *nodes: Node) -> bool:
         """Tell whether no model that these nodes stand in switched the rule off."""

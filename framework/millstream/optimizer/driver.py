@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.optimizer.context import Change, Context, Hints, Rule
+from millstream.optimizer.context import Change, Changes, Context, Hints, Rule
 from millstream.plan.nodes import Plan
+from millstream.plan.traits import traits_of
 
 _ROUNDS = 25
 
@@ -40,7 +41,9 @@ def optimize(
     """Apply rules in their order, again and again, to a fixed point."""
     steps: list[Step] = []
     current = plan
-    context = Context(plan, hints or Hints(), switched_off or {})
+    changes = Changes()
+    context = Context(plan, hints or Hints(), switched_off or {}, changes)
+    changes.note(context.order, context.consumers)
     seen: dict[str, Plan] = {}
     for _ in range(_ROUNDS):
         before = current
@@ -48,12 +51,14 @@ def optimize(
             name = rule.__name__
             if seen.get(name) is current:
                 continue  # it found nothing to do in this very plan
-            found, changes = rule(current, context)
+            found, done = rule(current, context)
+            changes.asked(name)
             if found is not current:
-                after = Context(found, context.hints, context.switched_off, context.traits)
+                after = Context(found, context.hints, context.switched_off, changes)
                 check(name, context, after)
+                changes.note(after.order, after.consumers)
                 context = after
-                steps.append(Step(name, changes, current, found))
+                steps.append(Step(name, done, current, found))
                 current = found
             else:
                 seen[name] = current
@@ -76,7 +81,7 @@ def check(rule: str, before: Context, after: Context) -> None:
             raise BrokenRuleError(f"{rule} changed the columns of {was.model}: {was.names} → {now.names}")
         if any(n.nullable and not w.nullable for w, n in zip(was.columns, now.columns, strict=True)):
             raise BrokenRuleError(f"{rule} made columns of {was.model} nullable")
-        first, second = before.traits[id(was)], after.traits[id(now)]
+        first, second = traits_of(was), traits_of(now)
         if (first.mode, first.keys) != (second.mode, second.keys):
             raise BrokenRuleError(
                 f"{rule} made {was.model} {second.mode}({', '.join(second.keys)}), "

@@ -9,6 +9,7 @@ from millstream.expressions import Expression, can_substitute, column, substitut
 from millstream.optimizer.cost import HEAVY, cost
 from millstream.plan.nodes import (
     Aggregate,
+    Column,
     Dedupe,
     Expand,
     Join,
@@ -20,7 +21,7 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.traits import Traits
+from millstream.plan.traits import traits_of
 
 
 class Moved(NamedTuple):
@@ -35,7 +36,7 @@ Moves = tuple[Moved, ...]
 STAYS: Moves = ()
 
 
-def below(node: Node, condition: Expression, traits: Mapping[int, Traits]) -> Moves:
+def below(node: Node, condition: Expression) -> Moves:
     """Return the condition for the inputs of a node; its rows are then those that held it before."""
     if not condition.deterministic:
         return STAYS
@@ -64,11 +65,11 @@ def below(node: Node, condition: Expression, traits: Mapping[int, Traits]) -> Mo
         case Union():
             return _below_union(node, condition)
         case Join() | Lookup():
-            return _below_join(node, condition, traits)
+            return _below_join(node, condition)
     return STAYS
 
 
-def from_on(node: Join | Lookup, traits: Mapping[int, Traits]) -> tuple[tuple[Expression, ...], Moves]:
+def from_on(node: Join | Lookup) -> tuple[tuple[Expression, ...], Moves]:
     """Return what stays in ON, and what of it one side alone can be filtered by before it is joined."""
     sides = {
         "inner": ("left", "right"),
@@ -77,7 +78,7 @@ def from_on(node: Join | Lookup, traits: Mapping[int, Traits]) -> tuple[tuple[Ex
         "semi": ("left", "right"),
         "anti": ("right",),
     }.get(node.kind, ())
-    if not sides or len(node.on) < 2 or traits[id(node.left)].mode == "upsert":
+    if not sides or len(node.on) < 2 or traits_of(node.left).mode == "upsert":
         return node.on, STAYS
     of = {joined.name: joined for joined in node.joined}
     stay: list[Expression] = []
@@ -110,16 +111,24 @@ def _replaced(condition: Expression, by: Mapping[str, Expression]) -> Expression
     return substitute(condition, by)
 
 
+def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | None:
+    if not condition.variables and all(name == found.name for name, found in to.items()):
+        return condition
+    return _replaced(condition, {name: column(c.name, c.type, nullable=c.nullable) for name, c in to.items()})
+
+
 def _below_projection(node: Project, condition: Expression) -> Moves:
-    if not all(item.expression.deterministic for item in node.items):
+    if not node.deterministic:
         return STAYS
-    read = condition.columns
-    by = {item.name: item.expression for item in node.items if item.name in read}
+    made, calculated = node.made, node.calculated
+    if not condition.columns <= made.keys():
+        return STAYS
     # What it reads is then calculated twice; Spark finds no common parts across a filter.
-    if any(cost(each) >= HEAVY for each in by.values()):
+    if any(cost(calculated[name]) >= HEAVY for name in condition.columns if name in calculated):
         return STAYS
-    found = _replaced(condition, by)
-    return STAYS if found is None else (Moved(0, found),)
+    # A column of the name of a lambda's variable is one that can't be replaced, not even by itself.
+    by = made if condition.variables else calculated
+    return (Moved(0, substitute(condition, by)),) if can_substitute(condition, by) else STAYS
 
 
 def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
@@ -133,24 +142,21 @@ def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
 
 def _below_union(node: Union, condition: Expression) -> Moves:
     places = [i for i, c in enumerate(node.columns) if c.name in condition.columns]
+    if len(places) != len(condition.columns):
+        return STAYS
     moved: list[Moved] = []
     for index, side in enumerate(node.sides):
         # A comparison with another type may mean something else.
         if any(side.columns[i].type != node.columns[i].type for i in places):
             return STAYS
-        by = {
-            node.columns[i].name: column(c.name, c.type, nullable=c.nullable)
-            for i in places
-            for c in (side.columns[i],)
-        }
-        found = _replaced(condition, by)
+        found = _renamed(condition, {node.columns[i].name: side.columns[i] for i in places})
         if found is None:
             return STAYS
         moved.append(Moved(index, found))
     return tuple(moved)
 
 
-def _below_join(node: Join | Lookup, condition: Expression, traits: Mapping[int, Traits]) -> Moves:
+def _below_join(node: Join | Lookup, condition: Expression) -> Moves:
     """Rows that met none must not be lost, and none may come to look as if it met none."""
     of = {joined.name: joined for joined in node.joined}
     sides = {of[name].side for name in condition.columns if name in of}
@@ -160,7 +166,7 @@ def _below_join(node: Join | Lookup, condition: Expression, traits: Mapping[int,
     whole = {"left": ("left",), "right": ("right",), "full": (), "semi": ("left",), "anti": ("left",)}
     if side not in whole.get(node.kind, ("left", "right")):
         return STAYS
-    if side == "right" and traits[id(node.left)].mode == "upsert":
+    if side == "right" and traits_of(node.left).mode == "upsert":
         return STAYS  # a changed row whose partner is filtered away must still be seen, to be deleted
     keeps_all = isinstance(node, Lookup) and node.kind == "left"
     if not keeps_all and not _anywhere(condition):
@@ -172,13 +178,12 @@ def _below_join(node: Join | Lookup, condition: Expression, traits: Mapping[int,
 def _on_side(
     node: Join | Lookup, side: str, condition: Expression, of: Mapping[str, JoinColumn]
 ) -> Expression | None:
-    names = {joined.source.lower(): joined.source for joined in of.values() if joined.side == side}
-    columns = {c.name.lower(): c for c in (node.left if side == "left" else node.right).columns}
-    by: dict[str, Expression] = {}
+    names = {joined.source.lower() for joined in of.values() if joined.side == side}
+    below = node.left if side == "left" else node.right
+    to: dict[str, Column] = {}
     for name in condition.columns:
         joined = of.get(name)
         if joined is None or joined.source.lower() not in names:
             return None
-        found = columns[joined.source.lower()]
-        by[name] = column(found.name, found.type, nullable=found.nullable)
-    return _replaced(condition, by)
+        to[name] = below.column(joined.source)
+    return _renamed(condition, to)

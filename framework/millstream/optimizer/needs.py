@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
 from millstream.expressions import Expression
 from millstream.optimizer.context import Context
@@ -31,6 +31,7 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
+from millstream.plan.traits import traits_of
 
 Names = set[str]
 """In lower case."""
@@ -41,14 +42,13 @@ def all_needs(context: Context, rule: str) -> dict[int, Names]:
     found: dict[int, Names] = {id(node): set() for node in context.order}
     for node in reversed(context.order):
         own = found[id(node)]
-        own.update(key.lower() for key in context.traits[id(node)].keys)
+        own.update(map(str.lower, traits_of(node).keys))
         if not context.allows(rule, node):
             own.update(map(str.lower, node.names))
         if not own and node.columns:
             own.add(_any_column(node).lower())
-        times = [name for each in node.inputs for name, _ in context.traits[id(each)].watermarks]
         for index, each in enumerate(node.inputs):
-            found[id(each)].update(of_input(node, index, own, times))
+            found[id(each)].update(of_input(node, index, own))
     return found
 
 
@@ -60,48 +60,47 @@ def _any_column(node: Node) -> str:
     return next(iter(free), node.columns[0].name)
 
 
-def of_input(node: Node, index: int, own: Names, times: Iterable[str]) -> Iterator[str]:
-    """Yield what a node reads of one input so that its own columns `own` can be made."""
+def of_input(node: Node, index: int, own: Names) -> Iterable[str]:
+    """Return what a node reads of one input so that its own columns `own` can be made."""
     known: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
     match known:
-        case TopicScan() | Given() | SeedScan() | TableScan():
-            return
-        case Decode() | Opaque() | Stateful() | Output():
-            yield from (name.lower() for name in node.inputs[index].names)
         case Filter():
-            yield from own
-            yield from _read(known.conditions)
+            return own.union(*(each.folded for each in known.conditions))
         case Project():
-            yield from _read(item.expression for item in kept_items(known, own))
-        case Expand():
-            yield from own - {made.name.lower() for made in known.made}
-            yield from _read((known.call,))
-        case Repartition():
-            yield from own
-            yield from map(str.lower, known.keys)
-        case Aggregate():
-            yield from _read(key.expression for key in known.keys)
-            for measure in kept_measures(known, own):
-                yield from _read((measure.call, *((measure.condition,) if measure.condition else ())))
-        case Dedupe():
-            yield from own
-            yield from map(str.lower, known.keys)
-            # Spark forgets keys by the event time, which must be among the columns for that.
-            yield from map(str.lower, times)
-        case Watermark():
-            yield from own
-            yield known.time.lower()
+            items = kept_items(known, own)
+            return known.read if items is known.items else _read(item.expression for item in items)
         case Union():
             columns = known.sides[index].columns
-            yield from (columns[i].name.lower() for i in kept_places(known, own))
+            return [columns[i].name.lower() for i in kept_places(known, own)]
+        case TopicScan() | Given() | SeedScan() | TableScan():
+            return ()
+        case Decode() | Opaque() | Stateful() | Output():
+            return node.inputs[index].by_name
+        case Expand():
+            return (own - {made.name.lower() for made in known.made}) | known.call.folded
+        case Repartition():
+            return own.union(map(str.lower, known.keys))
+        case Aggregate():
+            keys = (key.expression for key in known.keys)
+            kept = kept_measures(known, own)
+            return _read((*keys, *(m.call for m in kept), *(m.condition for m in kept if m.condition)))
+        case Dedupe():
+            # Spark forgets keys by the event time, which must be among the columns for that.
+            times = (name for name, _ in traits_of(known.input).watermarks)
+            return own.union(map(str.lower, (*known.keys, *times)))
+        case Watermark():
+            return own | {known.time.lower()}
         case Binary():
             side = "left" if index == 0 else "right"
-            yield from (joined.source.lower() for joined in kept_joined(known, own) if joined.side == side)
+            return [joined.source.lower() for joined in kept_joined(known, own) if joined.side == side]
 
 
 def kept_items(node: Project, own: Names) -> tuple[Item, ...]:
+    if own.issuperset(node.by_name):
+        return node.items
     keys = {key.lower() for key in node.keys}
-    return tuple(item for item in node.items if item.name.lower() in own or item.name.lower() in keys)
+    named = zip(node.by_name, node.items, strict=True)
+    return tuple([item for name, item in named if name in own or name in keys])
 
 
 def kept_measures(node: Aggregate, own: Names) -> tuple[Measure, ...]:
@@ -109,16 +108,16 @@ def kept_measures(node: Aggregate, own: Names) -> tuple[Measure, ...]:
     return kept if kept or node.keys else node.measures[:1]
 
 
-def kept_places(node: Union, own: Names) -> tuple[int, ...]:
-    return tuple(i for i, column in enumerate(node.columns) if column.name.lower() in own)
+def kept_places(node: Union, own: Names) -> Sequence[int]:
+    if own.issuperset(node.by_name):
+        return range(len(node.columns))
+    return [i for i, name in enumerate(node.by_name) if name in own]
 
 
 def kept_joined(node: Binary, own: Names) -> tuple[JoinColumn, ...]:
-    needed = own | set(_read(node.on))
-    return tuple(joined for joined in node.joined if joined.name.lower() in needed)
+    needed = own | _read(node.on)
+    return tuple([joined for joined in node.joined if joined.name.lower() in needed])
 
 
-def _read(expressions: Iterable[Expression]) -> Iterator[str]:
-    for expression in expressions:
-        for name in expression.columns:
-            yield name.lower()
+def _read(expressions: Iterable[Expression]) -> Names:
+    return set[str]().union(*[each.folded for each in expressions])

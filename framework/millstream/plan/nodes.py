@@ -120,9 +120,13 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         assert not inputs
         return self
 
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """The columns by their names in lower case."""
+        return {column.name.lower(): column for column in self.columns}
+
     def column(self, name: str) -> Column:
-        folded = name.lower()
-        return next(column for column in self.columns if column.name.lower() == folded)
+        return self.by_name[name.lower()]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,12 +159,12 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
 
     def derived_columns(self) -> tuple[Column, ...]:
         outer = {"left": ("right",), "right": ("left",), "full": ("left", "right")}.get(self.kind, ())
-        sides = {"left": self.left, "right": self.right}
+        sides = {"left": self.left.by_name, "right": self.right.by_name}
         found: list[Column] = []
         for joined in self.joined:
             if joined.side == "right" and self.kind in {"semi", "anti"}:
                 continue
-            column = sides[joined.side].column(joined.source)
+            column = sides[joined.side][joined.source.lower()]
             found.append(Column(joined.name, column.type, column.nullable or joined.side in outer))
         return tuple(found)
 
@@ -237,7 +241,26 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
     """Over an upsert relation: columns that tell rows apart as well as its keys do, used for them above."""
 
     def derived_columns(self) -> tuple[Column, ...]:
-        return tuple(Column(i.name, i.expression.type, i.expression.nullable) for i in self.items)
+        return tuple([Column(i.name, i.expression.type, i.expression.nullable) for i in self.items])
+
+    @cached_property
+    def made(self) -> dict[str, Expression]:
+        """What each column is made of."""
+        return {item.name: item.expression for item in self.items}
+
+    @cached_property
+    def calculated(self) -> dict[str, Expression]:
+        """What those columns are made of that are more than one of the input under its own name."""
+        return {name: each for name, each in self.made.items() if each.column != name}
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The columns of the input that it reads, in lower case."""
+        return frozenset[str]().union(*[each.folded for each in self.made.values()])
+
+    @cached_property
+    def deterministic(self) -> bool:
+        return all(item.expression.deterministic for item in self.items)
 
 
 class Expand(Unary, frozen=True, eq=False, kw_only=True):
@@ -297,6 +320,8 @@ class Stateful(Unary, frozen=True, eq=False, kw_only=True):
     function: str
     keys: tuple[str, ...]
     made: tuple[Column, ...]
+    ttl: str | None = None
+    """How long the state of a key that does not come again is kept; None: for ever."""
 
     def derived_columns(self) -> tuple[Column, ...]:
         return self.made
@@ -387,15 +412,17 @@ class Plan(Struct, frozen=True, dict=True):
 
 def _content(value: Any) -> str:
     match value:
-        case Node():
-            return value.fingerprint
         case Expression():
             return value.content
+        case Item(name=name, expression=expression):
+            return f"Item({name},{expression.content})"
         case tuple():
             return f"({','.join(map(_content, value))})"
-        case Item() | Measure():
+        case Node():
+            return value.fingerprint
+        case Measure():
             said = (_content(getattr(value, name)) for name in value.__struct_fields__)
-            return f"{type(value).__name__}({','.join(said)})"
+            return f"Measure({','.join(said)})"
         case str() | bool() | None:
             return str(value)
         case _:

@@ -129,7 +129,8 @@ def describe(node: Node) -> str:
         case Watermark():
             return f"watermark {known.time} delay {known.delay}"
         case Stateful():
-            return f"stateful {known.function} by {', '.join(known.keys)}"
+            ttl = f" for {known.ttl}" if known.ttl else ""
+            return f"stateful {known.function} by {', '.join(known.keys)}{ttl}"
         case Join():
             return f"{known.kind} join on {_all(known.on) or 'nothing'}"
         case Lookup():

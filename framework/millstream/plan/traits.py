@@ -58,8 +58,35 @@ class NotIncrementalError(Exception):
         self.remedy = remedy
 
 
+def traits_of(node: Node) -> Traits:
+    """Return a node's traits, which are kept with it: neither it nor what it reads ever changes."""
+    waiting = [node]
+    while waiting:  # inputs first, however deep they are
+        top = waiting[-1]
+        known = top.__dict__
+        if _KEPT in known:
+            waiting.pop()
+            continue
+        inputs = top.inputs
+        missing = [each for each in inputs if _KEPT not in each.__dict__]
+        if missing:
+            waiting += missing
+        else:
+            known[_KEPT] = traits(waiting.pop(), [each.__dict__[_KEPT] for each in inputs])
+    found: Traits = node.__dict__[_KEPT]
+    return found
+
+
+_KEPT = "traits"
+
+
+def all_traits(plan: Plan) -> dict[int, Traits]:
+    """Return the traits of every node by its `id`."""
+    return {id(node): traits_of(node) for node in plan.order}
+
+
 class KnownTraits:
-    """Traits of nodes, calculated when first asked for."""
+    """Traits of nodes of which some are told: what they would have, were there no mistake in them."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Node, Traits]] = {}
@@ -84,18 +111,14 @@ class KnownTraits:
         self._known[id(node)] = (node, found)
 
 
-def all_traits(plan: Plan, known: Mapping[int, Traits] | None = None) -> dict[int, Traits]:
-    """Return the traits of every node by its `id`; `known` are those of a plan that still exists."""
-    found: dict[int, Traits] = {}
-    earlier = known or {}
-    for node in plan.order:
-        name = id(node)
-        found[name] = earlier.get(name) or traits(node, [found[id(each)] for each in node.inputs])
-    return found
-
-
 def traits(node: Node, inputs: list[Traits]) -> Traits:
     match node:
+        case Filter() | Output():
+            return inputs[0]
+        case Project():
+            return projected(inputs[0], node.items, node.keys)
+        case Union():
+            return _united(inputs)
         case Given():
             return Traits(node.mode, node.keys, None, node.watermarks)
         case TopicScan():
@@ -106,16 +129,12 @@ def traits(node: Node, inputs: list[Traits]) -> Traits:
             return Traits("upsert", node.keys) if node.changes else Traits("static")
         case Decode():
             return Traits("upsert", node.unique_by) if node.unique_by else Traits("append")
-        case Filter() | Output():
-            return inputs[0]
         case Watermark():
             first = inputs[0]
             times = {name: delay for name, delay in first.watermarks if name != node.time}
             return Traits(
                 first.mode, first.keys, first.partitioned, (*times.items(), (node.time, node.delay))
             )
-        case Project():
-            return projected(inputs[0], node.items, node.keys)
         case Expand():
             return _expanded(node, inputs[0])
         case Repartition():
@@ -133,8 +152,6 @@ def traits(node: Node, inputs: list[Traits]) -> Traits:
             return _joined(node, inputs[0], inputs[1])
         case Join():
             return _joined_streams(node, inputs[0], inputs[1])
-        case Union():
-            return _united(inputs)
         case Opaque():
             return _opaque(inputs)
         case _:

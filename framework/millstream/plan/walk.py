@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from millstream.plan.nodes import Node, Output, Plan
 
 
-def _inputs(node: Node) -> tuple[Node, ...]:
-    return node.inputs
-
-
-def in_order(roots: Iterable[Node], inputs: Callable[[Node], tuple[Node, ...]] = _inputs) -> list[Node]:
-    """Return all nodes, each once and after its inputs, or after what `inputs` says."""
+def in_order(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:
+    """Return all nodes, each once and after its inputs; not those whose `id` is known, nor what they read."""
     done: dict[int, Node] = {}
     for root in roots:
-        waiting = [root]
-        while waiting:
-            node = waiting[-1]
-            if id(node) in done:
-                waiting.pop()
-                continue
-            missing = [each for each in inputs(node) if id(each) not in done]
-            if missing:
-                waiting += reversed(missing)
+        way = [(root, iter(root.inputs))] if id(root) not in done and id(root) not in known else []
+        while way:
+            node, inputs = way[-1]
+            for each in inputs:
+                if id(each) not in done and id(each) not in known:
+                    way.append((each, iter(each.inputs)))
+                    break
             else:
-                done[id(node)] = waiting.pop()
+                done[id(node)] = node
+                way.pop()
     return list(done.values())
 
 
 def consumers(plan: Plan) -> dict[int, list[Node]]:
     """Return who reads each node, by its `id`; one that reads it twice is there twice."""
-    found: dict[int, list[Node]] = {}
+    found: dict[int, list[Node]] = {id(node): [] for node in plan.order}
     for node in plan.order:
-        found.setdefault(id(node), [])
         for each in node.inputs:
-            found.setdefault(id(each), []).append(node)
+            found[id(each)].append(node)
     return found
 
 
-def rewrite(plan: Plan, visit: Callable[[Node, Node], Node]) -> Plan:
-    """Rebuild a plan, inputs first: `visit` gets each node over its new inputs, and as it was before."""
+def rewrite(plan: Plan, visit: Callable[[Node, Node], Node], nodes: Iterable[Node] | None = None) -> Plan:
+    """Rebuild a plan, inputs first: `visit` gets each node over its new inputs, and as it was before.
+
+    `nodes` are those to visit, and all above them; by default each.
+    """
     new: dict[int, Node] = {}
-    kept: list[Node] = []
-    for node in plan.order:
-        found = visit(node.with_inputs(*(new[id(each)] for each in node.inputs)), node)
-        new[id(node)] = found
-        kept.append(found)
+    for node in plan.order if nodes is None else nodes:
+        inputs = node.inputs
+        over = node.with_inputs(*[new.get(id(each), each) for each in inputs]) if inputs else node
+        new[id(node)] = visit(over, node)
     outputs: list[Output] = []
     for output in plan.outputs:
-        found = new[id(output)]
+        found = new.get(id(output), output)
         assert isinstance(found, Output)
         outputs.append(found)
     if all(a is b for a, b in zip(outputs, plan.outputs, strict=True)):

@@ -25,7 +25,8 @@ from support.plans import (
 )
 from support.rows import Row, RowFailedError, result
 
-from millstream.optimizer.context import Hints
+from millstream.optimizer import rules
+from millstream.optimizer.context import Change, Context, Hints
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules.call_once import call_once
 from millstream.optimizer.rules.delay_costly import delay_costly
@@ -184,6 +185,26 @@ def test_each_rule_gives_the_same_rows(rule, before, tables):
 @given(plans(), _TABLES)
 def test_all_rules_give_the_same_rows_long(before, tables):
     _same_rows(before, tables, *RULES)
+
+
+@_RANDOM
+@given(plans())
+def test_to_look_at_what_changed_is_enough(before):
+    steps = optimize(before, rules.RULES, HINTS).steps
+    assert [(step.rule, step.changes, plan_text(step.after)) for step in steps] == _looking_at_all(before)
+
+
+def _looking_at_all(current: Plan) -> list[tuple[str, tuple[Change, ...], str]]:
+    steps = []
+    before = None
+    while current is not before:
+        before = current
+        for rule in rules.RULES:
+            found, changes = rule(current, Context(current, HINTS, {}))
+            if found is not current:
+                steps.append((rule.__name__, changes, plan_text(found)))
+                current = found
+    return steps
 
 
 @_RANDOM

@@ -12,7 +12,7 @@ from millstream.expressions import column
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.pure import impure_nodes
 from millstream.plan.nodes import Decode, Item, Node, Output, Plan, Project, TopicScan, Watermark
-from millstream.plan.traits import Traits
+from millstream.plan.traits import Traits, traits_of
 from millstream.plan.walk import rewrite
 from millstream.types import BIGINT, BINARY, INTERVAL, NULL, STRING, UNKNOWN, VARIANT, Type
 
@@ -61,7 +61,7 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
             len(items) == len(rows.names)
         ):
             return rows
-        keys = context.traits[id(before)].keys
+        keys = traits_of(before).keys
         label = before.label or output.label
         return Project(input=rows, items=items, keys=keys, label=label, models=output.models)
 
@@ -85,7 +85,7 @@ def _items(
         if found is None or found.type != wanted.type or (found.nullable and not wanted.nullable):
             return ()
         items.append(Item(wanted.name, column(found.name, found.type, nullable=found.nullable)))
-    read, made = context.traits[id(node)], context.traits[id(output.input)]
+    read, made = traits_of(node), traits_of(output.input)
     if not _alike(read, made) or not _may_time(timed[id(node)], made):
         return ()
     return tuple(items)

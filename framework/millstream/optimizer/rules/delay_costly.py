@@ -24,11 +24,14 @@ class _Ranked(NamedTuple):
 
 
 def delay_costly(plan: Plan, context: Context) -> Result:
+    nodes = context.changed("delay_costly")
+    if not any(isinstance(node, Filter) for node in nodes):
+        return plan, ()
     changes: list[Change] = []
-    shared: set[int] = set()
+    shared = set(context.fans)
     lower: set[int] = set()
     """Filters that stand alone below another one; they are ordered together with it."""
-    for node in context.order:
+    for node in nodes:
         if isinstance(node, Filter) and isinstance(node.input, Filter) and not context.shared(node.input):
             lower.add(id(node.input))
 
@@ -42,9 +45,7 @@ def delay_costly(plan: Plan, context: Context) -> Result:
             shared.add(id(found))
         return found
 
-    if not any(isinstance(node, Filter) for node in context.order):
-        return plan, ()
-    return rewrite(plan, visit), tuple(changes)
+    return rewrite(plan, visit, nodes), tuple(changes)
 
 
 def _ordered(top: Filter, context: Context, shared: set[int]) -> Node:
@@ -56,7 +57,7 @@ def _ordered(top: Filter, context: Context, shared: set[int]) -> Node:
     if not context.allows("delay_costly", *stack):
         return top
     ranked = [
-        _Ranked(each, (cost(each, context.hints.costs), _keeps(node, context.hints)), node.models)
+        _Ranked(each, (cost(each, context.hints.costs), _keeps(node, each, context.hints)), node.models)
         for node in stack
         for each in node.conditions
     ]
@@ -67,9 +68,11 @@ def _ordered(top: Filter, context: Context, shared: set[int]) -> Node:
     if best == ranked and (len(parts) == 1 or first in bounds):
         return top
     found = stack[0].input
+    # What is not called by the last filter is called by the one below: queries are named after it.
+    lower = next((each.label for each in reversed(stack[:-1]) if each.label), "")
     for part in parts:
         models = tuple(dict.fromkeys(model for each in part for model in each.models))
-        label = top.label if part is parts[-1] else ""
+        label = lower if part is not parts[-1] else top.label or (lower if len(parts) == 1 else "")
         conditions = tuple(each.condition for each in part)
         found = Filter(input=found, conditions=conditions, label=label, models=models)
     return found
@@ -108,9 +111,13 @@ def _segment(given: list[_Ranked]) -> list[_Ranked]:
     return found
 
 
-def _keeps(node: Filter, hints: Hints) -> float:
-    """Return the share of rows that a filter keeps, when that is known of it alone."""
-    return hints.keeps.get(node.models[0], 1.0) if len(node.models) == 1 else 1.0
+def _keeps(node: Filter, condition: Expression, hints: Hints) -> float:
+    """Return the share of rows that a filter keeps, where known; of one that models share, on average."""
+    if len(node.models) == 1:
+        return hints.keeps.get(node.models[0], 1.0)
+    places = ((model, condition.start, condition.stop) for model in node.models)
+    found = [hints.asked[place] for place in places if place in hints.asked]
+    return sum(found) / len(found) if found else 1.0
 
 
 def _change(node: Filter, hints: Hints) -> Change:

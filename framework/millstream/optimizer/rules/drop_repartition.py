@@ -9,7 +9,7 @@ from __future__ import annotations
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.names import both, kind
 from millstream.plan.nodes import Aggregate, Dedupe, Node, Plan, Repartition, Stateful
-from millstream.plan.traits import KnownTraits, Traits
+from millstream.plan.traits import Traits, traits_of
 from millstream.plan.walk import rewrite
 
 
@@ -19,12 +19,11 @@ def drop_repartition(plan: Plan, context: Context) -> Result:
         for node in context.order
         if isinstance(node, Repartition)
         and context.allows("drop_repartition", node)
-        and _together(node, context.traits[id(node.input)], alone=_alone(node, context))
+        and _together(node, traits_of(node.input), alone=_alone(node, context))
     ]
     if not candidates:
         return plan, ()
     wanted = {id(node) for node in candidates}
-    known = KnownTraits()
     changes: list[Change] = []
 
     def visit(node: Node, before: Node) -> Node:
@@ -32,9 +31,9 @@ def drop_repartition(plan: Plan, context: Context) -> Result:
         if (
             id(before) in wanted
             and isinstance(node, Repartition)
-            and _together(node, known.of(node.input), alone=_alone(before, context))
+            and _together(node, traits_of(node.input), alone=_alone(before, context))
         ):
-            changes.append(Change(f"{kind(node)} is not needed: {_why(known.of(node.input))}", both(before)))
+            changes.append(Change(f"{kind(node)} is not needed: {_why(traits_of(node.input))}", both(before)))
             return node.input
         return node
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from millstream.optimizer.context import Change, Context, Result
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Opaque, Output, Plan, Stateful, Watermark
+from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
 
 _STATEFUL = (Aggregate, Dedupe, Join, Stateful, Opaque)
@@ -20,20 +21,22 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
         return plan, ()
     needed = _below_state(context)
     changes: list[Change] = []
+    dropped: set[int] = set()
+    for node in context.order:
+        if isinstance(node, Watermark) and context.allows("drop_watermarks", node):
+            twice = (node.time, node.delay) in traits_of(node.input).watermarks
+            if twice or id(node) not in needed:
+                why = "has one already" if twice else "is read by no state"
+                of = f" of {node.label}" if node.label else ""
+                changes.append(Change(f"{node.time}{of} {why}: no watermark", node.models))
+                dropped.add(id(node))
+    if not dropped:
+        return plan, ()
 
     def visit(node: Node, before: Node) -> Node:
-        match node, before:
-            case Watermark(), Watermark() if context.allows("drop_watermarks", node):
-                twice = (node.time, node.delay) in context.traits[id(before.input)].watermarks
-                if twice or id(before) not in needed:
-                    why = "has one already" if twice else "is read by no state"
-                    of = f" of {node.label}" if node.label else ""
-                    changes.append(Change(f"{node.time}{of} {why}: no watermark", node.models))
-                    return _named(node)
-        return node
+        return _named(node) if isinstance(node, Watermark) and id(before) in dropped else node
 
-    found = rewrite(plan, visit)
-    return (found, tuple(changes)) if changes else (plan, ())
+    return rewrite(plan, visit), tuple(changes)
 
 
 def _below_state(context: Context) -> set[int]:
@@ -43,7 +46,7 @@ def _below_state(context: Context) -> set[int]:
         # A view that nobody reads yet may be read by a query of somebody's own.
         view = isinstance(node, Output) and node.kind == "view"
         if view or id(node) in found or isinstance(node, _STATEFUL):
-            found.update(id(each) for each in node.inputs)
+            found.update(map(id, node.inputs))
     return found
 
 

@@ -59,6 +59,8 @@ class _Part(NamedTuple):
 
 
 def merge_aggregates(plan: Plan, context: Context) -> Result:
+    if not any(isinstance(node, Aggregate) for node in context.changed(_NAME)):
+        return plan, ()
     groups = _groups(context)
     if not groups:
         return plan, ()

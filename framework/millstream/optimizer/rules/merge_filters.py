@@ -16,27 +16,26 @@ from millstream.plan.walk import rewrite
 
 
 def merge_filters(plan: Plan, context: Context) -> Result:
+    nodes = context.changed("merge_filters")
+    if not any(isinstance(node, Filter) and isinstance(node.input, Filter) for node in nodes):
+        return plan, ()
     changes: list[Change] = []
-    shared: set[int] = set()
 
     def visit(node: Node, before: Node) -> Node:
-        found = node
-        if isinstance(node, Filter):
-            found = _merged(node, context, taken=id(node.input) in shared)
-            if found is not node:
-                changes.append(Change("two filters are one", found.models))
-        if context.shared(before):
-            shared.add(id(found))
+        # Who reads a filter stays the same here: so what is below was shared if it is.
+        if not isinstance(node, Filter) or not isinstance(before, Filter) or context.shared(before.input):
+            return node
+        found = _merged(node, context)
+        if found is not node:
+            changes.append(Change("two filters are one", found.models))
         return found
 
-    if not any(isinstance(node, Filter) for node in context.order):
-        return plan, ()
-    return rewrite(plan, visit), tuple(changes)
+    return rewrite(plan, visit, nodes), tuple(changes)
 
 
-def _merged(node: Filter, context: Context, *, taken: bool) -> Filter:
+def _merged(node: Filter, context: Context) -> Filter:
     lower = node.input
-    if not isinstance(lower, Filter) or taken or not context.allows("merge_filters", node, lower):
+    if not isinstance(lower, Filter) or not context.allows("merge_filters", node, lower):
         return node
     if _calls(node) != _calls(lower):
         return node  # Python functions see only what a filter of its own lets through

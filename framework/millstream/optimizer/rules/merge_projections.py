@@ -15,23 +15,26 @@ from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.cost import is_free
 from millstream.optimizer.names import both
 from millstream.plan.nodes import Item, Node, Plan, Project
-from millstream.plan.traits import NotIncrementalError, Traits, projected
+from millstream.plan.traits import NotIncrementalError, Traits, projected, traits_of
 from millstream.plan.walk import rewrite
 
 
 def merge_projections(plan: Plan, context: Context) -> Result:
+    nodes = context.changed("merge_projections")
+    if not any(_may_go(node) for node in nodes):
+        return plan, ()
     changes: list[Change] = []
-    shared: set[int] = set()
-    known: dict[int, Traits] = {}
+    shared = set(context.fans)
 
     def visit(node: Node, before: Node) -> Node:
         found = node
         if (
             isinstance(node, Project)
+            and isinstance(node.input, Project)
             and id(node.input) not in shared
             and context.allows("merge_projections", node, node.input)
         ):
-            found = _merged(node, context.traits[id(before)], known) or node
+            found = _merged(node, node.input, traits_of(before)) or node
             if found is not node:
                 name = node.label or "a projection"
                 changes.append(Change(f"{name} is calculated in one step", found.models))
@@ -40,18 +43,16 @@ def merge_projections(plan: Plan, context: Context) -> Result:
             found = _without(found, taken=id(found.input) in shared)
         if context.shared(before):
             shared.add(id(found))
-        known[id(found)] = context.traits[id(before)]
         return found
 
-    if not any(isinstance(node, Project) for node in context.order):
-        return plan, ()
-    return rewrite(plan, visit), tuple(changes)
+    return rewrite(plan, visit, nodes), tuple(changes)
 
 
-def _merged(upper: Project, traits: Traits, known: dict[int, Traits]) -> Project | None:
-    lower = upper.input
-    if not isinstance(lower, Project):
-        return None
+def _may_go(node: Node) -> bool:
+    return isinstance(node, Project) and (isinstance(node.input, Project) or _is_identity(node))
+
+
+def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:
     items = _items(upper, lower)
     if items is None:
         return None
@@ -62,7 +63,7 @@ def _merged(upper: Project, traits: Traits, known: dict[int, Traits]) -> Project
             return None
         keys = tuple(names[key] for key in lower.keys)
     try:
-        now = projected(known[id(lower.input)], items, keys)
+        now = projected(traits_of(lower.input), items, keys)
     except NotIncrementalError:
         return None
     if (now.mode, now.keys) != (traits.mode, traits.keys):

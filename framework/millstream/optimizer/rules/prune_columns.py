@@ -55,7 +55,7 @@ def prune_columns(plan: Plan, context: Context) -> Result:
             continue
         if isinstance(node, Repartition | Join):
             inputs = tuple(
-                narrow(each, set(of_input(node, i, own, ())), node.models) for i, each in enumerate(inputs)
+                narrow(each, set(of_input(node, i, own)), node.models) for i, each in enumerate(inputs)
             )
         new[id(node)] = kept.with_inputs(*inputs)
     outputs = tuple(cast("Output", new[id(output)]) for output in plan.outputs)
@@ -73,6 +73,8 @@ class _Narrow:
         self.made: list[tuple[str, tuple[str, ...]]] = []
 
     def __call__(self, node: Node, names: Names, models: tuple[str, ...]) -> Node:
+        if names.issuperset(node.by_name):
+            return node
         # A projection on nothing is no SQL.
         columns = tuple(c for c in node.columns if c.name.lower() in names) or node.columns[:1]
         if len(columns) == len(node.columns):
@@ -123,11 +125,12 @@ def _decode(node: Decode, own: Names) -> Decode:
 def _union(node: Union, inputs: tuple[Node, ...], own: Names, narrow: _Narrow) -> Union:
     """Keep the same positions of all sides, whatever else is read of them."""
     places = kept_places(node, own)
+    whole = len(places) == len(node.columns)
     sides = tuple(
-        narrow(new, {old.columns[i].name.lower() for i in places}, node.models)
+        narrow(new, set(old.by_name if whole else (old.columns[i].name.lower() for i in places)), node.models)
         for new, old in zip(inputs, node.sides, strict=True)
     )
-    if len(places) == len(node.columns) and all(a is b for a, b in zip(sides, node.sides, strict=True)):
+    if whole and all(a is b for a, b in zip(sides, node.sides, strict=True)):
         return node
     return replace(node, sides=sides, types=tuple(node.types[i] for i in places) if node.types else ())
 

@@ -40,9 +40,9 @@ _Edge = tuple[int, int]
 
 
 def push_filters(plan: Plan, context: Context) -> Result:
-    if not any(isinstance(node, Filter | Binary) for node in context.order):
-        return plan, ()
     pushing = _Pushing(context)
+    if not pushing.starts:
+        return plan, ()
     for node in reversed(context.order):
         pushing.visit(node)
     if not pushing.passed:
@@ -56,6 +56,9 @@ class _Pushing:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        nodes = context.changed(_NAME)
+        self.starts = {id(node) for node in nodes if isinstance(node, Filter | Binary)}
+        """Where conditions may set out: the others had none that goes down when they were last asked."""
         self.edges: dict[_Edge, tuple[_Group, ...]] = {}
         self.on: dict[int, tuple[Expression, ...]] = {}
         self.crossed: set[int] = set()
@@ -69,6 +72,8 @@ class _Pushing:
             return
         edge = self._only_edge(node)
         groups = self.edges.get(edge, ()) if edge else ()
+        if not groups and id(node) not in self.starts:
+            return
         if isinstance(node, Filter):
             own = _Group(
                 tuple(_Condition(each, "") for each in node.conditions), node.models, node.label, node
@@ -79,14 +84,15 @@ class _Pushing:
             return
         if edge and groups:
             self.edges[edge] = self._down(node, groups)
-        if isinstance(node, Join | Lookup):
+        if isinstance(node, Join | Lookup) and id(node) in self.starts:
             self._from_on(node)
 
     def _only_edge(self, node: Node) -> _Edge | None:
         readers = self.context.consumers[id(node)]
         if len(readers) != 1:
             return None
-        return id(readers[0]), next(i for i, each in enumerate(readers[0].inputs) if each is node)
+        inputs = readers[0].inputs
+        return id(readers[0]), next(i for i, each in enumerate(inputs) if each is node) if inputs[1:] else 0
 
     def _down(self, node: Node, groups: tuple[_Group, ...]) -> tuple[_Group, ...]:
         """Let go what can pass a node, in the order in which it is asked; return what stays above."""
@@ -99,7 +105,7 @@ class _Pushing:
             for condition in group.conditions:
                 # What can fail must not be asked before what kept it from failing.
                 held = closed or (condition.expression.raises and waiting)
-                moves = STAYS if held else below(node, condition.expression, self.context.traits)
+                moves = STAYS if held else below(node, condition.expression)
                 for move in moves:
                     written = condition.written or condition.expression.text
                     gone.setdefault(move.input, []).append(_Condition(move.condition, written))
@@ -118,7 +124,7 @@ class _Pushing:
         return (*(g._replace(label="", origin=None) for g in stay[:changed]), *stay[changed:])
 
     def _from_on(self, node: Join | Lookup) -> None:
-        stay, moves = from_on(node, self.context.traits)
+        stay, moves = from_on(node)
         for move in moves:
             written = move.condition.text
             self._add(node, move.input, _Group((_Condition(move.condition, written),), node.models))

@@ -31,7 +31,8 @@ class _Found(NamedTuple):
 
 def push_shared_filters(plan: Plan, context: Context) -> Result:
     found: dict[int, _Found] = {}
-    for node in context.order:
+    nodes = context.changed(_NAME)
+    for node in nodes:
         if context.shared(node) and (what := _kept_by_all(node, context)) is not None:
             found[id(node)] = what
     if not found:
@@ -50,7 +51,7 @@ def push_shared_filters(plan: Plan, context: Context) -> Result:
         conditions = (*what.common.values(), *((what.either,) if what.either else ()))
         return Filter(input=node, conditions=conditions, models=what.models)
 
-    return rewrite(plan, visit), changes
+    return rewrite(plan, visit, nodes), changes
 
 
 def _kept_by_all(node: Node, context: Context) -> _Found | None:
@@ -59,7 +60,7 @@ def _kept_by_all(node: Node, context: Context) -> _Found | None:
         return None
     asked = [_asked(reader) for reader in readers]
     common = {key: e for key, e in asked[0].items() if all(key in other for other in asked)}
-    either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in asked], context)
+    either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in asked])
     if not common and either is None:
         return None
     return _Found(common, either, both(*readers))
@@ -76,9 +77,9 @@ def _asked(reader: Filter) -> dict[_Key, Expression]:
     return found
 
 
-def _either(node: Node, alternatives: list[dict[_Key, Expression]], context: Context) -> Expression | None:
+def _either(node: Node, alternatives: list[dict[_Key, Expression]]) -> Expression | None:
     """Return the OR of what is asked, in an order of its own, so that the same one is known again."""
-    low = [{k: e for k, e in each.items() if below(node, e, context.traits)} for each in alternatives]
+    low = [{k: e for k, e in each.items() if below(node, e)} for each in alternatives]
     if not all(low):
         return None
     least = [each for each in low if not any(other.keys() < each.keys() for other in low)]
@@ -87,10 +88,10 @@ def _either(node: Node, alternatives: list[dict[_Key, Expression]], context: Con
         for each in least
     }
     either = any_of((sides[key] for key in sorted(sides)), BOOLEAN)
-    return either if _pays(node, either, context) else None
+    return either if _pays(node, either) else None
 
 
-def _pays(node: Node, condition: Expression, context: Context) -> bool:
+def _pays(node: Node, condition: Expression) -> bool:
     """Tell whether it goes below a costly step, and is not yet asked further below."""
     waiting = [(node, condition)]
     saves, asked_everywhere = False, True
@@ -100,11 +101,13 @@ def _pays(node: Node, condition: Expression, context: Context) -> bool:
             if all(_plain(each) != _plain(asked) for each in at.conditions):
                 waiting.append((at.input, asked))
             continue
-        moves = below(at, asked, context.traits)
+        moves = below(at, asked)
         asked_everywhere = asked_everywhere and bool(moves)
         saves = saves or (bool(moves) and _is_costly(at))
+        if saves and not asked_everywhere:
+            return True
         waiting += [(at.inputs[move.input], move.condition) for move in moves]
-    return saves and not asked_everywhere
+    return False
 
 
 def _plain(condition: Expression) -> str:
@@ -115,7 +118,7 @@ def _plain(condition: Expression) -> str:
 def _is_costly(node: Node) -> bool:
     match node:
         case Project():
-            return any(cost(item.expression) >= HEAVY for item in node.items)
+            return any(cost(each) >= HEAVY for each in node.calculated.values())
         case Watermark() | Union():
             return False
     return True

@@ -49,17 +49,19 @@ def _equal(context: Context) -> list[list[Node]]:
     alone: dict[object, int] = {}
     exact: dict[object, int] = {}
     for node in context.order:
-        key = (type(node), *(group_of[id(each)] for each in node.inputs))
+        key = (type(node), *[group_of[id(each)] for each in node.inputs])
         found = len(groups)
         if key not in alone:
             alone[key] = found
         else:
             # A fingerprint costs more than all else here: only what reads the same as another one needs it.
             first = groups[alone[key]][0]
-            if _may_be_shared(first, context):
+            if context.allows(_NAME, first):
                 exact.setdefault((key, first.fingerprint), alone[key])
-            if _may_be_shared(node, context):
-                found = exact.setdefault((key, node.fingerprint), found)
+            if context.allows(_NAME, node):
+                known = exact.setdefault((key, node.fingerprint), found)
+                # What does the same is pure in both places or in neither.
+                found = known if known != found and _may_be_shared(node) else found
         if found == len(groups):
             groups.append([])
         groups[found].append(node)
@@ -67,8 +69,8 @@ def _equal(context: Context) -> list[list[Node]]:
     return groups
 
 
-def _may_be_shared(node: Node, context: Context) -> bool:
-    return not isinstance(node, Output) and is_pure(node) and context.allows(_NAME, node)
+def _may_be_shared(node: Node) -> bool:
+    return not isinstance(node, Output) and is_pure(node)
 
 
 def _named(node: Node, members: list[Node]) -> Node:

@@ -67,7 +67,7 @@ def share_renamed(plan: Plan, context: Context) -> Result:
 def _alike(context: Context, kind: type[Aggregate | Project]) -> list[list[Node]]:
     """Return the nodes of a kind that read the same and may be shared, where there are several."""
     found: defaultdict[int, list[Node]] = defaultdict(list)
-    for node in context.order:
+    for node in context.changed(_NAME):  # whoever reads what got another reader looks otherwise, too
         if isinstance(node, kind):
             found[id(node.input)].append(node)
     several = (

@@ -21,6 +21,7 @@ from millstream.optimizer.gather import filtered, kept_by_any, unused_names, wit
 from millstream.optimizer.names import both
 from millstream.optimizer.ways import Pieces, Way, ways
 from millstream.plan.nodes import Aggregate, Filter, Item, Join, Node, Plan, Project, Repartition
+from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
 
 _NAME = "share_repartition"
@@ -43,6 +44,8 @@ _Group = list[_Member]
 
 
 def share_repartition(plan: Plan, context: Context) -> Result:
+    if not any(isinstance(node, Repartition) for node in context.changed(_NAME)):
+        return plan, ()
     groups = _groups(context)
     if not groups:
         return plan, ()
@@ -87,7 +90,7 @@ def _groups(context: Context) -> list[_Group]:
 
 
 def _members(node: Repartition, context: Context) -> list[_Member]:
-    if not context.allows(_NAME, node) or context.traits[id(node.input)].mode == "static":
+    if not context.allows(_NAME, node) or traits_of(node.input).mode == "static":
         return []
     readers = context.consumers[id(node)]
     beside = any(not isinstance(each, Aggregate) for each in readers)

@@ -45,22 +45,26 @@ def checked_keys(builder: ModelBuilder, root: Node) -> Node:
     if not spec.keys:
         if spec.kind == "table":
             return root
-        apart = ", ".join(traits.keys)
+        row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
+        key = (
+            f"config(key='{traits.keys[0]}')" if traits.keys else "select 'all' as id, … and config(key='id')"
+        )
         builder.problem(
             "MS518",
-            f"topic '{spec.topic}' gets the row of each {apart} again when it changes, but has no key",
-            f"say config(key='{traits.keys[0] if traits.keys else '…'}'): a reader keeps the newest per key",
+            f"topic '{spec.topic}' gets {row} again when it changes, but has no key",
+            f"say {key}: a reader keeps the newest per key",
             option="materialized",
         )
         return root
     if _same(spec.keys, traits.keys):
         return root
     if not _tells_apart(root, spec.keys, traits.keys):
+        each = f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
+        of_all = f"make the key of all of them, as concat({', '.join(traits.keys)}) does, and of nothing else"
         builder.problem(
             "MS518",
-            f"{option} {', '.join(spec.keys)} does not tell these rows apart: there is one for each "
-            f"{', '.join(traits.keys)}",
-            f"make the key of all of them, as concat({', '.join(traits.keys)}) does, and of nothing else",
+            f"{option} {', '.join(spec.keys)} does not tell these rows apart: {each}",
+            of_all if traits.keys else f"select a fixed text as its key: select 'all' as id, … {option}='id'",
             option=option,
         )
         return root

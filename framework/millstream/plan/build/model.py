@@ -160,8 +160,10 @@ class ModelBuilder:
 
     def _opaque(self, body: Whole) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
+        # Beside a stream, what can be at rest is: a table is looked up, as in SQL that is understood.
+        streams = not all(map(self.around.can_rest, relations))
         node = Opaque(
-            reads=tuple(self.relation(relation, at_rest=False) for relation in relations),
+            reads=tuple(self.relation(relation, at_rest=streams) for relation in relations),
             pieces=body.pieces,
             relations=relations,
             reasons=body.reasons,

@@ -21,6 +21,7 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
+from millstream.types import BOOLEAN
 
 if TYPE_CHECKING:
     from millstream.plan.build.model import ModelBuilder, Place
@@ -106,7 +107,10 @@ class Relations:
                 each.start or query.start,
                 each.stop or query.stop,
             )
-        return self._streams(left, right, each, query, kind)
+        node = self._streams(left, right, each, kind)
+        if "static" not in modes:
+            self._check_join(node, each)
+        return self._finished(node, each if each.stop else query)
 
     def _lookup(
         self, stream: Node, table: Node, each: From, query: Select, kind: JoinKind, *, swapped: bool
@@ -115,21 +119,35 @@ class Relations:
         self._bring(stream if swapped else table, each, names, "left" if swapped else "right")
         on = self.builder.static_reads(self.scope.bind_all(each.on))
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
+        if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
+            self._check_semi(node, each)
         return self._finished(node, each if each.stop else query)
 
-    def _streams(self, left: Node, right: Node, each: From, query: Select, kind: JoinKind) -> Node:
+    def _check_semi(self, node: Lookup, each: From) -> None:
+        """Refuse what could meet several rows: a row that changes must stay one, met or not."""
+        if meets_one(node):
+            return
+        self.builder.problem(
+            "MS516",
+            f"a {node.kind} join with rows that change compares a column of each side by =, in no other way",
+            "write a.key = b.key, and what else it asks of both sides in a subquery that has it as a column",
+            each.start,
+            each.stop,
+        )
+
+    def _streams(self, left: Node, right: Node, each: From, kind: JoinKind) -> Join:
         joined, names = self._columns(left, right, each, added="right")
         self._bring(right, each, names, "right")
         on = self.scope.bind_all(each.on)
         sides = {c.name: c for c in joined}
         pairs = [pair for condition in on if (pair := equal_columns(condition, sides))]
+        if kind == "full":
+            on += _not_null([each for each in joined if each.side == "left"], left, pairs)
         both = [
             Repartition(input=side, keys=tuple(pair[index] for pair in pairs), models=self.models)
             for index, side in enumerate((left, right))
         ]
-        node = Join(left=both[0], right=both[1], kind=kind, on=on, joined=joined, models=self.models)
-        self._check_join(node, each)
-        return self._finished(node, each if each.stop else query)
+        return Join(left=both[0], right=both[1], kind=kind, on=on, joined=joined, models=self.models)
 
     def _check_join(self, node: Join, each: From) -> None:
         """Refuse what Spark can't do with two streams."""
@@ -199,7 +217,12 @@ class Relations:
             keys = tuple(dict.fromkeys(ref.column for ref in call.refs[:1]))
             together = Repartition(input=node, keys=keys, models=self.models)
             stateful = Stateful(
-                input=together, function=made.function, keys=keys, made=tuple(columns), models=self.models
+                input=together,
+                function=made.function,
+                keys=keys,
+                made=tuple(columns),
+                ttl=(self.builder.spec.options.get("state") or {}).get("ttl"),
+                models=self.models,
             )
             return self.builder.made(stateful, made.call)
         expand = Expand(
@@ -214,6 +237,17 @@ class Relations:
         return self.builder.made(expand, made.call)
 
 
+def _not_null(joined: list[JoinColumn], left: Node, pairs: list[tuple[str, str]]) -> tuple[Expression, ...]:
+    """Return that compared columns are not NULL.
+
+    Spark's StreamingSymmetricHashJoinExec looks up rows by the bytes of their keys, so that NULL meets NULL.
+    Of all other joins, Catalyst takes the NULLs of a side away before (InferFiltersFromConstraints).
+    """
+    names = {each.source: each.name for each in joined}
+    keys = [names[one] for one, _ in pairs if left.column(one).nullable]
+    return tuple(Expression((Ref(key), " is not null"), BOOLEAN, nullable=False) for key in keys)
+
+
 def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[str, str] | None:
     """Return the column of each side that `a.k = b.k` compares, left one first."""
     match condition.pieces:
@@ -222,3 +256,14 @@ def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[
             if a and b and a.side != b.side:
                 return (a.source, b.source) if a.side == "left" else (b.source, a.source)
     return None
+
+
+def meets_one(node: Join | Lookup) -> bool:
+    """Tell whether columns compared by = decide which rows of the right side a row meets.
+
+    Further conditions may ask something of one side alone.
+    """
+    sides = {joined.name: joined for joined in node.joined}
+    rest = [each for each in node.on if not equal_columns(each, sides)]
+    alone = all(len({sides[name].side for name in each.columns}) < 2 for each in rest)
+    return alone and len(rest) < len(node.on)
