@@ -5,25 +5,34 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Struct
+from collections.abc import Collection
 
+import msgspec
+from msgspec import Struct, structs
+
+from millstream.collector import collector_paused
+from millstream.errors import MillstreamError
 from millstream.manifest import Compiled
+from millstream.measured import Measured, measured, with_measured
 from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
+from millstream.optimizer.rules.delay_costly import delay_costly
 from millstream.physical.lock import Lock
-from millstream.physical.plan import Physical, physical_plan
+from millstream.physical.plan import Physical, alone, physical_plan
 from millstream.physical.references import kept_references
-from millstream.physical.values import PhysicalSettings
+from millstream.physical.values import PhysicalSettings, Query
 from millstream.plan.build.catalog import Catalog
 from millstream.plan.build.plan import build_plan
 from millstream.plan.nodes import Plan
+from millstream.results import RunResults
 
 
 class Topology(Struct, frozen=True):
     catalog: Catalog
     optimized: Optimized
+    measured: Measured = Measured()
+    """What builds counted: used where YAML says nothing."""
 
     @property
     def written(self) -> Plan:
@@ -35,6 +44,10 @@ class Topology(Struct, frozen=True):
 
 
 def read_catalog(compiled: Compiled) -> Catalog:
+    """Return what the plan is made of; there is no plan while the columns of a model are not known."""
+    if not compiled.catalog:
+        unknown = [structs.replace(d, severity="error") for d in compiled.diagnostics]
+        raise MillstreamError(*([each for each in unknown if each.code == "MS414"] or unknown))
     return msgspec.msgpack.decode(compiled.catalog, type=Catalog)
 
 
@@ -46,20 +59,50 @@ def written_plan(catalog: Catalog) -> Plan:
     return plan
 
 
-def compiled_topology(compiled: Compiled) -> Topology:
-    """Return the plan of a project without errors, optimized as its target and its models say."""
+@collector_paused()
+def compiled_topology(compiled: Compiled, results: RunResults | None = None) -> Topology:
+    """Return the plan of a project without errors, optimized as its target and its models say.
+
+    `results` are those of the last build; what builds counted is used where YAML says nothing.
+    """
     catalog = read_catalog(compiled)
     plan = written_plan(catalog)
     wanted = catalog.target.get("optimization")
     rules = chosen(wanted, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), wanted)
-    return Topology(catalog, optimize(plan, rules, hints_of(catalog), off))
+    declared = hints_of(catalog)
+    found = Topology(catalog, optimize(plan, rules, declared, off))
+    return using(found, measured(results, plan, declared))
 
 
+def using(topology: Topology, found: Measured) -> Topology:
+    """Order filters that stand on each other by what builds counted.
+
+    All rules have come to their end before, so that nothing is shared, parted or named otherwise for it; and
+    a signature says nothing of the order of such filters (`physical.signature`): no figure loses a state.
+    """
+    before, wanted = topology.optimized, topology.catalog.target.get("optimization")
+    models = topology.catalog.models.items()
+    if not found.keeps or delay_costly not in chosen(wanted):
+        return structs.replace(topology, measured=found)
+    hints = with_measured(hints_of(topology.catalog), found, before.written)
+    off = switched_off(((id_, model.options) for id_, model in models), wanted)
+    last = optimize(before.plan, (delay_costly,), hints, off)
+    optimized = Optimized(before.written, last.plan, (*before.steps, *last.steps))
+    return Topology(topology.catalog, optimized, found)
+
+
+@collector_paused()
 def physical_of(topology: Topology, lock: Lock | None = None) -> Physical:
     """Return the queries that run the plan; `lock` has the groups whose state exists."""
     references = kept_references(topology.plan, topology.catalog.topics)
     return physical_plan(topology.plan, physical_settings(topology.catalog), lock, references)
+
+
+def alone_of(topology: Topology, name: str, models: Collection[str]) -> Query:
+    """Return some models of a query without state as a query of their own."""
+    references = kept_references(topology.plan, topology.catalog.topics)
+    return alone(topology.plan, physical_settings(topology.catalog), name, models, references)
 
 
 def physical_settings(catalog: Catalog) -> PhysicalSettings:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 
 from millstream.explain.calls import Call, python_calls
+from millstream.explain.figures import Figure
 from millstream.explain.names import plain
 from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Apart, Query
@@ -49,6 +50,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     apart: tuple[Apart, ...] = ()
     calls: tuple[Call, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    """What orders of filters and savings rest on."""
 
 
 class About(Struct, frozen=True):
@@ -62,6 +65,7 @@ class About(Struct, frozen=True):
     queries: tuple[Query, ...] = ()
     apart: tuple[Apart, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
 
 def explain(found: Optimized, about: About) -> Explanation:
@@ -87,6 +91,7 @@ def explain(found: Optimized, about: About) -> Explanation:
         apart=tuple(each for each in about.apart if chosen is None or f"model.{each.model}" in chosen),
         calls=tuple(python_calls(optimized)),
         unsupported=about.unsupported,
+        figures=about.figures,
     )
 
 

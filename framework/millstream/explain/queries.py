@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from millstream.explain.names import plain
-from millstream.physical.emit.steps import DedupeView, SqlView, StatefulView, Step
+from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step
 from millstream.physical.values import DeadLetters, PerBatch, Separation
 from millstream.physical.values import Query as Physical
 
@@ -75,8 +75,11 @@ def _step(step: Step) -> str:
         case DedupeView():
             within = f" within {step.within}" if step.within else ""
             return f"-- view {step.name}: the first row of {step.of} by {', '.join(step.keys)}{within}"
+        case CountedView():
+            return f"-- view {step.name}: {step.of} without records that can't be decoded, which are counted"
         case StatefulView():
-            return f"-- view {step.name}: {step.function}() over {step.of} by {', '.join(step.keys)}"
+            ttl = f", each kept for {step.ttl}" if step.ttl else ""
+            return f"-- view {step.name}: {step.function}() over {step.of} by {', '.join(step.keys)}{ttl}"
 
 
 def apart(separation: Separation) -> Apart:

@@ -54,13 +54,15 @@ def command(
     found = compiled(common, root)
     if failed(found):
         return finish(common.look, found.diagnostics, models=models_in(found))
+    from millstream.results import read_results
     from millstream.topology import compiled_topology
 
     named = Choice(models, (), None) if models else choice
     _, selection = chosen(found, named)
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
-    topology = compiled_topology(found)
     settings, _ = read_settings(root)
+    results = read_results(root / settings.target_path, found.manifest.project, found.manifest.target)
+    topology = compiled_topology(found, results)
     about = _about(found, topology, ids, settings.target_path)
     explained = _explained(topology, about, rule, nothing=ids == ())
     data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
@@ -70,16 +72,19 @@ def command(
 
 def _about(found: Compiled, topology: Topology, ids: tuple[str, ...] | None, target_path: str) -> About:
     from millstream.explain.explanation import About
+    from millstream.explain.figures import figures
     from millstream.explain.opaque import unsupported
     from millstream.explain.queries import apart, told
+    from millstream.measured import with_measured
     from millstream.topology import hints_of, physical_of
 
-    physical = physical_of(topology)
+    physical, declared = physical_of(topology), hints_of(topology.catalog)
     return About(
         project=found.manifest.project,
         target=found.manifest.target,
         models=ids or (),
-        hints=hints_of(topology.catalog),
+        hints=with_measured(declared, topology.measured),
+        figures=figures(declared, topology.measured),
         queries=tuple(map(told, physical.queries)),
         apart=tuple(map(apart, physical.separations)),
         unsupported=unsupported(topology.catalog, found, target_path, ids),

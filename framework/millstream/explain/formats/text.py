@@ -10,6 +10,8 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.explain.explanation import Explanation, RuleReport
+from millstream.explain.figures import Figure
+from millstream.explain.figures import said as said_figure
 from millstream.explain.formats.tree import Tree
 from millstream.explain.formats.wrap import cells, padded, shown, wrapped
 from millstream.explain.names import plain
@@ -42,6 +44,7 @@ def lines(found: Explanation, width: int = 100, *, sql: bool = False) -> list[Li
         _queries(found, width),
         _calls(found, width),
         _unsupported(found.unsupported, width),
+        _figures(found.figures, width),
         _cost(found, width),
     ]
     if sql:
@@ -118,7 +121,8 @@ def _where(change: Change) -> str:
 
 
 _UNKNOWN = """\
-(What filters save is not known: `rows_per_second` of all sources and `keeps` of models in YAML say it.)"""
+(What filters save is not known: `rows_per_second` of all sources and `keeps` of models say it, in YAML or \
+measured.)"""
 
 
 def _queries(found: Explanation, width: int) -> Iterator[Line]:
@@ -159,6 +163,14 @@ def _unsupported(found: Iterable[Unsupported], width: int) -> Iterator[Line]:
         yield from _bullet(f"{each.model} ({each.path}): {each.reason}", width, "  ", "warning")
         yield from _bullet(f"{place}: {each.text}" if each.text else place, width, "    at ")
         yield from _bullet(each.remedy, width, "    instead: ")
+
+
+def _figures(found: Iterable[Figure], width: int) -> Iterator[Line]:
+    listed = list(found)
+    if listed:
+        yield Line("FIGURES", "title")
+    for each in listed:
+        yield from _bullet(said_figure(each), width, "  ")
 
 
 def _cost(found: Explanation, width: int) -> Iterator[Line]:

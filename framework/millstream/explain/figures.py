@@ -1,0 +1,72 @@
+"""The figures that orders of filters and savings rest on, and who says them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.measured import Measured
+from millstream.optimizer.context import Hints
+
+Origin = Literal["declared", "measured"]
+
+
+class Figure(Struct, frozen=True):
+    of: str
+    """A source or a model."""
+    what: Literal["keeps", "rows_per_second"]
+    value: float
+    origin: Origin
+    why: str = ""
+    """Of a measured one: what was counted."""
+
+
+def figures(declared: Hints, measured: Measured) -> tuple[Figure, ...]:
+    """Return all figures that are known; what YAML declares is not measured."""
+    return (
+        *_of("rows_per_second", declared.rows_per_second, measured.rows_per_second, measured),
+        *_of("keeps", declared.keeps, measured.keeps, measured),
+    )
+
+
+def _of(
+    what: Literal["keeps", "rows_per_second"],
+    declared: Mapping[str, float],
+    found: Mapping[str, float],
+    measured: Measured,
+) -> list[Figure]:
+    listed: list[Figure] = []
+    for id_ in sorted({**declared, **found}):
+        name = id_.partition(".")[2]
+        if id_ in declared:
+            listed.append(Figure(name, what, declared[id_], "declared"))
+        else:
+            why = _counted(what, measured.counts[id_])
+            listed.append(Figure(name, what, found[id_], "measured", why))
+    return listed
+
+
+def _counted(what: str, counts: tuple[int, float]) -> str:
+    first, second = counts
+    if what == "keeps":
+        return f"{second:,.0f} of {first:,} rows"
+    return f"{first:,} rows in {_time(second)}"
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:,.0f} seconds"
+
+
+def said(figure: Figure) -> str:
+    """Return a figure in words: `events: 12 rows a second (measured: 7,200 rows in 10 minutes)`."""
+    told = (
+        f"keeps {figure.value:g} of its rows"
+        if figure.what == "keeps"
+        else f"{figure.value:,g} rows a second"
+    )
+    return f"{figure.of}: {told} ({figure.origin}{f': {figure.why}' if figure.why else ''})"

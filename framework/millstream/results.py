@@ -1,0 +1,102 @@
+"""What became of each model, and what a build counted on the way: `run_results.json`."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from millstream import __version__
+
+FILE = "run_results.json"
+Status = Literal["success", "error", "skipped"]
+_log = logging.getLogger(__name__)
+_log.addHandler(logging.NullHandler())
+
+
+class ModelResult(Struct, frozen=True):
+    """One model, or a reference topic that is kept as a table."""
+
+    id: str
+    status: Status
+    query: str
+    """The query that it runs in, with others perhaps; its rows and time are those of the whole query."""
+    rows_read: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    reads: dict[str, int] = {}
+    """Records that the query read, by id of the source or model whose topic it is; empty: not known."""
+    rows_written: int | None = None
+    """Records that came into its topic; None: it has none, or shares it."""
+    skipped: dict[str, int] = {}
+    """Records that were left out: by source of its query those that could not be decoded, by the model itself
+    those on which a function failed."""
+    dead_letters: dict[str, int] = {}
+    """Records that became dead letters, by the same."""
+
+
+class Kept(Struct, frozen=True):
+    """How many of a topic's records a model wrote to its own, in all builds since its SQL last changed."""
+
+    source: str
+    """Id of the source or model whose topic was read."""
+    read: int
+    written: int
+    digest: str
+    """Of all that happens to a record between the two topics."""
+
+
+class Came(Struct, frozen=True):
+    """Records that came between two builds, summed up over several."""
+
+    rows: int
+    seconds: float
+
+
+class Counted(Struct, frozen=True):
+    """What builds have counted so far; see `millstream.measured`."""
+
+    kept: dict[str, Kept] = {}
+    """By id of a model."""
+    came: dict[str, Came] = {}
+    """By id of a source."""
+
+
+class RunResults(Struct, frozen=True):
+    command: str
+    project: str
+    target: str
+    started: str
+    seconds: float
+    results: tuple[ModelResult, ...]
+    millstream_version: str = __version__
+    anew: bool = False
+    """Topics were read from their start again."""
+    counted: Counted = Counted()
+
+    @property
+    def failed(self) -> bool:
+        return any(each.status == "error" for each in self.results)
+
+
+def write_results(folder: Path, results: RunResults) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2))
+
+
+def read_results(folder: Path, project: str, target: str) -> RunResults | None:
+    """Return the last results of a target; None where none can be read: they are never needed."""
+    try:
+        found = msgspec.json.decode((folder / FILE).read_bytes(), type=RunResults)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        _log.debug("%s is not used: %s", folder / FILE, error)
+        return None
+    if (found.project, found.target) != (project, target):
+        _log.debug("%s is not used: it is of %s, target %s", folder / FILE, found.project, found.target)
+        return None
+    return found

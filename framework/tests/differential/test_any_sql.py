@@ -1,0 +1,341 @@
+"""Whatever SQL a model has, it is planned and explained, or refused with a code, a place and a remedy.
+
+`MILLSTREAM_PROJECTS=2000 uv run pytest -m long framework/tests/differential/test_any_sql.py` searches longer.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+from generator import project as generated
+from support.written import project as written
+
+from millstream.compile import compile_project
+from millstream.errors import Diagnostic
+from millstream.explain.explanation import About, explain
+from millstream.explain.formats.dot import dot
+from millstream.explain.formats.json import as_data
+from millstream.explain.formats.kafka_streams import kafka_streams
+from millstream.explain.formats.mermaid import mermaid
+from millstream.explain.formats.text import text
+from millstream.explain.opaque import unsupported
+from millstream.explain.queries import apart, told
+from millstream.topology import compiled_topology, hints_of, physical_of
+
+PROJECTS = int(os.environ.get("MILLSTREAM_PROJECTS", "200"))
+EVENTS, HITS = "{{ source('shop', 'events') }}", "{{ source('shop', 'hits') }}"
+SEED, TABLE, CHANGES = "{{ ref('products') }}", "{{ ref('totals') }}", "{{ ref('counted') }}"
+SINK = "{{ config(materialized='sink', key='user_id') }} "
+BASE = {
+    "totals": "{{ config(materialized='table', unique_key='user_id') }} "
+    f"select user_id, count(*) as n, max(type) as type from {EVENTS} group by user_id",
+    "counted": f"select user_id, count(*) as n, max(type) as type from {EVENTS} group by user_id",
+}
+PROFILES = """
+shop:
+  target: all
+  outputs:
+    all: {}
+    plain: {optimization: none, grouping: 'off'}
+"""
+
+
+def explained(folder: Path, models: dict[str, str], target: str = "all") -> list[Diagnostic]:
+    """Explain a project in every format; the models that are refused, and those that read them, are left out."""
+    root = written(folder, BASE | models)
+    (root / "profiles.yml").write_text(PROFILES)
+    found = compile_project(root, target=target, use_cache=False)
+    wrong = [each for each in found.diagnostics if each.severity == "error" or each.code == "MS414"]
+    if wrong:
+        bad = {Path(each.location.path).stem for each in wrong if each.location}
+        assert bad, wrong
+        left = {name: sql for name, sql in models.items() if name not in bad}
+        for name in bad:
+            (root / f"models/{name}.sql").unlink()
+        while lost := [n for n, sql in left.items() if any(f"ref('{b}')" in sql for b in bad)]:
+            for name in lost:
+                bad.add(name)
+                del left[name]
+                (root / f"models/{name}.sql").unlink()
+        return wrong + explained(folder, left, target)
+    topology = compiled_topology(found)
+    physical = physical_of(topology)
+    told_of = explain(
+        topology.optimized,
+        About(
+            hints=hints_of(topology.catalog),
+            queries=tuple(map(told, physical.queries)),
+            apart=tuple(map(apart, physical.separations)),
+            unsupported=unsupported(topology.catalog, found, "target", None),
+        ),
+    )
+    for drawing in (told_of.written, told_of.optimized):
+        assert all(draw(drawing) for draw in (dot, mermaid, kafka_streams))
+    assert text(told_of, sql=True)
+    assert as_data(told_of)
+    return []
+
+
+def codes(folder: Path, sql: str, target: str = "all") -> list[str]:
+    found = explained(folder, {"m": sql}, target)
+    assert all(each.location and each.help for each in found)
+    return [each.code for each in found]
+
+
+SEMI = [
+    (f"{kind} join {SEED} as p on {on}", wanted)
+    for kind in ("left semi", "left anti")
+    for on, wanted in [
+        ("p.product_id = u.user_id", ""),
+        ("p.product_id = u.user_id and p.category = 'a'", ""),
+        ("p.product_id = u.user_id and u.n > 1", ""),
+        ("p.product_id = u.user_id and p.category = u.type", ""),
+        ("p.product_id > u.user_id", "MS516"),
+        ("p.product_id <=> u.user_id", "MS516"),
+        ("upper(p.product_id) = u.user_id", "MS516"),
+        ("p.product_id = u.user_id and p.category > u.type", "MS516"),
+        ("p.category = 'a'", "MS516"),
+        ("true", "MS516"),
+    ]
+]
+
+
+@pytest.mark.parametrize("target", ["all", "plain"])
+def test_semi_and_anti_lookups_of_rows_that_change(tmp_path, target):
+    models = {
+        f"m{n}": f"{SINK}select user_id, n from {CHANGES} as u {join}" for n, (join, _) in enumerate(SEMI)
+    }
+    found = explained(tmp_path, models, target)
+    told_of = {Path(each.location.path).stem: each.code for each in found}
+    assert told_of == {f"m{n}": code for n, (_, code) in enumerate(SEMI) if code}
+
+
+def test_a_table_beside_a_stream_is_looked_up_in_sql_that_is_not_understood(tmp_path):
+    sql = f"select user_id from {EVENTS} as e where exists (select 1 from {TABLE} as t where t.user_id = e.user_id)"
+    assert codes(tmp_path, sql) == []
+
+
+def test_rows_that_change_are_not_read_by_sql_that_is_not_understood(tmp_path):
+    sql = f"{SINK}select user_id from {CHANGES} as e where exists (select 1 from {SEED} as p where p.product_id = e.type)"
+    assert codes(tmp_path, sql) == ["MS514"]
+
+
+@pytest.mark.parametrize(("kind", "option"), [("sink", "key"), ("table", "unique_key")])
+def test_one_row_has_a_key_that_is_a_text(tmp_path, kind, option):
+    config = f"{{{{ config(materialized='{kind}', {option}='id') }}}}"
+    assert codes(tmp_path, f"{config} select 'all' as id, count(*) as n from {EVENTS}") == []
+
+
+def test_one_row_without_a_key_is_refused(tmp_path):
+    config = "{{ config(materialized='sink') }}"
+    (found,) = explained(tmp_path, {"m": f"{config} select count(*) as n from {EVENTS}"})
+    assert (found.code, found.message) == (
+        "MS518",
+        "topic 'm' gets its only row again when it changes, but has no key",
+    )
+
+
+def test_a_topic_of_rows_at_rest_is_read_row_by_row(tmp_path):
+    """The compiler says of a model what the plan of all says, too."""
+    once = {"names": f"{SINK}select product_id as user_id from {SEED}"}
+    sql = "{{ config(dedupe={'keys': ['user_id']}) }} select user_id, count(*) as n from {{ ref('names') }} group by user_id"
+    assert [each.code for each in explained(tmp_path, once | {"m": sql})] == ["MS510"]
+
+
+def test_an_outer_join_of_what_is_at_rest_with_a_stream_is_one_mistake(tmp_path):
+    sql = f"select p.category, e.user_id from {SEED} as p left join {EVENTS} as e on e.product_id = p.product_id"
+    assert codes(tmp_path, sql) == ["MS513"]
+
+
+SELECTS = [
+    "select user_id from {e} where user_id in (select user_id from {t})",
+    "select user_id from {e} where user_id not in (select user_id from {t})",
+    "select user_id from {e} where user_id in (select visitor from {h})",
+    "select user_id, (select max(n) from {t}) as most from {e}",
+    "select user_id, (select max(n) from {t} as t where t.user_id = e.user_id) as most from {e} as e",
+    "select user_id from {e} where amount > any (select n from {t})",
+    "select case when user_id in (select user_id from {t}) then 1 else 0 end as known from {e}",
+    "select user_id, count(*) filter (where type in (select type from {t})) as n from {e} group by user_id",
+    "select user_id, count(*) as n from {e} group by user_id having count(*) > (select max(n) from {t})",
+    "select user_id, max(type) as t from {e} group by user_id having score(max(type), 1D) > 1",
+    "select e.user_id from {e} as e full outer join {h} as h on e.user_id = h.visitor and e.at between h.seen and h.seen + interval 1 hour",
+    "select e.user_id from {e} as e full outer join {h} as h on e.user_id = h.visitor",
+    "select e.user_id from {e} as e left semi join {h} as h on e.user_id = h.visitor and e.at < h.seen",
+    "select e.user_id from {e} as e left anti join {h} as h on e.user_id = h.visitor",
+    "select e.user_id, h.visitor from {e} as e, {h} as h where e.user_id = h.visitor",
+    "select e.user_id from {e} as e cross join {h} as h",
+    "select e.user_id from {e} as e natural join {s} as p",
+    "select * from {e} as e join {s} as p on p.product_id = e.product_id",
+    "select * from {e} as e join {s} as p using (product_id)",
+    "select p.category from {s} as p full join {e} as e on e.product_id = p.product_id",
+    "select p.category from {s} as p left semi join {e} as e on e.product_id = p.product_id",
+    "select p.category from {s} as p full join {s} as q on p.product_id = q.product_id",
+    "select e.user_id from {e} as e join ({s} as p join {t} as t on t.user_id = p.product_id) on e.product_id = p.product_id",
+    "select e.user_id, p.category from {e} as e, lateral (select category from {s} as p where p.product_id = e.product_id) as p",
+    "select user_id from {e} union all (select visitor from {h} union select user_id from {e})",
+    "select user_id, amount from {e} union all select visitor, 1.5 from {h}",
+    "select user_id from {t} union all select user_id from {e}",
+    "select product_id from {s} union all select user_id from {e}",
+    "select user_id, type from {e} union by name select 'a' as type, visitor as user_id from {h}",
+    "select user_id from {e} intersect select visitor from {h}",
+    "select user_id from {e} except select product_id from {s}",
+    "select user_id from {e} minus select user_id from {t}",
+    "select e.user_id, row_number() over (partition by e.user_id order by e.at) as r from {e} as e join {s} as p on p.product_id = e.product_id",
+    "select user_id from {e} qualify row_number() over (partition by user_id order by at desc) = 1",
+    "select user_id, sum(amount) over w as s from {e} window w as (partition by user_id)",
+    "select user_id, type, count(*) as n from {e} group by cube(user_id, type)",
+    "select user_id, type, count(*) as n from {e} group by rollup(user_id, type)",
+    "select user_id, type, count(*) as n from {e} group by grouping sets((user_id), (type), ())",
+    "select user_id, type, count(*) as n from {e} group by all",
+    "select window(at, '1 minute') as w, window(at, '5 minutes') as x, count(*) as n from {e} group by 1, 2",
+    "select session_window(at, '5 minutes') as w, user_id, count(*) as n from {e} group by 1, 2",
+    "select user_id, x from {e} lateral view explode(split(type, ',')) t as x",
+    "select user_id, x, y from {e} lateral view outer explode(split(type, ',')) t as x lateral view posexplode(tags) z as p, y",
+    "select inline(array(struct(user_id as a, type as b))) from {e}",
+    "select stack(2, user_id, type) as (a) from {e}",
+    "select * from (select user_id, type, amount from {e}) pivot (sum(amount) for type in ('a', 'b'))",
+    "select * from (select user_id, amount, cast(value as bigint) as v from {e}) unpivot (x for name in (amount, v))",
+    "with events as (select user_id from {e}), totals as (select * from events) select * from totals",
+    "with a as (select user_id from {e}), b as (with a as (select visitor from {h}) select * from a) select a.user_id from a join b on a.user_id = b.visitor",
+    "with recursive r as (select 1 as n union all select n + 1 from r where n < 5) select * from r",
+    "select q.n from (select user_id, n, type from {c}) as q",
+    "select distinct user_id, n from {c}",
+    "select type, count(*) as n from {t} group by type",
+    "select user_id from {e} order by at limit 10",
+    "select user_id from {e} tablesample (10 percent)",
+    "select user_id from {e} cluster by user_id",
+    "select * from values (1, 'a') as t(a, b)",
+    "select id from range(10)",
+    "select count(*) as n",
+    "select _key, _offset, _headers, _timestamp, _partition, _topic from {e}",
+    "select transform(tags, t -> score(t, value)) as s from {e}",
+    "select filter(tags, user_id -> user_id = type) as t from {e}",
+    "select score(type, value) as s, count(*) as n from {e} group by score(type, value)",
+    "select e.user_id from {e} as e join {s} as p on score(e.type, e.value) > 1 and p.product_id = e.product_id",
+    "select user_id from {e} as e where exists (select 1 from {s} as p where score(p.category, e.value) > 1)",
+    "select user_id from {e} as e where exists (select 1 from {t} as t where t.type = e.type and exists (select 1 from {s} as p where p.category = t.type))",
+    "select s.* from (select struct(user_id, type) as s from {e})",
+    "from {e} |> where amount > 1 |> select user_id",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["all", "plain"])
+def test_selects_of_every_kind(tmp_path, target):
+    relations = {"e": EVENTS, "h": HITS, "s": SEED, "t": TABLE, "c": CHANGES}
+    models = {f"m{number}": sql.format(**relations) for number, sql in enumerate(SELECTS)}
+    found = explained(tmp_path, models, target)
+    assert [(each.code, each.message) for each in found if not (each.location and each.help)] == []
+    assert len({each.location.path for each in found}) < len(SELECTS) / 2, "nearly all of them are refused"
+
+
+class Mixed:
+    """Writes SELECTs that nobody would: their parts are put together at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+
+    def models(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for number in range(12):
+            known = [f"{{{{ ref('{name}') }}}}" for name in found]
+            found[f"x{number}"] = self.model(known)
+        return found
+
+    def model(self, known: list[str]) -> str:
+        kind = self.random.choice(
+            ["", "", "materialized='sink', key='k'", "materialized='table', unique_key='k'"]
+        )
+        more = self.random.choice(["", "", "emit='on_close'", "dedupe={'keys': ['k'], 'within': '1 hour'}"])
+        said = ", ".join(filter(None, (kind, more)))
+        return (f"{{{{ config({said}) }}}} " if said else "") + self.select(known, 2)
+
+    def relation(self, known: list[str], depth: int) -> str:
+        """Return a relation with the columns k, n and t."""
+        fixed = [
+            f"(select user_id as k, amount as n, at as t from {EVENTS})",
+            f"(select visitor as k, length(path) as n, seen as t from {HITS})",
+            f"(select product_id as k, 1 as n, timestamp '2024-01-01' as t from {SEED})",
+            f"(select user_id as k, n, current_timestamp() as t from {TABLE})",
+        ]
+        if depth and self.random.random() < 0.4:
+            return f"({self.select(known, depth - 1)})"
+        return self.random.choice(fixed + known[-3:])
+
+    def condition(self, alias: str, known: list[str], depth: int) -> str:
+        inner = self.relation(known, 0) if depth else f"(select product_id as k, 2 as n from {SEED})"
+        return self.random.choice(
+            [
+                f"{alias}.n > 1", f"{alias}.k is not null", f"score({alias}.k, 1D) > 1",
+                f"{alias}.k in (select i.k from {inner} as i)", f"{alias}.k not in (select i.k from {inner} as i)",
+                f"exists (select 1 from {inner} as i where i.k = {alias}.k)", f"{alias}.n > (select max(i.n) from {inner} as i)",
+                f"not exists (select 1 from {inner} as i where i.n > {alias}.n)", "rand() < 0.5", f"{alias}.t > current_timestamp()",
+            ]
+        )  # fmt: skip
+
+    def select(self, known: list[str], depth: int) -> str:
+        return self.random.choice(
+            [self.plain, self.plain, self.joined, self.joined, self.grouped, self.united]
+        )(known, depth)
+
+    def where(self, alias: str, known: list[str], depth: int) -> str:
+        found = [self.condition(alias, known, depth) for _ in range(self.random.randrange(3))]
+        return f" where {self.random.choice([' and ', ' or ']).join(found)}" if found else ""
+
+    def plain(self, known: list[str], depth: int) -> str:
+        items = self.random.choice(["a.k, a.n, a.t", "*", "upper(a.k) as k, a.n + 1 as n, a.t", "a.k, score(a.k, 1D) as n, a.t",
+                                    "distinct a.k, a.n, a.t", "a.k, sum(a.n) over (partition by a.k) as n, a.t"])  # fmt: skip
+        tail = self.random.choice(["", "", "", " lateral view explode(array(1, 2)) z as q", " lateral view outer explode(split(a.k, ',')) z as q"])  # fmt: skip
+        return f"select {items} from {self.relation(known, depth)} as a{tail}{self.where('a', known, depth)}"
+
+    def joined(self, known: list[str], depth: int) -> str:
+        kind = self.random.choice(["join", "left join", "right join", "full join", "left semi join", "left anti join", "cross join"])  # fmt: skip
+        on = self.random.choice(["a.k = b.k", "a.k = b.k and a.t between b.t and b.t + interval 1 hour", "a.k = b.k and b.n > 1",
+                                 "a.k = b.k and a.n > b.n", "a.n > b.n", "a.k <=> b.k", "upper(a.k) = b.k", "score(a.k, 1D) > b.n"])  # fmt: skip
+        on = "" if kind == "cross join" else f" on {on}"
+        left, right = self.relation(known, depth), self.relation(known, depth)
+        return f"select a.k, a.n, a.t from {left} as a {kind} {right} as b{on}{self.where('a', known, 0)}"
+
+    def grouped(self, known: list[str], depth: int) -> str:
+        of = self.random.choice(
+            ["a.k", "upper(a.k)", "a.k, window(a.t, '5 minutes')", "cube(a.k)", "a.k, score(a.k, 1D)"]
+        )
+        having = self.random.choice(["", "", " having count(*) > 1", f" having max(a.n) > (select max(p.n) from {TABLE} as p)"])  # fmt: skip
+        first = "upper(a.k)" if of.startswith("upper") else "a.k"
+        return (
+            f"select {first} as k, count(*) as n, max(a.t) as t from {self.relation(known, depth)} as a"
+            f"{self.where('a', known, 0)} group by {of}{having}"
+        )
+
+    def united(self, known: list[str], depth: int) -> str:
+        how = self.random.choice(["union all", "union", "intersect", "except"])
+        depth = max(depth - 1, 0)
+        return f"({self.plain(known, depth)}) {how} ({self.select(known, depth)})"
+
+
+def mixed(folder: Path, seed: int) -> None:
+    for target in ("all", "plain"):
+        root = folder / f"{seed}_{target}"
+        for each in explained(root, Mixed(seed).models(), target):
+            assert each.location, (seed, each)
+            assert each.help, (seed, each)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_few_selects_put_together_at_random(tmp_path, seed):
+    mixed(tmp_path, seed)
+
+
+@pytest.mark.long
+def test_selects_put_together_at_random(tmp_path):
+    for seed in range(PROJECTS):
+        mixed(tmp_path, seed)
+
+
+@pytest.mark.long
+def test_projects_put_together_at_random(tmp_path):
+    for seed in range(PROJECTS):
+        for target in ("all", "plain"):
+            assert explained(tmp_path / f"{seed}_{target}", generated(seed), target) == []
