@@ -28,7 +28,7 @@ class Batches(Struct, frozen=True):
     sql: str
     view: str
     parts: tuple[str, ...]
-    """Each part as a statement of its own, over the shared rows."""
+    """Each part as a statement of its own, over the shared rows; empty where there are none."""
     rows: tuple[tuple[str, bool], ...]
     """Per output: its SQL over the view, and whether it has `_deleted`."""
 
@@ -44,10 +44,10 @@ def batches_sql(parts: Sequence[Part], around: Around, gone: Sequence[tuple[int,
     steps = (*around.shared.steps, *found.steps)
     ctes = [*around.shared.ctes, *found.emitted.ctes]
     used = [*views.names, *(cte.name for cte in ctes), *(step.name for step in steps)]
-    whole = tuple(
-        statement(found.emitted.ctes if len(parts) > 1 else ctes, Select(draft, views.of).text())
-        for draft in drafts
-    )
+    whole = ("",) * len(parts)
+    if around.shared.names:
+        own = found.emitted.ctes if len(parts) > 1 else ctes
+        whole = tuple(statement(own, Select(draft, views.of).text()) for draft in drafts)
     if len(parts) == 1 and not gone:
         view = unused(f"{_called(parts[0])}_batch", used)
         sql = statement(ctes, Select(drafts[0], views.of).text())
@@ -60,8 +60,8 @@ def batches_sql(parts: Sequence[Part], around: Around, gone: Sequence[tuple[int,
     view = unused("batch", [*used, *names])
     listed = []
     for part, name, draft in zip(parts, names, drafts, strict=True):
-        own = Cte(name, f"select\n  {quoted(name)}.*\nfrom {view}\nwhere {BRANCH} = '{name}'")
-        listed += [_delivery(output, part, name, around, draft, own) for output in part.outputs]
+        own_rows = Cte(name, f"select\n  {quoted(name)}.*\nfrom {view}\nwhere {BRANCH} = '{name}'")
+        listed += [_delivery(output, part, name, around, draft, own_rows) for output in part.outputs]
     sides = _tagged(names)
     for place, sql in gone:
         sides.insert(place, _nothing(names, sql))
@@ -95,7 +95,8 @@ def _delivery(
     def leaf(node: Node) -> str | None:
         return view if node is part.trunk else views.leaf(node)
 
-    how = How(lasting=frozenset() if rows.deleted is not None else frozenset((view,)))
+    lasting = frozenset[str]() if rows.deleted is not None else frozenset((view,))
+    how = How(told=True, lasting=lasting)
     emitted = emit((output,), leaf, deletes=around.deletes, reads=views.of, how=how)
     draft = emitted.finals[0].draft
     ctes = [*((own,) if own else ()), *emitted.ctes]

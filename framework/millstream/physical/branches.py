@@ -24,7 +24,7 @@ from millstream.plan.nodes import (
     TopicScan,
     Watermark,
 )
-from millstream.plan.traits import Traits
+from millstream.plan.traits import traits_of
 
 STATEFUL = (Aggregate, Dedupe, Join, Stateful)
 
@@ -61,16 +61,16 @@ class _Below(Struct, frozen=True):
     watermarks: tuple[tuple[str, str, str], ...] = ()
 
 
-def branches(plan: Plan, order: Iterable[Node], traits: Mapping[int, Traits]) -> list[Branch]:
+def branches(plan: Plan, order: Iterable[Node]) -> list[Branch]:
     """Return the branch of each output, in the plan's order."""
     below: dict[int, _Below] = {}
     for node in order:
-        below[id(node)] = _found(node, [below[id(each)] for each in node.inputs], traits)
+        below[id(node)] = _found(node, [below[id(each)] for each in node.inputs])
     found: list[Branch] = []
     for output in plan.outputs:
         known = below[id(output)]
         update = any(isinstance(n, Aggregate) and n.emit == "on_change" for n in known.states)
-        update = update or traits[id(output)].mode == "upsert"
+        update = update or traits_of(output).mode == "upsert"
         found.append(
             Branch(
                 output,
@@ -85,8 +85,8 @@ def branches(plan: Plan, order: Iterable[Node], traits: Mapping[int, Traits]) ->
     return found
 
 
-def _found(node: Node, inputs: list[_Below], traits: Mapping[int, Traits]) -> _Below:
-    own = _own(node, traits)
+def _found(node: Node, inputs: list[_Below]) -> _Below:
+    own = _own(node)
     parts = [*inputs, own]
     if len(inputs) == 1 and own is _NOTHING:
         return inputs[0]
@@ -104,7 +104,7 @@ def _found(node: Node, inputs: list[_Below], traits: Mapping[int, Traits]) -> _B
 _NOTHING = _Below()
 
 
-def _own(node: Node, traits: Mapping[int, Traits]) -> _Below:
+def _own(node: Node) -> _Below:
     match node:
         case TopicScan():
             return _Below({node.relation: node})
@@ -112,7 +112,7 @@ def _own(node: Node, traits: Mapping[int, Traits]) -> _Below:
             return _Below({f"changes of {node.relation}": node})
         case Watermark():
             return _Below(watermarks=((_source(node), node.time, node.delay),))
-        case Aggregate() | Dedupe() | Join() | Stateful() if traits[id(node)].mode != "static":
+        case Aggregate() | Dedupe() | Join() | Stateful() if traits_of(node).mode != "static":
             moves = (_move(each) for each in node.inputs)
             return _Below(states=(node,), moves=tuple(each for each in moves if each is not None))
     return _NOTHING

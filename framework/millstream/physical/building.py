@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from millstream.physical.batches import batches_sql
 from millstream.physical.branches import Branch
+from millstream.physical.emit.told import left_within
 from millstream.physical.fans import fans_out
 from millstream.physical.letters import topic_of
 from millstream.physical.lock import Assigned, Member
@@ -33,7 +34,7 @@ from millstream.physical.values import (
     ViewOutput,
 )
 from millstream.physical.writing import Around, Part, records_sql
-from millstream.plan.nodes import Aggregate, Binary, Decode, Filter, Node, Output, Repartition, Stateful
+from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful
 from millstream.plan.walk import in_order
 
 
@@ -146,6 +147,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, meanings: Meanings) -> Bui
         deliver = ToKafka(
             (*targets, *(DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in letters)),
             placed=all(part.placed for part in recipe.parts),
+            skips=tuple(model for part in recipe.parts for model in part.skips),
         )
     # Dead letters keep the headers of their records.
     with_headers = frozenset(each.relation for each in letters)
@@ -169,9 +171,9 @@ def build(recipe: Recipe, settings: PhysicalSettings, meanings: Meanings) -> Bui
         ),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
-        within=_functions([node for node in order if isinstance(node, Aggregate | Binary)]),
+        within=left_within(order),
         realtime=prevented(
-            order, reads, functions, batches=batches, sides=len(recipe.parts) + len(gone) + _unions(order)
+            order, reads, functions, deliver=deliver, sides=len(recipe.parts) + len(gone) + _unions(order)
         ),
     )
     return Built(query, _members(recipe, moved, shared, whole))

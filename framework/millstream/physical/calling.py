@@ -26,7 +26,16 @@ GUARDED = "_where"
 class Column(Struct, frozen=True):
     name: str
     call: Expression
-    function: str
+
+
+class _Made(Struct, eq=False):
+    """A call, and what the rows that it is made for are like: they fulfil all conditions of one of these."""
+
+    name: str
+    call: Call
+    like: Expression
+    level: int
+    wanted: list[tuple[Expression, ...]]
 
 
 class Called(Struct, frozen=True):
@@ -42,10 +51,17 @@ class Calls:
 
     def __init__(self, alias: str, used: Iterable[str]) -> None:
         self.alias = alias
-        self.levels: list[list[Column]] = []
         self._used = list(used)
-        self._known: dict[tuple[Piece, ...], list[tuple[frozenset[str], str]]] = {}
-        self._level: dict[str, int] = {}
+        self._made: dict[str, _Made] = {}
+
+    @property
+    def levels(self) -> list[list[Column]]:
+        found: list[list[Column]] = []
+        for made in self._made.values():
+            while len(found) <= made.level:
+                found.append([])
+            found[made.level].append(Column(made.name, _written(made)))
+        return found
 
     def lifted(self, draft: Draft) -> Called:
         """Make columns of the calls of a draft."""
@@ -65,36 +81,55 @@ class Calls:
         return given
 
     def _column(self, call: Call, given: Expression, wanted: Sequence[Expression]) -> str:
-        conditions = frozenset(each.content for each in wanted)
-        known = self._known.setdefault(call.pieces, [])
-        # One that is made for all rows that want this one, and more perhaps, gives the same.
-        for others, name in known:
-            if others <= conditions:
-                return name
-        first, *rest = call.pieces
-        assert isinstance(first, str)
-        arguments = joined((first.partition("(")[2], *rest))
-        between = "" if arguments == (")",) else ", "
-        pieces = joined((f"{call.function}{GUARDED}(", *_all(wanted), between, *arguments))
+        """Return the column of a call that is made for all rows that want it here, and others perhaps."""
+        plain = self._plain(wanted)
+        for made in self._made.values():
+            if made.call.pieces != call.pieces:
+                continue
+            if any(_implies(wanted, others) for others in made.wanted):
+                return made.name
+            # A condition that reads what another call gives could wait for this one.
+            if plain and all(map(self._plain, made.wanted)):
+                made.wanted = [each for each in made.wanted if not _implies(each, wanted)] + [tuple(wanted)]
+                return made.name
         name = unused(f"_{call.function}", self._used)
         self._used.append(name)
-        refs = {piece.column for piece in pieces if isinstance(piece, Ref)}
-        level = max((self._level[each] + 1 for each in refs if each in self._level), default=0)
-        known.append((conditions, name))
-        self._level[name] = level
-        while len(self.levels) <= level:
-            self.levels.append([])
-        made = replace(given, pieces=pieces, type=UNKNOWN, functions=(call.function,), atomic=True)
-        self.levels[level].append(Column(name, made, call.function))
+        refs = {piece.column for piece in call.pieces if isinstance(piece, Ref)}
+        refs |= {ref.column for each in wanted for ref in each.refs}
+        level = max((self._made[each].level + 1 for each in refs if each in self._made), default=0)
+        self._made[name] = _Made(name, call, given, level, [tuple(wanted)])
         return name
+
+    def _plain(self, wanted: Iterable[Expression]) -> bool:
+        return not any(ref.column in self._made for each in wanted for ref in each.refs)
 
     def error(self, name: str) -> Expression:
         """Return what a call failed with; NULL where it did not, or was not made."""
         return Expression((Ref(name, self.alias), ".error"), STRING, atomic=True)
 
+    def failed(self, names: Iterable[str]) -> Expression:
+        """Return whether one of several calls failed."""
+        pieces: list[Piece] = []
+        for name in names:
+            pieces += [" or " if pieces else "(", *self.error(name).pieces, " is not null"]
+        return Expression(joined((*pieces, ")")), BOOLEAN, nullable=False, atomic=True)
+
     def good(self, name: str) -> Expression:
         error = self.error(name)
         return Expression((*error.pieces, " is null"), BOOLEAN, nullable=False, atomic=True)
+
+
+def _written(made: _Made) -> Expression:
+    first, *rest = made.call.pieces
+    assert isinstance(first, str)
+    arguments = joined((first.partition("(")[2], *rest))
+    between = "" if arguments == (")",) else ", "
+    pieces = joined((f"{made.call.function}{GUARDED}(", *_any(made.wanted), between, *arguments))
+    return replace(made.like, pieces=pieces, type=UNKNOWN, functions=(made.call.function,), atomic=True)
+
+
+def _implies(conditions: Iterable[Expression], others: Iterable[Expression]) -> bool:
+    return {each.content for each in conditions}.issuperset(each.content for each in others)
 
 
 def callable_in_fan_out(expression: Expression) -> bool:
@@ -116,6 +151,25 @@ def _with_value(expression: Expression, column: Ref) -> Expression:
         own = isinstance(piece, Ref) and piece.column == column.column and not piece.relation
         pieces += plain[simple] if own else (piece,)
     return replace(expression, pieces=joined(pieces), raises=expression.raises)
+
+
+def _any(wanted: Sequence[Sequence[Expression]]) -> tuple[Piece, ...]:
+    if len(wanted) == 1:
+        return _all(wanted[0])
+    pieces: list[Piece] = []
+    for each in wanted:
+        pieces += [" or (" if pieces else "(", *_all(each), ")"]
+    return tuple(pieces)
+
+
+def certain(conditions: Sequence[Expression]) -> list[Expression]:
+    """Return conditions that are false where they would be NULL: then nothing behind an AND is looked at."""
+    if not any(each.nullable for each in conditions):
+        return list(conditions)
+    pieces = ("coalesce(", *_all(conditions), ", false)")
+    first = conditions[0]
+    raises = any(each.raises for each in conditions)
+    return [replace(first, pieces=joined(pieces), nullable=False, raises=raises, atomic=True)]
 
 
 def _all(conditions: Sequence[Expression]) -> tuple[Piece, ...]:

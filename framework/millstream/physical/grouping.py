@@ -12,6 +12,7 @@ from millstream.physical.naming import expressions
 from millstream.physical.trunk import trunk
 from millstream.physical.values import Grouping, Kind, Separation
 from millstream.plan.nodes import Decode, Node
+from millstream.plan.walk import in_order
 
 
 class Group(Struct, frozen=True, eq=False):
@@ -55,6 +56,7 @@ def group(listed: list[Branch], grouping: Grouping) -> Grouped:
                 branch.watermarks,
                 _own(branch),
                 _writer(branch),
+                _store(branch),
             )
         found.setdefault(key, []).append(branch)
         kinds[key] = kind
@@ -75,6 +77,11 @@ def _writer(branch: Branch) -> tuple[str, ...]:
     """Return what a model asks of the Kafka producer, of which a query has one."""
     given = branch.output.options.get("producer") or {}
     return tuple(f"{name}={given[name]}" for name in sorted(given))
+
+
+def _store(branch: Branch) -> str:
+    """Return where a model keeps its state: a query has one store."""
+    return str((branch.output.options.get("state") or {}).get("store") or "rocksdb")
 
 
 def _trunk(node: Node) -> Key:
@@ -122,7 +129,7 @@ def _split(groups: list[Group], told: list[Separation]) -> Iterable[Group]:
             else:
                 kept += members
                 seen |= set(states)
-            if len(members) > 1 and trunk([b.output for b in members]) is None:
+            if len(members) > 1 and not _one_trunk(members):
                 kept = [b for b in kept if b not in members[1:]]
                 apart += [[b] for b in members[1:]]
                 why = "it reads several states that no step brings together for all"
@@ -131,6 +138,18 @@ def _split(groups: list[Group], told: list[Separation]) -> Iterable[Group]:
         for members in [kept, *apart]:
             members.sort(key=lambda branch: order[id(branch)])
             yield Group("stateful" if len(members) > 1 else "single", tuple(members))
+
+
+def _one_trunk(members: list[Branch]) -> bool:
+    """Tell whether all rows of all branches come through one node, and all that keeps state is below it.
+
+    What is above it reads each batch on its own: a state there would forget what came before.
+    """
+    found = trunk([branch.output for branch in members])
+    if found is None:
+        return False
+    below = {id(node) for node in in_order([found])}
+    return all(id(state) in below for branch in members for state in branch.states)
 
 
 def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separation]:
@@ -180,6 +199,8 @@ def _stateful_reason(one: Branch, other: Branch) -> str:
         return f"its option group is '{_own(one) or 'none'}'"
     if _writer(one) != _writer(other):
         return "its producer options differ, and a query has one producer"
+    if _store(one) != _store(other):
+        return f"its state is kept in {_store(one)}, that of the others in {_store(other)}"
     if one.mode != other.mode:
         words = {"append": "when windows close", "update": "on every change"}
         return f"it emits {words[one.mode]}, the others {words[other.mode]}: a query has one output mode"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined
@@ -10,7 +12,7 @@ from millstream.physical.emit.draft import BAD, RECORD, Draft
 from millstream.physical.formats.base import literal
 from millstream.physical.records import HEADERS
 from millstream.plan.nodes import Decode
-from millstream.types import BINARY, BOOLEAN, STRING
+from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP
 
 FAILED = "a function failed: "
 """What the text of an error begins with, so that it is found in what Spark makes of it."""
@@ -54,6 +56,17 @@ def _letter(
     return replace(trunk, items=items, where=(Expression(where, BOOLEAN),), deleted=None)
 
 
+def skipped_row(trunk: Draft, model: str, conditions: Sequence[Expression]) -> Draft:
+    """Return what tells of a row on which a model's function failed; without topic, it isn't sent."""
+    items = {
+        "topic": Expression(("cast(null as string)",), STRING, atomic=True),
+        "key": Expression((f"cast({literal(model)} as binary)",), BINARY, atomic=True),
+        "value": Expression(("cast(null as binary)",), BINARY, atomic=True),
+        "headers": Expression((f"cast(null as {HEADERS})",), HEADERS, atomic=True),
+    }
+    return replace(trunk, items=items, where=tuple(conditions), deleted=None)
+
+
 def failing(trunk: Draft, model: str, error: Expression) -> Expression:
     """Return a condition that stops the query where a function failed, and says on which record."""
     record = Ref(RECORD, trunk.sources[0].alias)
@@ -64,6 +77,12 @@ def failing(trunk: Draft, model: str, error: Expression) -> Expression:
     )
     whole = ("if(", *error.pieces, " is null, true, cast(raise_error(", *said, ") as boolean))")
     return Expression(joined(whole), BOOLEAN, nullable=False, raises=True, atomic=True)
+
+
+def untimed(record: Draft) -> Draft:
+    """Give a record that has no time of its own the column that others have."""
+    null = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
+    return replace(record, items={**record.items, "timestamp": record.items.get("timestamp", null)})
 
 
 def decoded_only(draft: Draft) -> Draft:

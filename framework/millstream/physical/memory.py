@@ -22,7 +22,7 @@ from millstream.plan.nodes import (
     Stateful,
     Watermark,
 )
-from millstream.plan.traits import KnownTraits
+from millstream.plan.traits import traits_of
 from millstream.plan.walk import in_order
 from millstream.types import Array, Decimal, Map, Row, Simple, Type
 
@@ -37,8 +37,7 @@ def estimate(
     roots: Sequence[Node], distinct: Mapping[tuple[str, str], int], rates: Mapping[str, float]
 ) -> Memory:
     """Return the state of all stateful operators below some outputs."""
-    traits = KnownTraits()
-    states = [n for n in in_order(roots) if isinstance(n, STATEFUL) and traits.of(n).mode != "static"]
+    states = [n for n in in_order(roots) if isinstance(n, STATEFUL) and traits_of(n).mode != "static"]
     if not states:
         return Memory(0, "keeps no state")
     total = 0
@@ -130,7 +129,7 @@ def _windows(node: Aggregate) -> int | None:
     if not lengths or lengths[0] is None:
         return None
     slide = lengths[1] if len(lengths) > 1 and lengths[1] else lengths[0]
-    times = dict(KnownTraits().of(node.input).watermarks)
+    times = dict(traits_of(node.input).watermarks)
     delay = max((_seconds(text) or 0.0 for text in times.values()), default=None)
     return None if delay is None else math.ceil((lengths[0] + delay) / slide) + 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,6 @@ from millstream.physical.signature import Meanings
 from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
 from millstream.physical.writing import Part
 from millstream.plan.nodes import Decode, Node, Output, Plan
-from millstream.plan.traits import all_traits
 from millstream.plan.walk import in_order
 
 
@@ -40,9 +39,9 @@ def physical_plan(
     references: Sequence[Output] = (),
 ) -> Physical:
     """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first."""
-    stored = Plan((*references, *(output for output in plan.outputs if output.kind != "view")))
+    stored = _stored(plan, references)
     order = in_order(stored.outputs)
-    listed = branches(stored, order, all_traits(stored))
+    listed = branches(stored, order)
     grouped = group(listed, settings.grouping)
     wanted = [each for each in grouped.groups if each.branches[0].states]
     names = _Names()
@@ -64,6 +63,35 @@ def physical_plan(
         ),
         tuple(output.model for output in plan.outputs if output.kind == "view"),
     )
+
+
+def alone(
+    plan: Plan,
+    settings: PhysicalSettings,
+    name: str,
+    models: Collection[str],
+    references: Sequence[Output] = (),
+) -> Query:
+    """Return what some models of a query without state are within it, without the others.
+
+    It decodes what the others want, too: a record that is bad for one is bad for all. What can't be decoded
+    was sent on by the others.
+    """
+    stored = _stored(plan, references)
+    order = in_order(stored.outputs)
+    found = group(branches(stored, order), settings.grouping).groups
+    recipes = _stateless([g for g in found if not g.branches[0].states], order, _Names())
+    recipe = next(each for each in recipes if each.name == name)
+    parts = [
+        Part(tuple(output for output in part.outputs if output.model in models), part.trunk)
+        for part in recipe.parts
+    ]
+    only = replace(recipe, parts=tuple(part for part in parts if part.outputs), letters=None)
+    return build(only, settings, Meanings(settings.functions)).query
+
+
+def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
+    return Plan((*references, *(output for output in plan.outputs if output.kind != "view")))
 
 
 class _Names:

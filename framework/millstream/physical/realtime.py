@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from millstream.physical.branches import STATEFUL
 from millstream.physical.signature import operator_name
-from millstream.physical.values import SourceRead
+from millstream.physical.values import PerBatch, SourceRead, ToKafka
 from millstream.plan.nodes import Dedupe, Node, Opaque
-from millstream.plan.traits import KnownTraits
+from millstream.plan.traits import traits_of
 
 
 def prevented(
@@ -16,19 +16,23 @@ def prevented(
     sources: Sequence[SourceRead],
     functions: Sequence[str],
     *,
-    batches: bool,
+    deliver: ToKafka | PerBatch,
     sides: int,
 ) -> tuple[str, ...]:
     """Return the reasons in words; none: it can run so."""
     found: list[str] = []
-    traits = KnownTraits()
     for node in order:
-        if isinstance(node, STATEFUL) and traits.of(node).mode != "static":
+        if isinstance(node, STATEFUL) and traits_of(node).mode != "static":
             what = "drops duplicates" if isinstance(node, Dedupe) else "keeps state"
             found.append(f"{operator_name(node)} {what}")
     found += [f"{name}() is a Python function" for name in functions]
-    if batches:
-        found.append("its outputs are written batch by batch")
+    match deliver:
+        case PerBatch():
+            found.append("its outputs are written batch by batch")
+        case ToKafka(timed=True):
+            found.append("records with a time of their own are written batch by batch")
+        case ToKafka(placed=False) if not found:
+            found.append("what may become several records is written batch by batch")
     if sides > 1:
         found.append("it reads a source several times")
     found += [
@@ -41,3 +45,16 @@ def prevented(
     if any(isinstance(node, Opaque) for node in order):
         found.append("it has SQL that is not understood")
     return tuple(dict.fromkeys(found))
+
+
+def starving(queries: Sequence[tuple[str, int]], slots: int) -> str:
+    """Say what is wrong where there are fewer slots than partitions; empty: nothing.
+
+    A real-time query has a task for each partition all the time. One that gets no slot never starts, and
+    Spark says nothing of it: the records of its partition wait for ever.
+    """
+    wanted = sum(count for _, count in queries)
+    if wanted <= slots:
+        return ""
+    told = ", ".join(f"{name} reads {count}" for name, count in queries)
+    return f"real-time mode needs a core for each partition, {wanted} in all; Spark has {slots}: {told}"

@@ -139,8 +139,8 @@ def _timestamp(draft: Draft, output: Output) -> Expression:
 
 
 def fan_out(drafts: list[Draft]) -> Expression:
-    """Return the generator that gives the records of each model that wants a row."""
-    pieces: list[Piece] = ["inline(filter(array(\n  "]
+    """Return the array of the records of each model; NULL is that of one that doesn't want a row."""
+    pieces: list[Piece] = ["array(\n  "]
     parts: list[Expression] = []
     for index, draft in enumerate(drafts):
         parts += [*draft.items.values(), *draft.where]
@@ -151,7 +151,7 @@ def fan_out(drafts: list[Draft]) -> Expression:
         if draft.where:
             struct = ["if(", *_all(draft.where), ", ", *struct, ", null)"]
         pieces += [",\n  " if index else "", *struct]
-    pieces.append("\n), record -> record is not null))")
+    pieces.append("\n)")
     return _like(parts, tuple(pieces), HEADERS)
 
 

@@ -22,7 +22,7 @@ from millstream.plan.nodes import (
     Stateful,
     Watermark,
 )
-from millstream.plan.traits import KnownTraits
+from millstream.plan.traits import traits_of
 from millstream.plan.walk import in_order
 
 
@@ -67,7 +67,6 @@ def together(
     as_views = any(isinstance(node, Dedupe | Stateful) for node in in_order(roots))
     names: dict[int, str] = {}
     watermarks: dict[str, tuple[str, str]] = {}
-    traits = KnownTraits()
     ctes: list[Cte] = []
     steps: list[Step] = []
     wanted = {id(node) for node in repartitions}
@@ -79,7 +78,7 @@ def together(
         if id(node) not in wanted or not isinstance(node, Repartition):
             continue
         reserved = (*names.values(), *(cte.name for cte in ctes), *(step.name for step in steps))
-        times = traits.of(node).watermarks
+        times = traits_of(node).watermarks
         moved = _without_watermarks(node) if times else node
         how = How(shared={id(moved): hint(node, partitions)}, reserved=reserved, watermarks=watermarks)
         found = in_steps([moved], leaf, reads=views.of, how=how)

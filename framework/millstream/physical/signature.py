@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
+from msgspec.structs import replace
+
 from millstream.expressions import Expression, Ref, render
 from millstream.physical.branches import STATEFUL
 from millstream.physical.emit.names import called
@@ -31,7 +33,7 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.traits import KnownTraits
+from millstream.plan.traits import traits_of
 from millstream.plan.walk import in_order
 
 Facts = list[tuple[str, str]]
@@ -42,9 +44,12 @@ class Meanings:
 
     def __init__(self, functions: Mapping[str, str]) -> None:
         self.functions = functions
-        self.traits = KnownTraits()
         self._known: dict[tuple[int, str], str] = {}
-        self._below: dict[int, str] = {}
+        self._told: set[int] = set()
+        """The projections whose columns are all known."""
+        self._called: dict[int, frozenset[str]] = {}
+        """By the `id` of a node: the Python functions that are called in it, or further below."""
+        self._plain: dict[int, tuple[Node, Node]] = {}
 
     def operators(self, roots: Sequence[Node]) -> tuple[Operator, ...]:
         """Return the stateful operators below some outputs, in the order in which rows reach them."""
@@ -58,10 +63,11 @@ class Meanings:
             return ()
         for node in order:
             # Inputs first, so that a long chain of projections is no deep recursion.
-            if isinstance(node, Project):
+            if isinstance(node, Project) and id(node) not in self._told:
+                self._told.add(id(node))
                 for column in node.columns:
                     self.column(node, column.name)
-            if isinstance(node, STATEFUL) and self.traits.of(node).mode != "static":
+            if isinstance(node, STATEFUL) and traits_of(node).mode != "static":
                 facts = self._facts(node, readers)
                 found.append(
                     Operator(operator_name(node), type(node).__name__.lower(), tuple(facts), self.below(node))
@@ -82,7 +88,9 @@ class Meanings:
                 row = ", ".join(self._typed(node.input, column.name) for column in node.input.columns)
                 made = ", ".join(f"{c.name} {c.type}" for c in node.made)
                 called = f"{node.function} {self.functions.get(node.function, '')}"
-                return [*self._keys(node), ("row", row), ("function", called), ("gives", made)]
+                facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", made)]
+                # With a time to live, Spark keeps another state.
+                return [*facts, ("ttl", node.ttl)] if node.ttl else facts
         return []
 
     def _keys(self, node: Dedupe | Stateful) -> Facts:
@@ -127,7 +135,7 @@ class Meanings:
         places = {measure.name: place for place, measure in enumerate(node.measures, 1)}
         order = [str(places[name]) for name in dict.fromkeys(asked) if name in places]
         facts: Facts = [("order", ", ".join(order))] if order else []
-        return facts + [("kept", text) for text in kept]
+        return facts + [("kept", text) for text in sorted(kept)]
 
     def _join(self, node: Join) -> Facts:
         facts: Facts = [("kind", node.kind)]
@@ -138,7 +146,7 @@ class Meanings:
         return facts
 
     def _times(self, node: Node) -> Facts:
-        times = self.traits.of(node).watermarks
+        times = traits_of(node).watermarks
         return [("watermark", f"{self.column(node, name)} delay {delay}") for name, delay in times]
 
     def _typed(self, node: Node, name: str) -> str:
@@ -188,7 +196,7 @@ class Meanings:
             case Decode():
                 return f"{below.relation}.{way}"
             case _:
-                relation = getattr(below, "relation", "") or below.fingerprint
+                relation = getattr(below, "relation", "") or self.plain(below).fingerprint
                 return f"{relation}.{way}"
 
     def _down(self, node: Node, name: str) -> tuple[Node, str]:
@@ -209,11 +217,36 @@ class Meanings:
 
     def below(self, node: Node) -> str:
         """Return a digest of all that happens to rows before they reach a node."""
-        order = in_order([node])
-        called = sorted({name for each in order for e in expressions(each) for name in e.functions})
-        parts = [each.fingerprint for each in node.inputs]
-        parts += [f"{name} {self.functions.get(name, '')}" for name in called]
+        for each in in_order([node], self._called):
+            own = frozenset(name for e in expressions(each) for name in e.functions)
+            self._called[id(each)] = own.union(*(self._called[id(below)] for below in each.inputs))
+        parts = [self.plain(each).fingerprint for each in node.inputs]
+        parts += [f"{name} {self.functions.get(name, '')}" for name in sorted(self._called[id(node)])]
         return digest("\n".join(parts))
+
+    def plain(self, node: Node) -> Node:
+        """Return a node whose conditions that stand on each other are in one order: theirs says nothing."""
+        for each in in_order([node], self._plain):
+            found = (
+                each.with_inputs(*(self._plain[id(below)][1] for below in each.inputs))
+                if each.inputs
+                else each
+            )
+            if isinstance(found, Filter):
+                found = _in_one_order(found)
+            self._plain[id(each)] = each, found
+        return self._plain[id(node)][1]
+
+
+def _in_one_order(node: Filter) -> Filter:
+    below = node.input.conditions if isinstance(node.input, Filter) else ()
+    conditions = (*below, *node.conditions)
+    if len(conditions) < 2 or not all(each.deterministic for each in conditions):
+        return node
+    ordered = tuple(sorted(conditions, key=lambda each: each.content))
+    return replace(
+        node, input=node.input.input if isinstance(node.input, Filter) else node.input, conditions=ordered
+    )
 
 
 def _item(items: Iterable[Item], name: str) -> Item:

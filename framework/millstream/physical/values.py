@@ -80,6 +80,24 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     outputs: tuple[Target, ...]
     placed: bool = False
     """A header of each says which record it was made from, so that a repeated one is recognised."""
+    skips: tuple[str, ...] = ()
+    """Models that leave out rows on which a function fails.
+
+    A record without topic tells of each, for who counts them; its key is the model.
+    """
+
+    @property
+    def timed(self) -> bool:
+        """Tell whether records have a time of their own."""
+        return any(isinstance(each, SinkOutput) and each.options.get("timestamp") for each in self.outputs)
+
+    @property
+    def by_number(self) -> bool:
+        """Tell whether the number of its batch, not its place in a topic, tells a repeated record.
+
+        Records with a time of their own are written batch by batch, too.
+        """
+        return self.timed or not self.placed
 
 
 class Delivery(Struct, frozen=True):
@@ -150,7 +168,7 @@ class Query(Struct, frozen=True):
     functions: tuple[str, ...] = ()
     """The Python functions that it calls, each once."""
     within: tuple[str, ...] = ()
-    """Those of them that are called within an aggregate or the condition of a join."""
+    """Those of them that are called within an aggregate or the condition of a join, by their plain names."""
     realtime: tuple[str, ...] = ()
     """What prevents real-time mode; empty: it is possible."""
 

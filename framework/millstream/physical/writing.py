@@ -8,21 +8,24 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import column, quoted
-from millstream.physical.calling import Called, Calls
+from millstream.expressions import quoted
+from millstream.physical.calling import Called, Calls, certain
 from millstream.physical.emit.draft import Draft, of_relation
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
 from millstream.physical.emit.steps import Step, Stepped, in_steps
-from millstream.physical.emit.text import Cte, Select, statement
+from millstream.physical.emit.text import Cte, Select, deeper, statement
 from millstream.physical.emit.walk import Final, How
 from millstream.physical.fans import decoding, fans_out
-from millstream.physical.letters import dead_letter, decoded_only, failed_call, failing
+from millstream.physical.letters import dead_letter, decoded_only, failed_call, failing, skipped_row, untimed
 from millstream.physical.naming import Views, expressions, scan_of
 from millstream.physical.records import Look, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
 from millstream.plan.nodes import Decode, Node, Output
 from millstream.plan.walk import in_order
+
+RECORDS = "_records"
+"""The column of the records that are made of one row."""
 
 
 class Part(Struct, frozen=True, eq=False):
@@ -59,6 +62,13 @@ class Part(Struct, frozen=True, eq=False):
         return str(output.options.get("on_bad_record") or (source.on_bad_record if source else "fail"))
 
     @property
+    def skips(self) -> tuple[str, ...]:
+        """Return the models that leave out rows on which a function fails."""
+        if not self.calls:
+            return ()
+        return tuple(output.model for output in self.outputs if self.policy(output) == "skip")
+
+    @property
     def records(self) -> Literal["", "place", "whole"]:
         """Return what of its record a row must keep."""
         if not self.placed:
@@ -92,6 +102,7 @@ class Around(Struct, frozen=True, eq=False):
             records=records,
             reserved=(*self.shared.used, *used),
             watermarks=self.shared.watermarks,
+            told=True,
         )
         return in_steps(roots, self.leaf, deletes=self.deletes, reads=self.views.of, how=how)
 
@@ -102,7 +113,7 @@ class Written(Struct, frozen=True):
     bodies: tuple[str, ...]
     """A SELECT for each part."""
     parts: tuple[str, ...]
-    """Each part as a statement of its own, over the shared rows."""
+    """Each part as a statement of its own, over the shared rows; empty where there are none."""
     letters: tuple[Decode, ...] = ()
     """The sources whose records can be sent on as dead letters."""
 
@@ -141,7 +152,7 @@ def records_sql(parts: Sequence[Part], around: Around) -> Written:
         steps += found.steps
         ctes += own
         bodies.append(body)
-        whole.append(statement(own, body))
+        whole.append(statement(own, body) if around.shared.names else "")
     return Written(
         tuple(steps), (*around.shared.ctes, *ctes), tuple(bodies), tuple(whole), letters_of(parts, around)
     )
@@ -187,9 +198,17 @@ def _fan_out(
         base = _called(base, calls, ctes, around.views)
     else:
         records += [record(d, o, look, place) for d, o in zip(drafts, part.outputs, strict=True)]
+    records = [untimed(each) if look.timestamp else each for each in records]
     over = Select(Draft({}, base.sources), around.views.of)
     assert all(draft.sources == first.sources for draft in drafts), "not written over the rows of the part"
-    return over.text([over.expression(fan_out(records))])
+    rows = over.text([f"{over.expression(fan_out(records))} as {RECORDS}"])
+    told = " or key is not null" if part.skips else ""
+    # An array that is a column is made by compiled code, in pieces that the JVM compiles well however many
+    # models there are; as the argument of a generator, or filtered by a lambda, Spark interprets it.
+    return (
+        f"select\n  {', '.join(records[0].items)}\nfrom (\n  {deeper(rows)}\n)\n"
+        f"lateral view inline({RECORDS}) records\nwhere topic is not null{told}"
+    )
 
 
 def _with_calls(
@@ -198,6 +217,9 @@ def _with_calls(
     """Return a model's rows without those on which a function failed, and what becomes of these."""
     policy, model = part.policy(output), output.model.partition(".")[2]
     where, letters = list(found.draft.where), []
+    if found.columns and policy == "fail":
+        # A call can be made for other models, too, and fail on a row that this one doesn't want.
+        where = certain(where)
     for name in found.columns:
         if policy == "fail":
             where.append(failing(base, model, calls.error(name)))
@@ -205,6 +227,8 @@ def _with_calls(
         where.append(calls.good(name))
         if policy == "dead_letter" and part.source is not None:
             letters.append(failed_call(base, _topic(part.source), model, calls.error(name)))
+    if found.columns and policy == "skip":
+        letters.append(skipped_row(base, output.model, [calls.failed(found.columns)]))
     return replace(found.draft, where=tuple(where)), letters
 
 
@@ -229,5 +253,4 @@ def as_cte(draft: Draft, name: str, ctes: list[Cte], views: Views) -> Draft:
     """Make columns of what is calculated, where a record needs it more than once."""
     name = unused(name, [*(cte.name for cte in ctes), *views.names])
     ctes.append(Cte(name, Select(draft, views.of).text()))
-    columns = ((n, column(n, e.type, nullable=e.nullable)) for n, e in draft.items.items())
-    return of_relation(name, columns, deleted=draft.deleted is not None)
+    return of_relation(name, draft.items.items(), deleted=draft.deleted is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from support.plans import sql
 
+from millstream.physical.emit.steps import SqlView
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Physical, physical_plan
 from millstream.physical.values import PerBatch, PhysicalSettings, Query
@@ -60,7 +61,7 @@ def query_text(query: Query) -> str:
     models = ", ".join(model.removeprefix("model.") for model in query.models)
     parts = [f"# {query.name} ({query.kind}, {query.output_mode}): {models}"]
     parts += [f"# {source.view}: {', '.join(c.name for c in source.columns)}" for source in query.sources]
-    parts += [str(step) for step in query.steps]
+    parts += [f"# view {s.name}\n{s.sql}" if isinstance(s, SqlView) else str(s) for s in query.steps]
     parts.append(query.sql)
     if isinstance(query.deliver, PerBatch):
         for each in query.deliver.deliveries:

@@ -23,33 +23,52 @@ def test_a_fan_out_and_a_table():
         r"""
         # events_topics (stateless, append): xs, doubles, positive
         # events_records: a, type
+        # view events_decoded
+        select
+          events.a,
+          events.type,
+          events._bad is not null as _bad,
+          struct(events_records.topic, events_records.partition, events_records.`offset`) as _record
+        from events_records
+        lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, type, _bad
+        CountedView(name='events', of='events_decoded', relation='source.events')
         with events_filtered as (
           -- positive
           select
-            events.a,
-            events.type,
-            struct(events_records.topic, events_records.partition, events_records.`offset`) as _record
-          from events_records
-          lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, type, _bad
-          where events._bad is null
-            and events.a > 0
+            a,
+            type,
+            _record
+          from events
+          where a > 0
         )
         select
-          inline(filter(array(
-            if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(to_json(struct(a)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary)))), null),
-            named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(to_json(struct(a + a as b)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary))))
-          ), record -> record is not null))
-        from events_filtered
+          topic, key, value, headers
+        from (
+          select
+            array(
+              if(type = 'x', named_struct('topic', 'xs', 'key', cast(cast(a as string) as binary), 'value', cast(to_json(struct(a)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary)))), null),
+              named_struct('topic', 'doubles', 'key', cast(null as binary), 'value', cast(to_json(struct(a + a as b)) as binary), 'headers', array(named_struct('key', 'millstream.position', 'value', cast(concat_ws('-', _record.topic, _record.partition, _record.offset) as binary))))
+            ) as _records
+          from events_filtered
+        )
+        lateral view inline(_records) records
+        where topic is not null
 
         # events_tables (stateless, append): all, positive
         # events_records: a, type
+        # view events_decoded
         select
           events.a,
-          events.type
+          events.type,
+          events._bad is not null as _bad
         from events_records
         lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, type string, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, type, _bad
-        where events._bad is null
-          and events.a > 0
+        CountedView(name='events', of='events_decoded', relation='source.events')
+        select
+          a,
+          type
+        from events
+        where a > 0
         # of all_batch: TableOutput
         select
           a,
@@ -70,23 +89,29 @@ def test_two_aggregates_on_one_key_and_one_with_a_lookup():
         r"""
         # events_by_a (stateful, update): named, tops, m, counts
         # events_records: a, b
-        with events_filtered as (
-          -- m
-          select
-            events.a,
-            events.b
-          from events_records
-          lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, b int, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, b int, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, b, _bad
-          where events._bad is null
-            and events.b > 0
-        ), events_by_a as (
+        # view events_decoded
+        select
+          events.a,
+          events.b,
+          events._bad is not null as _bad
+        from events_records
+        lateral view inline(array(coalesce(from_json(cast(events_records.value as string), 'a int, b int, _bad string', map('columnNameOfCorruptRecord', '_bad')), from_json('?', 'a int, b int, _bad string', map('columnNameOfCorruptRecord', '_bad'))))) events as a, b, _bad
+        CountedView(name='events', of='events_decoded', relation='source.events')
+        # view events_by_a
+        with events_by_a as (
           -- m
           select /*+ repartition(2, a) */
             a,
             b
-          from events_filtered
-          where rand() >= 0
-        ), events_grouped as (
+          from events
+          where b > 0
+            and rand() >= 0
+        )
+        select
+          a,
+          b
+        from events_by_a
+        with events_grouped as (
           -- counts
           select
             a,

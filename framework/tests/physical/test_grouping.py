@@ -1,5 +1,6 @@
 """Which models share a query, and why others do not."""
 
+import pytest
 from msgspec.structs import replace
 from planned_projects import planned, sink, stored
 from support.plans import by, dedupe, group, lookup, seed, select, topic, union, watermark, where
@@ -26,7 +27,7 @@ def test_stateless_sinks_of_one_source_share_a_query_whatever_each_decodes():
     assert names(found) == [("events_topics", ["model.one", "model.two"])]
     (query,) = found.queries
     assert [c.name for c in query.sources[0].columns] == ["a", "b"]
-    assert query.sql.count("lateral view") == 1
+    assert query.sql.count("from_json(cast") == 1
     assert query.realtime == ()
 
 
@@ -65,6 +66,27 @@ def test_a_call_is_made_for_the_rows_that_another_one_lets_through():
     found = planned(sink(select(where(topic("a"), "py_f(a) > 1"), "b = py_g(a)"), "one"))
     assert "py_f_where(true, a) as _py_f" in found.queries[0].sql
     assert "py_g_where(_py_f.value > 1, a) as _py_g" in found.queries[0].sql
+
+
+def test_a_call_that_two_models_make_is_made_once_for_the_rows_of_both():
+    found = planned(
+        sink(select(where(topic("a", "b"), "a > 1"), "c = py_f(a)"), "one"),
+        sink(select(where(topic("a", "b"), "b > 2"), "d = py_f(a) + 1"), "two"),
+        sink(select(where(topic("a", "b"), "a > 1", "b > 2"), "e = py_f(a)"), "three"),
+    )
+    sql = found.queries[0].sql
+    assert sql.count("py_f_where(") == 1
+    assert "py_f_where((a > 1) or (b > 2), a) as _py_f" in sql
+
+
+def test_calls_that_wait_for_each_other_are_made_for_each_model():
+    found = planned(
+        sink(select(where(topic("a", "b"), "a > 1", "py_f(a) > 1"), "c = py_g(a)"), "one"),
+        sink(select(where(topic("a", "b"), "b > 2", "py_g(a) > 1"), "d = py_f(a)"), "two"),
+    )
+    sql = found.queries[0].sql
+    assert "py_f_where(a > 1, a) as _py_f" in sql
+    assert "py_g_where(b > 2, a) as _py_g_" in sql
 
 
 def test_a_call_within_a_call_comes_first():
@@ -158,6 +180,33 @@ def test_state_above_shared_state_is_a_query_of_its_own():
     found = planned(sink(first, "firsts", "a"), sink(dedupe(by(first, "b"), "b"), "pairs", "b"))
     assert len(found.queries) == 2
     assert "which one query would keep twice" in why(found)["model.pairs"]
+
+
+@pytest.mark.parametrize(
+    ("node", "options", "why"),
+    [
+        (topic("a"), {}, ()),
+        (topic("a", "ts"), {"timestamp": "ts"}, ("records with a time of their own are written batch by batch",)),
+        (
+            select(lookup(topic("a"), seed("a", "name"), "a = r_a"), "a", "name"), {},
+            ("what may become several records is written batch by batch",),
+        ),
+    ],
+)  # fmt: skip
+def test_spark_writes_batch_by_batch_what_real_time_mode_then_refuses(node, options, why):
+    (query,) = planned(sink(node, "m", **options)).queries
+    assert query.realtime == why
+
+
+def test_rows_beside_a_state_are_not_read_with_what_it_gives():
+    """Below the one node that all rows come through, each batch would be deduplicated on its own."""
+    events = topic("a", "b")
+    first = dedupe(by(events, "a"), "a")
+    both = union(select(first, "a"), select(events, "a"))
+    found = planned(sink(first, "firsts", "a"), sink(both, "both"))
+    assert names(found) == [("firsts", ["model.firsts"]), ("both", ["model.both"])]
+    assert "no step brings together" in why(found)["model.both"]
+    assert all("DedupeView" in {type(step).__name__ for step in query.steps} for query in found.queries)
 
 
 def test_one_group_by_name_and_apart_from_others():

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from planned_projects import planned, sink, stored
 from support.plans import by, dedupe, group, select, topic, watermark, where
 
-from millstream.physical.emit.steps import DedupeView, SqlView
+from millstream.physical.emit.steps import CountedView, DedupeView, SqlView
 from millstream.physical.lock import Lock
 from millstream.physical.values import PerBatch
+from millstream.runner.counting import without_bad
 
 RAW = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, headers array<struct<key: string, value: binary>>"
 TIME = datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -53,6 +54,8 @@ def step(spark, each):
     match each:
         case SqlView():
             spark.sql(each.sql).createOrReplaceTempView(each.name)
+        case CountedView():
+            without_bad(spark.table(each.of), each).createOrReplaceTempView(each.name)
         case DedupeView():
             found = spark.table(each.of)
             keys = list(each.keys)

@@ -10,7 +10,7 @@ from millstream.expressions import Expression, Piece, Ref, joined
 from millstream.physical.emit.draft import BAD, RECORD, Draft, Lateral
 from millstream.physical.formats import FORMATS
 from millstream.physical.formats.base import Decoded, literal
-from millstream.plan.nodes import RAW, Column, Decode
+from millstream.plan.nodes import RAW, Column, Decode, Node
 from millstream.types import BINARY, BOOLEAN, STRING, UNKNOWN, Type
 
 _METADATA = {
@@ -68,6 +68,14 @@ def decoded(draft: Draft, node: Decode, alias: str, *, deletes: bool, good: bool
     )
 
 
+def counts_bad(node: Node) -> bool:
+    """Tell whether records that can't be decoded are skipped, and counted."""
+    if not isinstance(node, Decode) or node.on_bad_record != "skip":
+        return False
+    found = FORMATS[node.format].decode(node.fields)
+    return bool(found.rows or found.bad)
+
+
 def why_bad(node: Decode) -> str:
     """Return what is wrong with a record that can't be decoded."""
     return FORMATS[node.format].decode(node.fields).why
@@ -82,6 +90,15 @@ def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
         bad, pieces=joined(("if(", *bad.pieces, ", ", *_raw(_WHOLE, records), ", null)")), type=UNKNOWN
     )
     return replace(draft, items={**draft.items, BAD: kept})
+
+
+def with_badness(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
+    """Add whether a record can't be decoded."""
+    bad = _bad(node, records, alias)
+    assert bad is not None, "counts_bad"
+    if bad.nullable:
+        bad = replace(bad, pieces=("coalesce(", *bad.pieces, ", false)"), nullable=False, atomic=True)
+    return replace(draft, items={**draft.items, BAD: bad})
 
 
 _PLACE = ("topic", "partition", "offset")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, Ref, joined
 from millstream.physical.emit.draft import Draft, Source, within
 from millstream.physical.emit.fuse import unused
-from millstream.plan.build.relations import equal_columns
-from millstream.plan.nodes import Join, Lookup, Node
+from millstream.plan.nodes import Join, JoinColumn, Lookup, Node
 from millstream.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -26,17 +25,20 @@ def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup)
     keeps_right = node.kind in {"inner", "cross"}
     by = {joined.name: joined for joined in node.joined}
     met = Expression(("true",), BOOLEAN, nullable=False, atomic=True)
+    conditions = list(node.on)
     if keeps_right:
         side = close(replace(right, items={**right.items, MET: met}), node.right, f"{source.name}_met")
     else:
-        # One row for each that the condition reads: a row of the left side stays one.
+        # One row for each that is compared (`meets_one`): a row of the left side stays one.
+        asked = [each for each in conditions if _sides(each, by) == {"right"}]
+        conditions = [each for each in conditions if _sides(each, by) != {"right"}]
         read = dict.fromkeys(
-            by[name].source for each in node.on for name in each.columns if by[name].side == "right"
+            by[name].source for each in conditions for name in each.columns if by[name].side == "right"
         )
-        if not all(equal_columns(each, by) for each in node.on):
-            raise ValueError(f"a {node.kind} join over rows that change compares columns by = alone")
         items = {name: right.items[name] for name in read}
-        once = replace(right, items={**items, MET: met}, keys=tuple(items.values()))
+        of_right = Draft({j.name: right.items[j.source] for j in node.joined if j.side == "right"})
+        where = (*right.where, *(within(of_right, each) for each in asked))
+        once = replace(right, items={**items, MET: met}, where=where, keys=tuple(items.values()))
         side = close(once, node.right, f"{source.name}_met")
     alias = unused(side.sources[0].name, left.aliases)
     of_side = {name: replace(each, pieces=(Ref(name, alias),)) for name, each in side.items.items()}
@@ -45,7 +47,7 @@ def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup)
         for j in node.joined
         if j.side == "left" or j.source in of_side
     }
-    on = tuple(within(Draft(items), each) for each in node.on)
+    on = tuple(within(Draft(items), each) for each in conditions)
     on = on or (Expression(("true",), BOOLEAN, nullable=False, atomic=True),)
     test = " is not null" if node.kind == "anti" else " is null"
     missed: tuple[str | Ref, ...] = (Ref(MET, alias), test)
@@ -57,3 +59,7 @@ def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup)
         sources=(*left.sources, Source(side.sources[0].name, alias, "left join", on)),
         deleted=Expression(joined((*before, *missed)), BOOLEAN, nullable=False),
     )
+
+
+def _sides(condition: Expression, by: Mapping[str, JoinColumn]) -> set[str]:
+    return {by[name].side for name in condition.columns}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, rebound
 from millstream.optimizer.cost import is_free
+from millstream.plan.nodes import Column
 from millstream.types import BOOLEAN
 
 DELETED = "_deleted"
@@ -79,20 +79,18 @@ class Draft(Struct, frozen=True):
 
 
 def of_relation(
-    name: str, columns: Iterable[tuple[str, Expression]], *, deleted: bool = False, freely: bool = False
+    name: str, columns: Iterable[tuple[str, Expression | Column]], *, deleted: bool = False
 ) -> Draft:
-    """Return the SELECT of all columns of a relation."""
+    """Return the SELECT of all columns of a relation, each told with what has its type."""
     gone = Expression((Ref(DELETED, name),), BOOLEAN, nullable=False, atomic=True)
     return Draft(
-        {column: _of(each, name) for column, each in columns},
+        {
+            column: Expression((Ref(column, name),), each.type, each.nullable, atomic=True)
+            for column, each in columns
+        },
         (Source(name, name),),
         deleted=gone if deleted else None,
-        freely=freely,
     )
-
-
-def _of(expression: Expression, alias: str) -> Expression:
-    return rebound(expression, lambda ref: replace(expression, pieces=(replace(ref, relation=alias),)))
 
 
 def fits(draft: Draft, expressions: Iterable[Expression], *, again: bool = False) -> bool:
@@ -130,6 +128,9 @@ def _grouped_once(draft: Draft, expression: Expression) -> bool:
 
 def within(draft: Draft, expression: Expression) -> Expression:
     """Write an expression over the draft's columns as one over its sources; ask `fits` first."""
+    found = draft.items.get(expression.column or "")
+    if found is not None and (found.type, found.nullable) == (expression.type, expression.nullable):
+        return found  # it is a column and nothing more
     return rebound(expression, lambda ref: draft.items.get(ref.column))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
@@ -25,7 +26,7 @@ def filtered(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
     conditions = tuple(within(draft, each) for each in node.conditions)
     if deletes:
         return replace(draft, deleted=dropped(draft.deleted, conditions))
-    if any(not each.deterministic for each in (*conditions, *draft.items.values())):
+    if not draft.plain and any(not each.deterministic for each in (*conditions, *draft.items.values())):
         # Which rows a generator of numbers sees is part of what it gives.
         return None
     if draft.keys is not None:
@@ -169,7 +170,8 @@ def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
     read = {name for each in node.on for name in each.columns}
     if not all(is_free(items[name]) for name in read) or not fits(Draft(items), node.on):
         return None
-    on = tuple(within(Draft(items), each) for each in node.on)
+    asked = _veiled(node) if isinstance(node, Join) else node.on
+    on = tuple(within(Draft(items), each) for each in asked)
     kind = node.kind
     if kind in {"inner", "cross"}:
         kind = "inner" if on else "cross"
@@ -183,13 +185,36 @@ def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
     )
 
 
+def _veiled(node: Join) -> tuple[Expression, ...]:
+    """Keep Spark from taking `a.value > 1` for a bound of time.
+
+    StreamingJoinHelper.getStateValueWatermark reads each comparison of the condition, one of a side with a
+    literal, too: the state is then never dropped, and rows that meet none are never told. Catalyst moves such
+    conditions away from where they may be asked before, which those of an outer join's own side may not.
+    """
+    if node.kind not in {"left", "right", "full"}:
+        return node.on
+    sides = {joined.name: joined.side for joined in node.joined}
+    return tuple(
+        each
+        if len({sides[name] for name in each.columns}) > 1 or each.pieces[1:] == (" is not null",)
+        # What coalesce and if do to a condition that is never NULL, Catalyst undoes; casts it leaves alone.
+        else replace(each, pieces=joined(("cast(cast((", *each.pieces, ") as int) as boolean)")), atomic=True)
+        for each in node.on
+    )
+
+
 def _aliased(expression: Expression, alias: str) -> Expression:
     (ref,) = expression.refs
     return replace(expression, pieces=(replace(ref, relation=alias),))
 
 
 def unused(name: str, used: Iterable[str]) -> str:
-    folded = {each.lower() for each in used}
+    return unused_in(name, {each.lower() for each in used})
+
+
+def unused_in(name: str, folded: AbstractSet[str]) -> str:
+    """Return a name like this that is not used yet; those that are, are told in lower case."""
     while name.lower() in folded:
         name += "_"
     return name

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.physical.emit.decode import counts_bad
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
 from millstream.physical.emit.text import Reads
 from millstream.physical.emit.walk import Emitted, How, Leaf, emit
-from millstream.plan.nodes import Column, Dedupe, Node, Stateful
+from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful
 from millstream.plan.walk import in_order
 
 
@@ -37,9 +38,20 @@ class StatefulView(Struct, frozen=True, tag="stateful"):
     function: str
     keys: tuple[str, ...]
     made: tuple[Column, ...]
+    ttl: str | None = None
+    """How long the state of a key that does not come again is kept."""
 
 
-Step = SqlView | DedupeView | StatefulView
+class CountedView(Struct, frozen=True, tag="counted"):
+    """The rows of a view that could be decoded; those that could not, told by `_bad`, are counted."""
+
+    name: str
+    of: str
+    relation: str
+    """The source."""
+
+
+Step = SqlView | DedupeView | StatefulView | CountedView
 
 
 class Stepped(Struct, frozen=True):
@@ -60,7 +72,7 @@ def in_steps(
     """Return the SQL of some nodes, cut where something else than SQL is needed."""
     how = how or How()
     order = in_order(roots)
-    if not any(isinstance(node, Dedupe | Stateful) for node in order):
+    if not any(isinstance(node, Dedupe | Stateful) or counts_bad(node) for node in order):
         return Stepped((), emit(roots, leaf, deletes=deletes, reads=reads, how=how))
     names: dict[int, str] = {}
     used = [*how.reserved, *(name for node in order if (name := leaf(node)) is not None)]
@@ -86,6 +98,11 @@ def in_steps(
             emitted = write(node, {id(node): how.shared[id(node)]})
             names[id(node)] = name = named(node)
             steps.append(SqlView(name, emitted.statement()))
+        elif isinstance(node, Decode) and counts_bad(node):
+            telling = replace(how, tell_bad=True, trunks=frozenset[int]())
+            emitted = emit((node,), known, deletes=deletes, reads=reads, how=telling)
+            names[id(node)] = name = named(node)
+            steps += _counted(node, name, emitted, used)
         elif isinstance(node, Dedupe | Stateful):
             given = known(node.input)
             if given is None or given in how.watermarks:
@@ -108,6 +125,12 @@ def _reached(roots: Sequence[Node], leaf: Callable[[Node], str | None]) -> set[i
     return found
 
 
+def _counted(node: Decode, name: str, emitted: Emitted, used: list[str]) -> tuple[SqlView, CountedView]:
+    whole = unused(f"{name}_decoded", used)
+    used.append(whole)
+    return SqlView(whole, emitted.statement()), CountedView(name, whole, node.relation)
+
+
 def _input(emitted: Emitted, node: Dedupe | Stateful, named: Callable[[Node], str], steps: list[Step]) -> str:
     """Return the view that a step reads; a new one unless it is a view as it is."""
     draft = emitted.finals[0].draft
@@ -123,4 +146,4 @@ def _step(node: Dedupe | Stateful, name: str, of: str) -> Step:
         case Dedupe():
             return DedupeView(name, of, node.keys, node.within)
         case Stateful():
-            return StatefulView(name, of, node.function, node.keys, node.made)
+            return StatefulView(name, of, node.function, node.keys, node.made, node.ttl)

@@ -35,28 +35,23 @@ class Select:
     def __init__(self, draft: Draft, reads: Reads) -> None:
         self.draft = draft
         self.reads = reads
-        aliases = {alias.lower() for alias in draft.aliases}
-        several = len(draft.aliases) > 1
-        grouped = draft.keys is not None
-        self._aliases = aliases
-        self._qualified = several
-        self._grouped = grouped
+        aliases = draft.aliases
+        self._aliases = {alias.lower() for alias in aliases}
+        self._qualified = len(aliases) > 1
 
     def expression(self, expression: Expression, *, qualified: bool = False) -> str:
         """Write an expression; a column takes its relation's name where another thing could be meant."""
-        folded = {name.lower() for name in expression.variables}
-        needed = qualified or self._qualified or bool(expression.variables)
+        ref = _with_relation if qualified or self._qualified or expression.variables else self._ref
+        match expression.pieces:
+            case (Ref() as only,):
+                return ref(only)
+        return render(expression, ref, self._read)
 
-        def ref(found: Ref) -> str:
-            clash = needed or found.column.lower() in self._aliases or found.column.lower() in folded
-            if found.relation and clash:
-                return f"{quoted(found.relation)}.{quoted(found.column)}"
-            return quoted(found.column)
+    def _ref(self, found: Ref) -> str:
+        return _with_relation(found) if found.column.lower() in self._aliases else quoted(found.column)
 
-        def read(found: Read) -> str:
-            return quoted(self.reads(found.relation))
-
-        return render(expression, ref, read)
+    def _read(self, found: Read) -> str:
+        return quoted(self.reads(found.relation))
 
     def item(self, name: str, expression: Expression) -> str:
         text = self.expression(expression)
@@ -110,6 +105,11 @@ class Select:
         return f"({text})" if not expression.atomic and _OR.search(text) else text
 
 
+def _with_relation(found: Ref) -> str:
+    column = quoted(found.column)
+    return f"{quoted(found.relation)}.{column}" if found.relation else column
+
+
 def _clause(word: str, conditions: list[str]) -> list[str]:
     if not conditions:
         return []
@@ -126,4 +126,13 @@ def deeper(text: str) -> str:
     """Indent all lines but the first; a literal keeps its own."""
     if "\n" not in text:
         return text
+    if _is_broken_between_literals(text):
+        return text.replace("\n", "\n  ")
     return _UNBROKEN.sub(lambda found: "\n  " if found[0] == "\n" else found[0], text)
+
+
+def _is_broken_between_literals(text: str) -> bool:
+    """Tell, of the texts of which it is easy, whether each literal is on one line."""
+    if '"' in text or "`" in text or "\\" in text or "--" in text:
+        return False
+    return not any(line.count("'") % 2 for line in text.split("\n"))

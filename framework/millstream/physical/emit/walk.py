@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Read, Ref, column, quoted
-from millstream.physical.emit.decode import decoded, with_bad, with_record
+from millstream.physical.emit.decode import counts_bad, decoded, with_bad, with_badness, with_record
 from millstream.physical.emit.deletes import upsert_related
-from millstream.physical.emit.draft import Draft, of_relation
+from millstream.physical.emit.draft import RECORD, Draft, of_relation
 from millstream.physical.emit.fuse import (
     cast,
     expanded,
@@ -21,9 +21,11 @@ from millstream.physical.emit.fuse import (
     projected,
     related,
     unused,
+    unused_in,
 )
 from millstream.physical.emit.names import called
 from millstream.physical.emit.text import Cte, Reads, Select, statement
+from millstream.physical.emit.told import calls_below, told, told_filter, told_rows
 from millstream.plan.nodes import (
     Aggregate,
     AnyNode,
@@ -41,8 +43,8 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.traits import KnownTraits
-from millstream.types import BOOLEAN
+from millstream.plan.traits import traits_of
+from millstream.types import BOOLEAN, UNKNOWN
 
 Leaf = Callable[[Node], "str | None"]
 """The name of a view that stands for a node; None for a node that is to be written as SQL."""
@@ -51,11 +53,18 @@ Leaf = Callable[[Node], "str | None"]
 class Final(Struct, frozen=True):
     """What a root reads: one SELECT over the CTEs."""
 
-    sql: str
+    draft: Draft
+    reads: Reads
     columns: tuple[str, ...]
-    deleted: bool = False
-    """It has a column `_deleted`."""
-    draft: Draft = Draft({})
+
+    @property
+    def deleted(self) -> bool:
+        """Tell whether it has a column `_deleted`."""
+        return self.draft.deleted is not None
+
+    @property
+    def sql(self) -> str:
+        return Select(self.draft, self.reads).text()
 
 
 class Emitted(Struct, frozen=True):
@@ -80,12 +89,16 @@ class How(Struct, frozen=True):
     """Nodes of whose rows each root must be one SELECT."""
     keep_bad: bool = False
     """Keep records that can't be decoded, their bytes in `_bad`."""
+    tell_bad: bool = False
+    """Keep records that can't be decoded of sources that skip them, told by `_bad`."""
     records: Literal["", "place", "whole"] = ""
     """Keep of each row where its record is, or all of it, in `_record`."""
     reserved: tuple[str, ...] = ()
     """Names that no CTE may take."""
     watermarks: Mapping[str, tuple[str, str]] = {}
     """Event time and delay of a view, that each SELECT of it states."""
+    told: bool = False
+    """Calls of Python functions say which row they are for, where no record is kept to tell it."""
     lasting: frozenset[str] = frozenset()
     """Views of upsert relations no row of which is ever deleted: they have no `_deleted`."""
 
@@ -116,15 +129,14 @@ class _Writer:
         self.deletes = deletes
         self.reads = reads
         self.how = how
-        self.traits = KnownTraits()
         self.ctes: list[Cte] = []
-        self.used: list[str] = list(how.reserved)
+        self.used = {name.lower() for name in how.reserved}
         self.drafts: dict[int, Draft] = {}
 
     def write(self, roots: Sequence[Node]) -> Emitted:
         leaves: dict[int, str] = {}
         order = list(_below(roots, self.leaf, leaves))
-        self.used += dict.fromkeys(leaves.values())
+        self.used |= {name.lower() for name in leaves.values()}
         readers: dict[int, int] = {}
         for each in [*roots, *(below for node in order if id(node) not in leaves for below in node.inputs)]:
             readers[id(each)] = readers.get(id(each), 0) + 1
@@ -143,19 +155,17 @@ class _Writer:
         return Emitted(tuple(self.ctes), tuple(self._final(root) for root in roots))
 
     def _final(self, root: Node) -> Final:
-        draft = self.drafts[id(root)]
-        return Final(Select(draft, self.reads).text(), root.names, draft.deleted is not None, draft)
+        return Final(self.drafts[id(root)], self.reads, root.names)
 
     # -- what a draft becomes when nothing more fits into it
 
     def closed(self, draft: Draft, node: Node, name: str = "") -> Draft:
         """Make a CTE of a SELECT, and return the SELECT of its columns."""
-        name = unused(name or called(node), self.used)
-        self.used.append(name)
+        name = unused_in(name or called(node), self.used)
+        self.used.add(name.lower())
         comment = _comment(node, name)
         self.ctes.append(Cte(name, Select(draft, self.reads).text(), comment))
-        columns = ((each, _item(draft, each)) for each in draft.items)
-        return of_relation(name, columns, deleted=draft.deleted is not None)
+        return of_relation(name, draft.items.items(), deleted=draft.deleted is not None)
 
     def _together(self, draft: Draft, node: Node) -> Draft:
         """Bring rows together once: Spark runs a CTE that is not deterministic once for all its readers."""
@@ -165,14 +175,17 @@ class _Writer:
         return self.closed(replace(draft, where=(*draft.where, rand), hint=self.how.shared[id(node)]), node)
 
     def _relation(self, name: str, node: Node) -> Draft:
-        columns = ((c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.columns)
+        columns = ((c.name, c) for c in node.columns)
         draft = of_relation(name, columns, deleted=self.upsert(node) and name not in self.how.lasting)
+        if self.how.records and isinstance(node, Decode):
+            record = replace(column(RECORD, UNKNOWN), pieces=(Ref(RECORD, name),))
+            draft = replace(draft, items={**draft.items, RECORD: record})
         if name not in self.how.watermarks:
             return draft
         return replace(draft, sources=(replace(draft.sources[0], watermark=self.how.watermarks[name]),))
 
     def upsert(self, node: Node) -> bool:
-        return self.deletes and self.traits.of(node).mode == "upsert"
+        return self.deletes and traits_of(node).mode == "upsert"
 
     # -- node by node
 
@@ -182,14 +195,21 @@ class _Writer:
             case Output() | Repartition():
                 return self.drafts[id(known.input)]
             case Filter():
-                return self._over(known.input, lambda d: filtered(d, known, deletes=self.upsert(known)))
+                asked = told_filter(known) if self._tells else known
+                return self._over(known.input, lambda d: filtered(d, asked, deletes=self.upsert(known)))
             case Project():
-                keys = self.traits.of(known).keys if self.deletes else ()
-                return self._over(known.input, lambda d: projected(d, known, keys))
+                keys = traits_of(known).keys if self.deletes else ()
+                made = told(known) if self._tells else known
+                return self._over(known.input, lambda d: projected(d, made, keys))
+            case Aggregate() if self.how.told and (lifted := calls_below(known)) is not None:
+                calling, over = lifted
+                draft = self._over(known.input, lambda d: projected(d, calling, ()))
+                return self._over(calling, lambda d: grouped(d, over), draft)
             case Aggregate():
                 return self._over(known.input, lambda d: grouped(d, known))
             case Expand():
-                return self._over(known.input, lambda d: expanded(d, known))
+                rows = told_rows(known) if self._tells else known
+                return self._over(known.input, lambda d: expanded(d, rows))
             case Watermark():
                 return self._over(known.input, lambda d: marked(d, known))
             case Join() | Lookup():
@@ -205,23 +225,29 @@ class _Writer:
             case _:
                 raise NotWritableError(f"no view stands for {type(node).__name__.lower()} {called(node)}")
 
-    def _over(self, below: Node, fuse: Callable[[Draft], Draft | None]) -> Draft:
-        """Fuse a node with what it reads; where that does not go, with a CTE of it."""
-        draft = self.drafts[id(below)]
+    def _over(self, node: Node, fuse: Callable[[Draft], Draft | None], draft: Draft | None = None) -> Draft:
+        """Fuse something with what it reads; where that does not go, with a CTE of it."""
+        draft = draft or self.drafts[id(node)]
         found = fuse(draft)
         if found is None:
-            found = fuse(self.closed(draft, below))
+            found = fuse(self.closed(draft, node))
         if found is None:
-            raise NotWritableError(f"an expression over {called(below)} can't be written")
+            raise NotWritableError(f"an expression over {called(node)} can't be written")
         return found
+
+    @property
+    def _tells(self) -> bool:
+        return self.how.told and not self.how.records
 
     def _decoded(self, node: Decode) -> Draft:
         draft = self.drafts[id(node.input)]
         alias = unused(self.reads(node.relation), (*self.used, *draft.aliases))
         records = draft.sources[0].alias
         keep_bad = self.how.keep_bad and node.on_bad_record == "dead_letter"
-        found = decoded(draft, node, alias, deletes=self.deletes, good=not keep_bad)
+        tell_bad = self.how.tell_bad and counts_bad(node)
+        found = decoded(draft, node, alias, deletes=self.deletes, good=not (keep_bad or tell_bad))
         found = with_bad(found, node, records, alias) if keep_bad else found
+        found = with_badness(found, node, records, alias) if tell_bad else found
         if not self.how.records:
             return found
         return with_record(found, records, whole=self.how.records == "whole")
@@ -286,11 +312,6 @@ def _below(roots: Iterable[Node], leaf: Leaf, leaves: dict[int, str]) -> Iterabl
             waiting.append((node, True))
             if id(node) not in leaves:
                 waiting += [(each, False) for each in reversed(node.inputs)]
-
-
-def _item(draft: Draft, name: str) -> Expression:
-    found = draft.items[name]
-    return column(name, found.type, nullable=found.nullable)
 
 
 def _comment(node: Node, name: str) -> str:

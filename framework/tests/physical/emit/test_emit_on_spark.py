@@ -77,6 +77,20 @@ def test_a_semi_lookup_over_rows_that_change(rows, kind, kept):
     assert [row[0] for row in rows(looked)] == kept
 
 
+@pytest.mark.parametrize(("kind", "kept"), [("semi", [2]), ("anti", [1, None])])
+def test_a_semi_lookup_over_rows_that_change_asks_something_of_one_side(rows, kind, kept):
+    counted = group(by(events(), "a"), ("a",), "n = count(*)")
+    looked = lookup(counted, seed("a", "price"), "a = r_a and price > 200 and n < 5", kind)
+    found = rows(select(looked, "a", "n"), deletes=True)
+    assert len(found) == 3
+    assert [row[0] for row in found if not row[-1]] == kept
+    assert [row[0] for row in rows(select(looked, "a", "n"))] == kept
+
+
+def test_a_draw_among_rows(rows):
+    assert len(rows(where(where(events(), "b > 5", "rand() >= 0"), "type = 'x'"))) == 2
+
+
 def test_lookups_keep_and_drop(rows):
     looked = lookup(where(events(), "b > 5"), seed("a", "price"), "a = r_a", "left")
     assert rows(select(looked, "b", "price")) == [(10, 100), (30, 300), (30, None)]
