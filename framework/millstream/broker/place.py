@@ -1,10 +1,12 @@
-"""Where a project's broker lives: `.millstream/kafka`."""
+"""Where a project's broker lives: `.millstream/broker`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from msgspec import Struct
+
+from millstream.project.folders import broker_folder
 
 
 class Place(Struct, frozen=True):
@@ -52,4 +54,4 @@ class Place(Struct, frozen=True):
 
 
 def place_of(root: Path) -> Place:
-    return Place(root.resolve() / ".millstream" / "kafka")
+    return Place(broker_folder(root))

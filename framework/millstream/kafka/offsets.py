@@ -39,6 +39,15 @@ def bounds(admin: Admin, topics: Iterable[str]) -> dict[Place, Bounds]:
     return {place: Bounds(first[place], end[place]) for place in first}
 
 
+def since(admin: Admin, topic: str, milliseconds: int) -> dict[int, int]:
+    """Return by partition the offset of the first record that is not older; the end where none is."""
+    numbers = admin.metadata().topics[topic].partitions
+    places = [TopicPartition(topic, number) for number in numbers]
+    found = _offsets(admin, places, OffsetSpec.for_timestamp(milliseconds))
+    end = _offsets(admin, places, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    return {number: end[topic, number] if at < 0 else at for (_, number), at in found.items()}
+
+
 _SOON = frozenset(("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART"))
 """What brokers say of a topic that was created a moment ago."""
 

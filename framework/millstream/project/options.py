@@ -17,12 +17,14 @@ class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StateConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where and how long state is kept."""
+    """Where and how long the state of a query is kept."""
 
-    store: Annotated[Literal["rocksdb", "memory"] | None, about("by default rocksdb")] = None
-    ttl: Annotated[Duration | None, about("forget keys that were not seen for so long")] = None
-    retention: Annotated[Duration | None, about("keep results so long")] = None
-    memory: Annotated[Size | None, about("the memory that it may take")] = None
+    store: Annotated[
+        Literal["rocksdb", "memory"] | None, about("rocksdb (default), or memory: the JVM's heap")
+    ] = None
+    ttl: Annotated[Duration | None, about("keyed state in Python: when a key is forgotten")] = None
+    retention: Annotated[Duration | None, about("of a table, not of state: see MS522")] = None
+    memory: Annotated[Size | None, about("rocksdb: at most, on each executor")] = None
 
 
 class WatermarkConfig(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from datetime import datetime, timezone
 
@@ -9,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.physical.lock import Lock, decode, encode
-from millstream.physical.values import Query, Signature
+from millstream.physical.values import DeadLetters, Query, Signature, SinkOutput
 from millstream.plan.nodes import Column
 from millstream.runner.files import Files, LocalFiles, local_path
 
@@ -29,8 +30,14 @@ class Record(Struct, frozen=True):
     models: tuple[str, ...] = ()
     tables: dict[str, tuple[Column, ...]] = {}
     """The columns of the tables that it writes, as they were last made."""
+    outputs: dict[str, str] | None = None
+    """By model that it stores: the topic, empty for a table. Each of them has all that the query has read."""
     made: str = ""
     format: int = FORMAT
+
+
+Offsets = dict[int, int]
+"""By partition of a topic: the record that is read next."""
 
 
 class Place(Struct, frozen=True):
@@ -56,6 +63,37 @@ def read_record(files: Files, place: Place) -> Record | None:
     return None if content is None else msgspec.json.decode(content, type=Record)
 
 
+def outputs_of(query: Query) -> dict[str, str]:
+    """Return where a query stores which model."""
+    listed = (target for target in query.outputs if not isinstance(target, DeadLetters))
+    return {target.model: target.topic if isinstance(target, SinkOutput) else "" for target in listed}
+
+
+def last_done(files: Files, place: Place) -> int | None:
+    """Return the last batch that is done; one that was only begun is run again by Spark."""
+    done = (int(name) for name in files.names(f"{place.spark}/commits") if name.isdigit())
+    return max(done, default=None)
+
+
+def read_up_to(files: Files, place: Place, batch: int) -> dict[str, Offsets] | None:
+    """Return by topic how far a batch has read; None where its file says something else."""
+    # OffsetSeqLog: a version, a line of metadata, and a line for each source.
+    content = files.read(f"{place.spark}/offsets/{batch}") or b""
+    lines = content.decode().splitlines()
+    if lines[:1] != ["v1"]:
+        return None
+    found: dict[str, Offsets] = {}
+    for line in lines[2:]:
+        read = {} if line == "-" else json.loads(line)
+        for topic, numbers in read.items():
+            if not isinstance(numbers, dict):
+                continue  # of a table
+            offsets = {int(number): offset for number, offset in numbers.items()}
+            known = found.get(topic, offsets)
+            found[topic] = {n: min(at, known.get(n, at)) for n, at in offsets.items()}
+    return found
+
+
 def write_record(files: Files, place: Place, record: Record) -> None:
     files.write(place.record, msgspec.json.format(msgspec.json.encode(record), indent=1))
 
@@ -63,15 +101,21 @@ def write_record(files: Files, place: Place, record: Record) -> None:
 def new_record(project: str, query: Query, tables: dict[str, tuple[Column, ...]], id_: str = "") -> Record:
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return Record(
-        project, query.name, id_ or uuid.uuid4().hex[:12], query.signature, query.models, tables, now
+        project=project,
+        query=query.name,
+        id=id_ or uuid.uuid4().hex[:12],
+        signature=query.signature,
+        models=query.models,
+        tables=tables,
+        outputs=outputs_of(query),
+        made=now,
     )
 
 
 def local_lock(checkpoints: str) -> Lock | None:
     """Return the groups that have state, where checkpoints are on this machine.
 
-    Elsewhere nobody can look before Spark is there: groups are then made anew, and one whose models changed
-    is refused for its signature.
+    Elsewhere nobody can look before Spark is there: a build then plans again by what it finds.
     """
     return read_lock(LocalFiles(), checkpoints) if local_path(checkpoints) is not None else None
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,28 +19,22 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.cluster import revealed
 from millstream.kafka.offsets import bounds
 from millstream.kafka.settings import source_options
-from millstream.machine.jars import Progress, fetch
+from millstream.machine.jars import Progress
 from millstream.optimizer.choose import chosen
 from millstream.optimizer.driver import optimize
-from millstream.physical.emit.steps import DedupeView, SqlView, StatefulView, Step, in_steps
+from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, in_steps
+from millstream.physical.emit.told import left_within
+from millstream.physical.emit.walk import How
 from millstream.physical.naming import Views, expressions, sources, static_reads
-from millstream.physical.values import (
-    Delivery,
-    Memory,
-    PerBatch,
-    Query,
-    Signature,
-    SourceRead,
-    StaticRead,
-    ViewOutput,
-)
+from millstream.physical.values import SourceRead, StaticRead
 from millstream.plan.build.catalog import Catalog
-from millstream.plan.nodes import Aggregate, Binary, Node, Output
+from millstream.plan.nodes import Node, Output
 from millstream.plan.traits import KnownTraits
 from millstream.plan.walk import in_order
 from millstream.project.values import Project, Target
-from millstream.runner import functions, keyed, reading
+from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.failures import problem_of
+from millstream.runner.jars import jars_for
 from millstream.runner.session import running_spark
 from millstream.runner.tables import Tables
 from millstream.tables.values import Answer
@@ -65,10 +58,9 @@ def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
     session, catalog = spark.newSession(), question.catalog
     output = _output(question)
     views = Views()
-    found = in_steps((output,), views.leaf, reads=views.of)
+    found = in_steps((output,), views.leaf, reads=views.of, how=How(told=True))
     order = in_order((output,))
-    within = _functions(node for node in order if isinstance(node, Aggregate | Binary))
-    functions.register(session, question.project, _functions(order), within)
+    functions.register(session, question.project, _functions(order), left_within(order))
     try:
         for source in sources(order, views):
             _source(session, source, question, admin)
@@ -106,20 +98,11 @@ def _source(session: SparkSession, source: SourceRead, question: Question, admin
     if not places:
         message = f"the topic '{source.topic}' is not there yet"
         raise MillstreamError(Diagnostic("MS827", message, None, "fill it with `millstream build`"))
-    starts = {place: max(first, end - question.last) for place, (first, end) in places.items()}
+    ranges = {number: (max(first, end - question.last), end) for (_, number), (first, end) in places.items()}
     topic = question.project.sources.get(source.relation.removeprefix("source."))
     own = topic.options.get("options") if topic else None
-    options = revealed(source_options(admin.cluster, own or {}, "available_now")) | {
-        "startingOffsets": _offsets(source.topic, {number: start for (_, number), start in starts.items()}),
-        "endingOffsets": _offsets(source.topic, {number: end for (_, number), (_, end) in places.items()}),
-        "includeHeaders": str(source.headers).lower(),
-    }
-    reader = session.read.format("kafka").options(**options).option("subscribe", source.topic)
-    reader.load().createOrReplaceTempView(source.view)
-
-
-def _offsets(topic: str, numbers: Mapping[int, int]) -> str:
-    return json.dumps({topic: {str(number): offset for number, offset in numbers.items()}})
+    options = revealed(source_options(admin.cluster, own or {}, "available_now"))
+    reading.bounded(session, source, options, ranges)
 
 
 def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> None:
@@ -141,6 +124,8 @@ def _view(session: SparkSession, step: Step, project: Project) -> None:
             made = session.sql(step.sql)
         case DedupeView():
             made = session.table(step.of).dropDuplicates(list(step.keys))
+        case CountedView():
+            made = counting.without_bad(session.table(step.of), step)
         case StatefulView():
             made = keyed.rows_made(session, project, step, "append")
     made.createOrReplaceTempView(step.name)
@@ -152,12 +137,7 @@ def _functions(nodes: Iterable[Node]) -> tuple[str, ...]:
 
 
 def _failed(question: Question, error: Exception) -> MillstreamError:
-    deliver = PerBatch("", (Delivery(ViewOutput(question.model), ""),))
-    query = Query(
-        name="show", kind="single", models=(question.model,), sources=(), reads=(), steps=(), sql="",
-        deliver=deliver, output_mode="append", signature=Signature((), ()), memory=Memory(None, ""),
-    )  # fmt: skip
-    return MillstreamError(problem_of(query, error, question.log))
+    return MillstreamError(problem_of(question.model.partition(".")[2], error, question.log))
 
 
 def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
@@ -168,9 +148,5 @@ def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
 @contextmanager
 def spark_for(target: Target, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
     """Start Spark for one question; `folder` takes its log."""
-    features = ["kafka", "delta", *(["postgres"] if "url" in (target.settings.get("tables") or {}) else [])]
-    provided = target.settings.get("jars") == "provided"
-    found = {} if provided else fetch(features, progress)
-    jars = list(dict.fromkeys(path for feature in found for path in found[feature]))
-    with running_spark("millstream show", target, jars, folder) as spark:
+    with running_spark("millstream show", target, jars_for(target, progress), folder) as spark:
         yield spark

@@ -9,24 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.broker import shared_broker
-from millstream.machine.jars import fetch
 from millstream.physical.values import Query, SinkOutput, SourceRead
+from millstream.project.folders import folder_name
+from millstream.project.values import Target
+from millstream.runner.checkpoints import read_lock
 from millstream.runner.deliveries import Stores
-from millstream.runner.files import Files, files_of
+from millstream.runner.files import Files, files_of, local_path
+from millstream.runner.jars import jars_for
 from millstream.runner.only import alone
 from millstream.runner.session import running_spark
+from millstream.runner.states import state_settings
 from millstream.runner.tables import Tables
 from millstream.runner.topics import Kafka, make_ready
 from millstream.runner.values import Job, Stage, Tell
 from millstream.tables.places import checkpoints_of
-
-_STORES = {
-    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-}
+from millstream.topology import physical_of
 
 
 class Engine(Struct, frozen=True, eq=False):
@@ -41,10 +42,13 @@ class Engine(Struct, frozen=True, eq=False):
     """Tables whose changes a query reads."""
     tell: Tell
 
-    def source_options(self, source: SourceRead) -> Mapping[str, str]:
+    def said(self, source: SourceRead) -> Mapping[str, Any]:
+        """Return what YAML says of a topic; one of the models is read from its start."""
         topic = self.job.project.sources.get(source.relation.removeprefix("source."))
-        # A topic of one of the models is read from its start.
-        return self.kafka.source(topic.options if topic else {})
+        return topic.options if topic else {}
+
+    def source_options(self, source: SourceRead) -> Mapping[str, str]:
+        return self.kafka.source(self.said(source))
 
     def stores(self, query: Query, identity: str, new: frozenset[str]) -> Stores:
         """Return where the batches of a query go; it has one writer for all of its sinks."""
@@ -55,15 +59,8 @@ class Engine(Struct, frozen=True, eq=False):
         return Stores(identity, self.kafka.sink(given), self.kafka.producer(given), self.tables.merge, new)
 
     def settings(self, query: Query) -> Mapping[str, str]:
-        stores = {
-            store
-            for model in query.models
-            if model in self.job.catalog.models
-            and (store := (self.job.catalog.models[model].options.get("state") or {}).get("store"))
-        }
-        store = "memory" if stores == {"memory"} else "rocksdb"
         return {
-            "spark.sql.streaming.stateStore.providerClass": _STORES[store],
+            **state_settings(query, self.job.catalog),
             # Without windows to close, a batch without rows has nothing to say.
             "spark.sql.streaming.noDataMicroBatches.enabled": str(query.output_mode == "append").lower(),
         }
@@ -76,10 +73,11 @@ def engine(
     """Start what queries need, but for a Spark that runs; the topics are made ready while it starts."""
     project, root = job.project, Path(job.project.root)
     embedded = project.target.settings.get("kafka", "embedded") == "embedded"
-    log = folder / project.target.name / "log"
+    own = folder / folder_name(project.target.name)
+    log = own / "log"
     with ExitStack() as stack:
-        stack.enter_context(alone(folder / project.target.name, project.target.name))
-        jars = _jars(project.target.settings, tell) if spark is None else []
+        stack.enter_context(alone(own, project.target.name))
+        jars = _jars(project.target, tell) if spark is None else []
         broker = stack.enter_context(shared_broker(root)) if embedded else None
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
@@ -89,11 +87,13 @@ def engine(
             spark = stack.enter_context(running_spark(name, project.target, jars, log))
             tell(Stage("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         checkpoints = checkpoints_of(project.target, root)
+        files = files_of(checkpoints, spark)
+        job = _with_lock(job, files, checkpoints)
         yield Engine(
             job,
             spark,
             ready.result(),
-            files_of(checkpoints, spark),
+            files,
             checkpoints,
             Tables(spark, project, job.catalog),
             log / "spark.log",
@@ -102,9 +102,14 @@ def engine(
         )
 
 
-def _jars(settings: Mapping[str, Any], tell: Tell) -> list[Path]:
-    if settings.get("jars") == "provided":
-        return []
+def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:
+    """Plan the queries again by the groups that have state, where only Spark could look for them."""
+    if local_path(checkpoints) is not None or (lock := read_lock(files, checkpoints)) is None:
+        return job
+    return replace(job, physical=physical_of(job.topology, lock))
+
+
+def _jars(target: Target, tell: Tell) -> list[Path]:
     told = False
 
     def progress(_name: str, _done: int, _total: int) -> None:
@@ -113,8 +118,7 @@ def _jars(settings: Mapping[str, Any], tell: Tell) -> list[Path]:
             told = True
             tell(Stage("jars"))
 
-    features = ["kafka", "delta", *(["postgres"] if "url" in (settings.get("tables") or {}) else [])]
-    found = fetch(features, progress)
+    found = jars_for(target, progress)
     if told:
         tell(Stage("jars", "fetched", done=True))
-    return list(dict.fromkeys(path for feature in features for path in found[feature]))
+    return found

@@ -37,11 +37,7 @@ _RAISED = (
 _KNOWN = (
     _Known(
         "MS861",
-        re.compile(
-            re.escape(FAILED)
-            + r"((?:model \S+, topic \S+, partition \d+, offset \d+: )?\w+\(\): [^\n]*?)"
-            + _END
-        ),
+        re.compile(re.escape(FAILED) + r"((?:model [^\n]*?: )?\w+\(\): [^\n]*?)" + _END),
         _first,
         "mend the function, or give its model on_bad_record: skip or dead_letter",
     ),
@@ -78,12 +74,11 @@ _KNOWN = (
 )
 
 
-def problem_of(query: Query, error: BaseException, log: str) -> Diagnostic:
-    """Tell why a query failed."""
+def problem_of(who: str, error: BaseException, log: str) -> Diagnostic:
+    """Tell why something failed, by the name of what it makes."""
     if isinstance(error, MillstreamError):
         return error.diagnostics[0]
     said = str(error)
-    who = told_of(query)
     for known in _KNOWN:
         if match := known.pattern.search(said):
             return Diagnostic(known.code, f"{who}: {known.say(match)}", None, known.remedy)

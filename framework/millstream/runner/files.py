@@ -16,6 +16,9 @@ class Files(Protocol):
     def read(self, path: str) -> bytes | None: ...
     def write(self, path: str, content: bytes) -> None: ...
     def remove(self, folder: str) -> None: ...
+    def names(self, folder: str) -> list[str]:
+        """Return what is in a folder; nothing where it is not there."""
+        ...
 
 
 def local_path(place: str) -> Path | None:
@@ -57,6 +60,10 @@ class LocalFiles:
         if _path(folder).exists():
             raise OSError(f"{folder} can't be removed")
 
+    def names(self, folder: str) -> list[str]:
+        path = _path(folder)
+        return [each.name for each in path.iterdir()] if path.is_dir() else []
+
 
 def _path(place: str) -> Path:
     found = local_path(place)
@@ -92,6 +99,10 @@ class HadoopFiles:
     def remove(self, folder: str) -> None:
         place, system = self._open(folder)
         system.delete(place, True)
+
+    def names(self, folder: str) -> list[str]:
+        place, system = self._open(folder)
+        return [each.getPath().getName() for each in system.listStatus(place)] if system.exists(place) else []
 
     def _open(self, path: str) -> tuple[Any, Any]:
         place = self._java.org.apache.hadoop.fs.Path(path)

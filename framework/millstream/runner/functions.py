@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
 from millstream.physical.calling import GUARDED
+from millstream.physical.emit.told import TOLD
 from millstream.project.values import Function, Project
 from millstream.runner import worker
 from millstream.types import Array, Map, Row, Simple
@@ -25,10 +26,11 @@ cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
 def register(
     session: SparkSession, project: Project, names: Iterable[str], within: Container[str] = ()
 ) -> None:
-    """Make functions known to a session: by their names, and in the form that a fan-out calls.
+    """Make functions known to a session: by their names, and in the forms that queries call.
 
     Spark may call a function that it takes for deterministic twice for a row, or for rows that a later filter
-    drops; so it is told that none is, but for those `within` an aggregate, where it allows no others.
+    drops; so it is told that none is, but for those `within` an aggregate or the condition of a join, where
+    it allows no others. A row on which one fails stops the query, unless a fan-out calls it.
     """
     for name in names:
         function = project.functions[name]
@@ -38,9 +40,11 @@ def register(
         given = _returned(function)
         arrow = to_arrow_type(DataType.fromDDL(given), timezone="UTC")
         plain = worker.plain_call(source, name, arrow, nested=nested)
+        told = worker.told_call(source, name, arrow, nested=nested)
         guarded = worker.guarded_call(source, name, arrow, nested=nested)
         made = _udf(plain, given)
         session.udf.register(name, made if name in within else made.asNondeterministic())
+        session.udf.register(f"{name}{TOLD}", _udf(told, given).asNondeterministic())
         failing = _udf(guarded, f"struct<value:{given},error:string>")
         session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
 

@@ -22,6 +22,7 @@ from millstream.physical.emit.steps import StatefulView
 from millstream.physical.values import OutputMode
 from millstream.project.values import Function, Project
 from millstream.runner import worker
+from millstream.runner.durations import milliseconds
 from millstream.runner.functions import source_of
 from millstream.runner.worker import FAILED, Source, converter, failure, module_of, plain
 from millstream.types import Row as Struct
@@ -30,6 +31,7 @@ from millstream.types import Row as Struct
 cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
+_NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -40,6 +42,9 @@ def rows_made(session: SparkSession, project: Project, step: StatefulView, mode:
     """
     # Whatever store the other states of a target have, this is the only one that Spark takes here.
     session.conf.set(_STORE, _ROCKSDB)
+    if step.ttl:
+        # With a time to live, Spark always wants one more batch, with rows or without (SPARK-50180).
+        session.conf.set(_NO_DATA, "false")
     # A batch query has state, too, but only a StreamingQueryManager starts who coordinates the stores.
     _ = session.streams
     function = project.functions[step.function]
@@ -52,10 +57,11 @@ def rows_made(session: SparkSession, project: Project, step: StatefulView, mode:
         function.name,
         {name: [*columns].index(column) for name, column in fields.items()},
         dict(zip(made, (column.name for column in step.made), strict=True)),
+        milliseconds(step.ttl) if step.ttl else None,
     )
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in step.made)
     rows = given.select(*map(quoted, columns)).groupBy(*map(quoted, step.keys))
-    return rows.transformWithState(keyed, schema, mode, "none")
+    return rows.transformWithState(keyed, schema, mode, "processingTime" if step.ttl else "none")
 
 
 def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
@@ -92,16 +98,25 @@ class Keyed(StatefulProcessor):
     timestamp least of all. A field that the class got later has its default in what was kept before.
     """
 
-    def __init__(self, source: Source, name: str, places: Mapping[str, int], made: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        name: str,
+        places: Mapping[str, int],
+        made: Mapping[str, str],
+        ttl: int | None = None,
+    ) -> None:
         self.source = source
         self.name = name
         self.places = places
         """By field of a row: which column it is."""
         self.made = made
         """By field that the function yields: the column that it becomes."""
+        self.ttl = ttl
+        """Milliseconds after which Spark forgets a state that was not written again."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.kept = handle.getValueState("state", "state binary")
+        self.kept = handle.getValueState("state", "state binary", self.ttl)
         self.known: Known | None = None
 
     def handleInputRows(  # noqa: N802 - Spark's name
@@ -123,7 +138,7 @@ class Keyed(StatefulProcessor):
             after = pickle.dumps(plain(state), 4)
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises
             raise RuntimeError(FAILED + failure(self.name, error)) from None
-        if after != before:
+        if after != before or self.ttl is not None:
             self.kept.update((after,))
 
     def _row(self, value: Any) -> Made:

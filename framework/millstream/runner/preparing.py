@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.values import DeadLetters, Query, TableOutput
+from millstream.physical.values import Query, TableOutput
 from millstream.physical.verdict import Verdict, verdict
 from millstream.plan.nodes import Column
 from millstream.runner import checkpoints
+from millstream.runner.backfill import backfill, newcomers
 from millstream.runner.checkpoints import Place, Record
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.starting import Around
-from millstream.runner.values import Told
 
 
 def refresh(running: Engine, query: Query) -> None:
@@ -33,15 +31,16 @@ def prepare(running: Engine, query: Query) -> Around:
     record = checkpoints.read_record(running.files, place)
     if record is not None:
         _check(running, query, record)
-        for diagnostic in _newcomers(query, record):
-            running.tell(Told(diagnostic))
-    new = {
+    created = {
         table.model
         for table in tables
         if (record is None or record.tables.get(table.model) != table.columns)
         and running.tables.create(table, changes=table.model in running.streamed)
-        and record is None
     }
+    joining = () if record is None else newcomers(query, record)
+    if record is not None and joining:
+        backfill(running, query, record, place, joining, created)
+    new = created if record is None else ()
     record = _written(running, query, place, record, columns)
     return Around(
         project=running.job.project,
@@ -50,6 +49,7 @@ def prepare(running: Engine, query: Query) -> Around:
         sources={source.relation: running.source_options(source) for source in query.sources},
         tables=running.tables,
         settings=running.settings(query),
+        backfilled=joining,
     )
 
 
@@ -63,7 +63,13 @@ def _written(
     if record is None:
         new = checkpoints.new_record(running.job.project.settings.name, query, columns)
     else:
-        new = replace(record, signature=query.signature, models=query.models, tables=columns)
+        new = replace(
+            record,
+            signature=query.signature,
+            models=query.models,
+            tables=columns,
+            outputs=checkpoints.outputs_of(query),
+        )
     if new != record:
         checkpoints.write_record(running.files, place, new)
     return new
@@ -91,22 +97,6 @@ def _check(running: Engine, query: Query, record: Record) -> None:
     found = verdict(record.signature, query.signature)
     if found.kind == "rebuild" or (found.kind == "forward" and not running.job.accept_forward):
         raise MillstreamError(_refused(query, found))
-
-
-def _newcomers(query: Query, record: Record) -> Iterator[Diagnostic]:
-    """Tell of models that join a query that has read its topics before: they get what comes from now on."""
-    for target in query.outputs:
-        model = "" if isinstance(target, DeadLetters) else target.model
-        if model and model not in record.models:
-            name = model.partition(".")[2]
-            yield Diagnostic(
-                "MS876",
-                f"'{name}' is new in the query {query.name}, and gets the records from now on",
-                None,
-                f"for those before: millstream build --full-refresh --select {name}, which sends again "
-                "what the other models of the query have sent",
-                severity="warning",
-            )
 
 
 def _refused(query: Query, found: Verdict) -> Diagnostic:

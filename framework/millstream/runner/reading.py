@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,12 +14,29 @@ from millstream.physical.values import SourceRead
 from millstream.project.seed_rows import seed_texts
 from millstream.project.values import Project, Seed
 
+Ranges = Mapping[int, tuple[int, int]]
+"""By partition: the first record, and the one after the last."""
+
 
 def records(session: SparkSession, source: SourceRead, options: Mapping[str, str]) -> None:
     """Read the records of a topic as they come."""
     reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())
     reader.load().createOrReplaceTempView(source.view)
+
+
+def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:
+    """Read the records of a topic between two offsets of each partition, as a table at rest."""
+    own = {name: value for name, value in options.items() if not name.startswith("starting")}
+    own["startingOffsets"] = _offsets(source.topic, {number: first for number, (first, _) in ranges.items()})
+    own["endingOffsets"] = _offsets(source.topic, {number: stop for number, (_, stop) in ranges.items()})
+    reader = session.read.format("kafka").options(**own).option("subscribe", source.topic)
+    reader = reader.option("includeHeaders", str(source.headers).lower())
+    reader.load().createOrReplaceTempView(source.view)
+
+
+def _offsets(topic: str, numbers: Mapping[int, int]) -> str:
+    return json.dumps({topic: {str(number): offset for number, offset in numbers.items()}})
 
 
 def seed(session: SparkSession, view: str, project: Project, given: Seed) -> None:

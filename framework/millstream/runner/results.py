@@ -1,44 +1,29 @@
-"""What became of each model: shown at the end, and written to `run_results.json`."""
+"""What became of each query while it ran."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal
+from collections.abc import Collection
 
-import msgspec
 from msgspec import Struct
 
-from millstream import __version__
 from millstream.errors import Diagnostic
+from millstream.results import FILE, ModelResult, RunResults, Status, write_results
 
-FILE = "run_results.json"
-Status = Literal["success", "error", "skipped"]
-
-
-class ModelResult(Struct, frozen=True):
-    """One model, or a reference topic that is kept as a table."""
-
-    id: str
-    status: Status
-    query: str
-    """The query that it runs in, with others perhaps; its rows and time are those of the whole query."""
-    rows_read: int = 0
-    seconds: float = 0.0
-    message: str = ""
+__all__ = ["FILE", "Counts", "ModelResult", "Outcome", "RunResults", "Status", "write_results"]
 
 
-class RunResults(Struct, frozen=True):
-    command: str
-    project: str
-    target: str
-    started: str
-    seconds: float
-    results: tuple[ModelResult, ...]
-    millstream_version: str = __version__
+class Counts(Struct, frozen=True):
+    """Records left out: by source those that can't be decoded, by model those on which a function failed."""
 
-    @property
-    def failed(self) -> bool:
-        return any(each.status == "error" for each in self.results)
+    skipped: dict[str, int] = {}
+    dead_letters: dict[str, int] = {}
+
+    def of(self, ids: Collection[str]) -> Counts:
+        """Return those of some sources and models."""
+        return Counts(
+            {each: number for each, number in self.skipped.items() if each in ids},
+            {each: number for each, number in self.dead_letters.items() if each in ids},
+        )
 
 
 class Outcome(Struct, frozen=True):
@@ -51,8 +36,8 @@ class Outcome(Struct, frozen=True):
     seconds: float = 0.0
     message: str = ""
     problem: Diagnostic | None = None
-
-
-def write_results(folder: Path, results: RunResults) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2))
+    reads: dict[str, int] = {}
+    """Records of each topic that it read, by id of the source or model; empty: not known."""
+    counts: Counts = Counts()
+    backfilled: tuple[str, ...] = ()
+    """Models whose topics got more than what the query read."""

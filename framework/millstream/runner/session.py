@@ -24,6 +24,8 @@ from millstream.project.secrets import Secret
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner import log
 
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+
 _ALWAYS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -31,6 +33,10 @@ _ALWAYS = {
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.ui.showConsoleProgress": "false",
+    # The JVM compiles no method that is longer; without it, Spark makes several of one.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # It would make the records of a fan-out twice: once to see whether there are any.
+    _EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
     # Spark shows options in plans and logs; its own pattern knows nothing of Kafka's logins.
     "spark.redaction.regex": "(?i)secret|password|token|credential|access[.]?key|jaas",
     "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
@@ -71,6 +77,8 @@ def spark_settings(
     given = {name: _text(value) for name, value in _flat(target.settings.get("spark") or {})}
     if more := given.pop("spark.driver.extraJavaOptions", ""):
         settings["spark.driver.extraJavaOptions"] = f"{options} {more}"
+    if more := given.pop(_EXCLUDED, ""):
+        settings[_EXCLUDED] += f",{more}"
     return {name: value for name, value in (settings | given).items() if value}
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from millstream.physical.emit.steps import DedupeView, SqlView, StatefulView, Step
+from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step
 from millstream.physical.values import (
     OutputMode,
     PerBatch,
     Query,
-    SinkOutput,
     SourceRead,
     StaticRead,
     ToKafka,
 )
 from millstream.project.values import Project
-from millstream.runner import functions, keyed, reading
+from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.deliveries import Stores, deliver, send
+from millstream.runner.reading import Ranges
 from millstream.runner.tables import Tables
 
 
@@ -37,23 +37,53 @@ class Around(Struct, frozen=True):
     tables: Tables
     settings: Mapping[str, str] = {}
     """Of the query's session alone."""
+    backfilled: tuple[str, ...] = ()
+    """Models that got what the query had read before, on their own."""
 
 
 def start(spark: SparkSession, query: Query, around: Around, **trigger: str | bool) -> StreamingQuery:
     """Start a query in a session of its own, whose views nobody else sees."""
+    session = _session(spark, query, around, lambda made, source: _stream(made, source, around))
+    rows = counting.counted(session.sql(query.sql), query)
+    writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
+    writer = writer.option("checkpointLocation", around.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
+    return _to(writer, query, around.stores).start()
+
+
+def run_once(spark: SparkSession, query: Query, around: Around, ranges: Mapping[str, Ranges]) -> None:
+    """Run a query without state as one batch: over some records of each topic, and all rows of tables."""
+
+    def read(session: SparkSession, source: SourceRead) -> None:
+        if source.topic:
+            reading.bounded(session, source, around.sources[source.relation], ranges[source.topic])
+        else:
+            around.tables.whole(session, source)
+
+    session = _session(spark, query, around, read)
+    rows, how, stores = counting.counted(session.sql(query.sql), query), query.deliver, around.stores
+    if isinstance(how, PerBatch):
+        deliver(how, stores)(rows, 0)
+    elif how.by_number:
+        send(rows, stores, 0)
+    else:
+        rows.write.format("kafka").options(**stores.kafka).save()
+
+
+def _session(
+    spark: SparkSession, query: Query, around: Around, read: Callable[[SparkSession, SourceRead], None]
+) -> SparkSession:
+    """Return a session that has all views and functions of a query."""
     session = spark.newSession()
     for name, value in around.settings.items():
         session.conf.set(name, value)
     functions.register(session, around.project, query.functions, query.within)
     for source in query.sources:
-        _stream(session, source, around)
-    for read in query.reads:
-        _at_rest(session, read, around)
+        read(session, source)
+    for each in query.reads:
+        _at_rest(session, each, around)
     for step in query.steps:
         _view(session, step, around.project, query.output_mode)
-    writer = session.sql(query.sql).writeStream.queryName(query.name).outputMode(query.output_mode)
-    writer = writer.option("checkpointLocation", around.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
-    return _to(writer, query, around.stores).start()
+    return session
 
 
 def _stream(session: SparkSession, source: SourceRead, around: Around) -> None:
@@ -79,22 +109,19 @@ def _view(session: SparkSession, step: Step, project: Project, mode: OutputMode)
             rows = session.table(step.of)
             keys = list(step.keys)
             made = rows.dropDuplicatesWithinWatermark(keys) if step.within else rows.dropDuplicates(keys)
+        case CountedView():
+            made = counting.without_bad(session.table(step.of), step)
         case StatefulView():
             made = keyed.rows_made(session, project, step, mode)
     made.createOrReplaceTempView(step.name)
-
-
-def _stamped(how: ToKafka) -> bool:
-    """Tell whether records have a time of their own."""
-    return any(isinstance(each, SinkOutput) and each.options.get("timestamp") for each in how.outputs)
 
 
 def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWriter:
     match query.deliver:
         case PerBatch() as how:
             return writer.foreachBatch(deliver(how, stores))
-        case ToKafka() as how if not how.placed or _stamped(how):
-            # No place in a topic tells a repeated record: the number of the batch does.
+        case ToKafka() as how if how.by_number:
+
             def each_batch(records: DataFrame, number: int) -> None:
                 send(records, stores, number)
 

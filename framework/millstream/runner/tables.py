@@ -6,12 +6,15 @@ from pathlib import Path
 
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.expressions import quoted
 from millstream.physical.values import SourceRead, StaticRead, TableOutput
 from millstream.plan.build.catalog import Catalog
 from millstream.project.values import Project
 from millstream.runner.files import files_of
+from millstream.runner.retention import within
 from millstream.runner.stores import delta, postgres, postgres_rows, postgres_tables
 from millstream.tables.places import Delta, Place, place_of
 
@@ -40,10 +43,14 @@ class Tables(Struct, frozen=True, eq=False):
         match self.place(table.model):
             case Delta() as place:
                 path = place.place_of(table.model)
-                if new:
-                    delta.fill(rows, path, app=app, batch=batch, deletes=deletes)
-                else:
-                    delta.merge(rows, table, path, app=app, batch=batch, deletes=deletes)
+                known = (lambda: None) if new else lambda: delta.newest(rows.sparkSession, table, path)
+                with within(rows, table, known) as (kept, limit):
+                    if limit is not None:
+                        delta.note(rows.sparkSession, path, limit.newest)
+                    if new:
+                        delta.fill(kept, path, app=app, batch=batch, deletes=deletes)
+                    else:
+                        delta.merge(kept, table, path, app=app, batch=batch, deletes=deletes, limit=limit)
             case place:
                 postgres.merge(rows, table, place, query=app, batch_id=batch, deletes=deletes)
 
@@ -67,14 +74,24 @@ class Tables(Struct, frozen=True, eq=False):
 
     def stream(self, session: SparkSession, source: SourceRead) -> None:
         """Read the changes of a table as they come: newest rows, and `_deleted` for those that are gone."""
+        changes = delta.changes(session, self._telling(source), source.columns)
+        changes.createOrReplaceTempView(source.view)
+
+    def whole(self, session: SparkSession, source: SourceRead) -> None:
+        """Read the rows that a table has now as its changes up to now."""
+        rows = delta.rows(session, self._telling(source))
+        columns = (f.col(quoted(column.name)) for column in source.columns)
+        rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
+
+    def _telling(self, source: SourceRead) -> str:
+        """Return the path of a table that tells of its changes."""
         place = self.place(source.relation)
-        if not isinstance(place, Delta):
-            name = source.relation.partition(".")[2]
-            message = f"'{name}' is kept in PostgreSQL, which tells nobody of its changes"
-            remedy = f"give '{name}' store: delta, or join it to a stream"
-            raise MillstreamError(Diagnostic("MS875", message, None, remedy))
-        path = place.place_of(source.relation)
-        delta.changes(session, path, source.columns).createOrReplaceTempView(source.view)
+        if isinstance(place, Delta):
+            return place.place_of(source.relation)
+        name = source.relation.partition(".")[2]
+        message = f"'{name}' is kept in PostgreSQL, which tells nobody of its changes"
+        remedy = f"give '{name}' store: delta, or join it to a stream"
+        raise MillstreamError(Diagnostic("MS875", message, None, remedy))
 
     def place(self, relation: str) -> Place:
         model = self.catalog.models.get(relation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,10 +14,12 @@ from millstream.kafka.clients import Admin, admin_of
 from millstream.kafka.cluster import Cluster, cluster_of, revealed
 from millstream.kafka.generators import generators_of
 from millstream.kafka.names import translated
+from millstream.kafka.offsets import bounds, since
 from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import producer_config, sink_options, source_options
 from millstream.kafka.topics import Topic, create_missing, differences
 from millstream.physical.values import Query
+from millstream.runner.reading import Ranges
 from millstream.runner.values import Job, Stage, Tell, Told
 from millstream.runner.wanted import read_topics, written_topics
 from millstream.tables.seeds import timestamp
@@ -40,11 +42,35 @@ class Kafka(Struct, frozen=True):
         """Return the settings of our own producer, with a model's `producer` options."""
         return revealed(producer_config(self.cluster) | translated(given))
 
+    def until(self, topic: str, said: Mapping[str, Any], ends: Mapping[int, int]) -> Ranges:
+        """Return where, by partition, a new query would begin to read what is left up to some ends."""
+        admin = admin_of(self.cluster)
+        starting = str(said.get("starting") or "earliest")
+        there = bounds(admin, [topic])
+        timed = there and starting not in {"earliest", "latest"}
+        starts = since(admin, topic, self._millis(starting)) if timed else {}
+        found: dict[int, tuple[int, int]] = {}
+        for (_, number), (first, end) in there.items():
+            stop = min(ends.get(number, first), end)
+            start = stop if starting == "latest" else max(starts.get(number, first), first)
+            found[number] = (min(start, stop), stop)
+        return found
+
+    def ends(self, topics: Iterable[str]) -> dict[str, int]:
+        """Return how many records have ever come into each topic."""
+        found = dict.fromkeys(topics, 0)
+        for (topic, _), bound in bounds(admin_of(self.cluster), found).items() if found else ():
+            found[topic] += bound.end
+        return found
+
     def _starting(self, said: str) -> dict[str, str]:
         if said in {"earliest", "latest"}:
             return {"startingOffsets": said}
-        millis = str(round(timestamp(said, ZoneInfo(self.zone)).timestamp() * 1000))
+        millis = str(self._millis(said))
         return {"startingTimestamp": millis, "startingOffsetsByTimestampStrategy": "latest"}
+
+    def _millis(self, said: str) -> int:
+        return round(timestamp(said, ZoneInfo(self.zone)).timestamp() * 1000)
 
 
 def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell: Tell) -> Kafka:

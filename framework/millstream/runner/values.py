@@ -12,18 +12,23 @@ from millstream.physical.values import Query
 from millstream.plan.build.catalog import Catalog
 from millstream.project.values import Project
 from millstream.runner.results import Outcome
+from millstream.topology import Topology
 
 
 class Job(Struct, frozen=True):
     """A compiled project and what of it is to run."""
 
     project: Project
-    catalog: Catalog
+    topology: Topology
     physical: Physical
     models: frozenset[str] | None = None
     """Ids of the models that are asked for; None: all."""
     full_refresh: bool = False
     accept_forward: bool = False
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.topology.catalog
 
 
 class Stage(Struct, frozen=True):

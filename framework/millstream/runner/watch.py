@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 
 from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.runner.counting import Observed, counts, observed
+from millstream.runner.results import Counts
 
 _OFTEN = 0.25
 """Seconds between looks at what a query has done; its end is told at once."""
 
 
-def watch(query: StreamingQuery, going: Callable[[int], None]) -> tuple[int, int]:
-    """Wait for a query's end, telling how many rows it has read; return rows and batches."""
-    while not query.awaitTermination(_OFTEN):  # type: ignore[arg-type]  # fractions are taken, too
-        going(_rows(query)[0])
-    return _rows(query)
+def watch(query: StreamingQuery, going: Callable[[int], None]) -> tuple[int, int, Counts]:
+    """Wait for a query's end, telling how many rows it read; return rows, batches, what it left out."""
+    seen: Observed = {}
+    ended = False
+    while not ended:
+        ended = bool(query.awaitTermination(_OFTEN))  # type: ignore[arg-type]  # fractions are taken, too
+        progress = query.recentProgress
+        seen |= observed(progress)
+        going(sum(each.numInputRows for each in progress))
+    return (*_rows(query), counts(seen.values()))
 
 
 def _rows(query: StreamingQuery) -> tuple[int, int]:
     progress = query.recentProgress
     return sum(each.numInputRows for each in progress), len(progress)
+
+
+_KEPT = 100
+"""Batches whose progress Spark keeps: spark.sql.streaming.numRecentProgressUpdates."""
+_TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
+"""In what Spark's KafkaMicroBatchStream says of itself."""
+
+
+def read_of(query: StreamingQuery, relations: Mapping[str, str]) -> dict[str, int]:
+    """Return how many records a query has read, by relation; nothing where Spark forgot its first batches.
+
+    `relations` has the relation of each topic. One that stands in a query several times is told by each.
+    """
+    progress = query.recentProgress
+    if len(progress) >= _KEPT:
+        return {}
+    found = dict.fromkeys(relations.values(), 0)
+    for batch in progress:
+        counts: dict[str, int] = {}
+        for source in batch.sources:
+            if (named := _TOPIC.search(source.description)) and named[1] in relations:
+                counts[named[1]] = max(counts.get(named[1], 0), source.numInputRows)
+        for topic, count in counts.items():
+            found[relations[topic]] += count
+    return found

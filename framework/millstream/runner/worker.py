@@ -186,6 +186,30 @@ def plain_call(source: Source, name: str, returns: Any, *, nested: bool) -> Call
     return call
 
 
+def told_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
+    """Return what Spark calls with a column of structs that tell of each row, and columns of arguments.
+
+    A row on which it fails stops the query, and is told. Where the struct is NULL, it is not called.
+    """
+
+    def call(told: Any, *columns: Any) -> Any:
+        import pyarrow as pa
+
+        asked = told.is_valid()
+        given = columns if not told.null_count else [each.filter(asked) for each in columns]
+        made = results(callee(source, name), name, given, asked.true_count)
+        found: list[Any] = []
+        for row, each in enumerate(asked.to_pylist()):
+            value, error = next(made) if each else (None, None)
+            if error is not None:
+                said = ", ".join(f"{k} {v}" for k, v in told[row].as_py().items())
+                raise RuntimeError(f"{FAILED}{said}: {error}")
+            found.append(plain(value) if nested else value)
+        return pa.array(found, returns)
+
+    return call
+
+
 def guarded_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
     """Return what Spark calls with a column that says which rows want it, and columns of arguments.
 

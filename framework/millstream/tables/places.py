@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.folders import target_folder
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
 
@@ -50,7 +51,7 @@ Place = Delta | Postgres
 def delta_of(target: Target, root: Path) -> Delta:
     """Return where Delta tables live; reference topics do, whatever the store of models is."""
     given = (target.settings.get("tables") or {}).get("path")
-    return Delta(_folder(given, root) if given else str(_own(target, root) / "tables"))
+    return Delta(_folder(given, root) if given else str(target_folder(root, target.name) / "tables"))
 
 
 def postgres_of(target: Target) -> Postgres | None:
@@ -82,11 +83,7 @@ def place_of(model: str, options: Mapping[str, Any], target: Target, root: Path)
 
 def checkpoints_of(target: Target, root: Path) -> str:
     given = target.settings.get("checkpoints")
-    return _folder(given, root) if given else str(_own(target, root) / "checkpoints")
-
-
-def _own(target: Target, root: Path) -> Path:
-    return root.resolve() / ".millstream" / target.name
+    return _folder(given, root) if given else str(target_folder(root, target.name) / "checkpoints")
 
 
 def _folder(given: str | Secret, root: Path) -> str:

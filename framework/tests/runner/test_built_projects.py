@@ -86,6 +86,21 @@ def test_rows_on_which_a_function_fails(shop, first_spark, policy):
         assert headers(letter)["millstream.reason"].startswith("shares: share(): ZeroDivisionError")
 
 
+def test_a_call_that_several_models_want_fails_only_where_it_is_wanted(shop, first_spark):
+    shop.write("macros/shares.py", SHARE)
+    select = "select id, share(value) as share from {{ source('web', 'events') }} "
+    shop.model("all", "{{ config(materialized='sink', on_bad_record='dead_letter') }}" + select)
+    shop.model("some", SINK + select + "where kind = 'x'")
+    shop.send(
+        *GOOD, ("c", {"id": 3, "kind": None, "value": 0.0}), ("d", {"id": 4, "kind": "x", "value": 4.0})
+    )
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"all": "success", "some": "success"}
+    assert [each["id"] for each in shop.values("some")] == [1, 4]
+    assert [each["id"] for each in shop.values("all")] == [1, 4]
+    assert len(received(shop.bootstrap, "events.dead_letter")) == 2
+
+
 def test_records_say_what_they_were_made_from(shop, first_spark):
     shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
     shop.model(
@@ -199,7 +214,7 @@ def test_what_reads_a_failed_model_is_skipped(shop, first_spark):
     shop.send(*GOOD)
     results, told = built(shop.root, first_spark)
     assert statuses(results) == {"totals": "error", "named": "skipped"}
-    assert problems(told)[0].message.startswith("totals: share(): ZeroDivisionError")
+    assert problems(told)[0].message.startswith("totals: model totals, user b: share(): ZeroDivisionError")
     assert next(each.message for each in results.results if each.id == "model.named") == (
         "totals failed, and it reads that"
     )
@@ -215,18 +230,6 @@ def test_a_lookup_sees_the_table_that_was_built_before(shop, first_spark):
     results, _ = built(shop.root, first_spark)
     assert set(statuses(results).values()) == {"success"}
     assert sorted((each["id"], each["total"]) for each in shop.values("named")) == [(1, 2.0), (2, 0.0)]
-
-
-def test_a_model_that_joins_a_query_is_told_that_it_gets_no_old_records(shop, first_spark):
-    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
-    shop.send(*GOOD)
-    built(shop.root, first_spark)
-    shop.model("kinds", SINK + "select kind from {{ source('web', 'events') }}")
-    shop.send(("c", {"id": 3, "kind": "z"}))
-    _, told = built(shop.root, first_spark)
-    (warning,) = [each.diagnostic for each in told if hasattr(each, "diagnostic")]
-    assert (warning.code, warning.severity) == ("MS876", "warning")
-    assert shop.values("kinds") == [{"kind": "z"}]
 
 
 def test_only_what_is_asked_for_is_built(shop, first_spark):

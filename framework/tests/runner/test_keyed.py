@@ -1,5 +1,6 @@
 """Python functions with keyed state, as streams of Spark from files."""
 
+import time
 from datetime import datetime, timezone
 
 import pytest
@@ -100,15 +101,15 @@ class Clicks:
         rows = self.spark.createDataFrame([(u, 0, i, at, tags) for u, i, at, tags in clicks], CLICKS)
         rows.coalesce(1).write.mode("append").parquet(str(self.root / "in"))
 
-    def view(self, function, *columns):
+    def view(self, function, *columns, ttl=None):
         self.spark.readStream.schema(CLICKS).parquet(str(self.root / "in")).createOrReplaceTempView("clicks")
-        step = StatefulView("made", "clicks", function, ("user",), columns)
+        step = StatefulView("made", "clicks", function, ("user",), columns, ttl)
         return rows_made(self.spark, self.project, step, "append")
 
-    def run(self, function, *columns):
+    def run(self, function, *columns, ttl=None):
         """Return what a function makes of the files that came since the last run."""
         found = []
-        made = self.view(function, *columns)
+        made = self.view(function, *columns, ttl=ttl)
         query = made.writeStream.foreachBatch(lambda rows, _: found.extend(rows.collect()))
         query = query.option("checkpointLocation", str(self.root / "checkpoint")).trigger(availableNow=True)
         query.start().awaitTermination()
@@ -146,6 +147,31 @@ def test_a_scalar_is_a_row_and_a_typed_dict_a_state(clicks):
     assert clicks.run("new_tags", Column("value", STRING)) == [("x",), ("y",), ("y",)]
     clicks.write(("a", 1, None, ["x", "z"]))
     assert clicks.run("new_tags", Column("value", STRING)) == [("z",)]
+
+
+def test_a_key_that_does_not_come_for_longer_than_its_ttl_begins_anew(clicks):
+    def count(user, ttl):
+        clicks.write((user, 1, None, []))
+        ((_, number, _, _),) = clicks.run("visits", *VISITS, ttl=ttl)
+        return number
+
+    assert count("a", "1 second") == 1
+    time.sleep(1.2)
+    assert count("a", "1 second") == 1
+
+
+def test_a_key_that_comes_again_is_kept_for_another_ttl_though_its_state_stays_the_same(clicks):
+    def new(*tags):
+        clicks.write(("a", 1, None, list(tags)))
+        found = clicks.run("new_tags", Column("value", STRING), ttl="1 day")
+        kept = clicks.spark.read.format("statestore").option("stateVarName", "state")
+        (row,) = kept.load(str(clicks.root / "checkpoint")).select("value").collect()
+        return found, row.value.ttlExpirationMs
+
+    first, until = new("x")
+    again, later = new("x")
+    assert (first, again) == ([("x",)], [])
+    assert later > until
 
 
 def test_a_batch_query_begins_with_no_state(clicks, spark):

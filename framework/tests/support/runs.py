@@ -1,6 +1,7 @@
 """Builds of projects within the tests' own Spark."""
 
 import json
+import os
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -14,6 +15,9 @@ from millstream.runner.values import Job
 from millstream.tables.places import checkpoints_of, delta_of
 from millstream.topology import compiled_topology, physical_of
 
+BUILDS = int(os.environ.get("MILLSTREAM_BUILDS", "4"))
+"""Builds of one project in the tests marked `long`; with 20, the example gets twenty thousand events."""
+
 
 def job_of(root, *, target=None, **options):
     compiled = compile_project(root, target=target)
@@ -21,7 +25,7 @@ def job_of(root, *, target=None, **options):
     project = load_project(root, target, None, None)
     topology = compiled_topology(compiled)
     lock = local_lock(checkpoints_of(project.target, root))
-    return Job(project, topology.catalog, physical_of(topology, lock), **options)
+    return Job(project, topology, physical_of(topology, lock), **options)
 
 
 def built(root, spark, *, target=None, **options):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -13,9 +14,13 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
+from millstream.runner.files import files_of
+from millstream.runner.retention import Limit, Newest, newest_time
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
+_NEWEST = "_millstream_newest.json"
+"""Beside the files of a table; what begins with `_` is none of them."""
 _PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100'"
 
 
@@ -57,13 +62,36 @@ def fill(rows: DataFrame, path: str, *, app: str, batch: int, deletes: bool) -> 
         kept.write.format("delta").mode("append").save(path)
 
 
-def merge(rows: DataFrame, table: TableOutput, path: str, *, app: str, batch: int, deletes: bool) -> None:
-    """Merge the newest row of each key."""
+def merge(
+    rows: DataFrame,
+    table: TableOutput,
+    path: str,
+    *,
+    app: str,
+    batch: int,
+    deletes: bool,
+    limit: Limit | None = None,
+) -> None:
+    """Merge the newest row of each key; drop what `limit` makes too old."""
     session = rows.sparkSession
     view = "_millstream_rows"
     rows.createOrReplaceTempView(view)
     with _once(session, app, batch):
-        session.sql(merge_sql(table, view, path, deletes=deletes))
+        session.sql(merge_sql(table, view, path, deletes=deletes, limit=limit))
+
+
+def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
+    """Return the newest time that a table got; one that had no retention before is asked for it."""
+    content = files_of(path, session).read(f"{path}/{_NEWEST}")
+    found = None if content is None else msgspec.json.decode(content, type=Newest)
+    if found is not None and found.column.lower() == str(table.options["order_by"]).lower():
+        return found
+    return newest_time(rows(session, path), table)
+
+
+def note(session: SparkSession, path: str, newest: Newest) -> None:
+    """Remember the newest time, before the batch is stored: tried again, it finds the same one."""
+    files_of(path, session).write(f"{path}/{_NEWEST}", msgspec.json.encode(newest))
 
 
 def rows(session: SparkSession, path: str) -> DataFrame:
@@ -78,7 +106,7 @@ def changes(session: SparkSession, path: str, columns: Iterable[Column]) -> Data
     return kept.select(*(f.col(quoted(column.name)) for column in columns), deleted)
 
 
-def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool) -> str:
+def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None = None) -> str:
     names = [quoted(column.name) for column in table.columns]
     on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
     order_by = table.options.get("order_by")
@@ -95,6 +123,9 @@ def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool) -> str
     unmatched = " and not new._deleted" if deletes else ""
     values = ", ".join(f"new.{name}" for name in names)
     lines.append(f"when not matched{unmatched} then insert ({', '.join(names)}) values ({values})")  # noqa: S608
+    if limit is not None:
+        # A matched row needs no such clause: the new one is not too old, nor is one that it does not replace.
+        lines.append(f"when not matched by source and {limit.expired('old')} then delete")
     return "\n".join(lines)
 
 

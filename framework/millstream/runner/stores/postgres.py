@@ -19,6 +19,8 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.secrets import Secret, mask
+from millstream.runner.retention import within
+from millstream.runner.stores.postgres_retention import expire, newest
 from millstream.runner.stores.postgres_tables import BATCHES, column_type, table_name
 from millstream.tables.places import Postgres
 from millstream.tables.postgres import NESTED, connected, options_of, revealed, stored_name
@@ -42,10 +44,13 @@ def merge(
             if _is_stored(connection, query, table, batch_id):
                 return
             _make_staging(connection, staging, table)
-        attempts = _copy(batch, table, place, staging, deletes=deletes)
+        with within(batch, table, lambda: newest(place, table)) as (rows, limit):
+            attempts = _copy(rows, table, place, staging, deletes=deletes)
         with connected(place) as connection:
             if _record(connection, query, table, batch_id):
                 _merge(connection, table, staging, attempts, deletes=deletes)
+                if limit is not None:
+                    expire(connection, table, limit)
             connection.execute(sql.SQL("drop table if exists {}").format(staging))
     except psycopg.Error as error:
         raise _refused(table, error.diag.message_primary or str(error), place) from None

@@ -33,6 +33,8 @@ from millstream.types import (
 
 BATCHES = sql.Identifier("millstream_batches")
 """The last batch that each query has stored in each table."""
+NEWEST = sql.Identifier("millstream_newest")
+"""The newest time of each table that has a retention."""
 _LONGEST = 63
 _LOCK = 7_238_116_002
 """So that two runs do not make the same schema or table at the same time."""
@@ -95,10 +97,16 @@ def drop(place: Postgres, table: TableOutput) -> None:
         connection.execute(sql.SQL("drop table if exists {}").format(table_name(table)))
         if connection.execute("select to_regclass('millstream_batches')").fetchone() != (None,):
             connection.execute(sql.SQL("delete from {} where relation = %s").format(BATCHES), (table.model,))
+        if connection.execute("select to_regclass('millstream_newest')").fetchone() != (None,):
+            connection.execute(sql.SQL("delete from {} where relation = %s").format(NEWEST), (table.model,))
 
 
 def table_name(table: TableOutput) -> sql.Identifier:
     return sql.Identifier(stored_name(_model(table)))
+
+
+def type_name(type_: Type) -> str:
+    return _TYPES[type_]
 
 
 def column_type(table: TableOutput, column: Column) -> str:

@@ -1,0 +1,87 @@
+"""A model that joins a query gets what the query has read before: on its own, and then it goes on with it.
+
+The record of the query names the model only after that. Who is killed before begins the backfill anew, and
+its records say, as all do, what they were made from; while it runs, nobody moves the query's checkpoint.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable
+from hashlib import blake2b
+
+from millstream.errors import Diagnostic
+from millstream.physical.values import PerBatch, Query
+from millstream.runner import checkpoints
+from millstream.runner.checkpoints import Place, Record, outputs_of
+from millstream.runner.engine import Engine
+from millstream.runner.reading import Ranges
+from millstream.runner.starting import Around, run_once
+from millstream.runner.values import Stage, Told
+from millstream.topology import alone_of
+
+
+def newcomers(query: Query, record: Record) -> tuple[str, ...]:
+    """Return the models that a query stores, but did not store there when it last ran."""
+    known = record.outputs
+    if known is None:
+        known = {model: topic for model, topic in outputs_of(query).items() if model in record.models}
+    return tuple(model for model, topic in outputs_of(query).items() if known.get(model) != topic)
+
+
+def backfill(
+    running: Engine, query: Query, record: Record, place: Place, models: Collection[str], new: Iterable[str]
+) -> None:
+    """Run models over what their query has read; `new` are tables that nothing was stored in before."""
+    batch = checkpoints.last_done(running.files, place)
+    if batch is None:
+        return
+    read = None if query.signature.stateful else checkpoints.read_up_to(running.files, place, batch)
+    if read is None:
+        for model in models:
+            running.tell(Told(_late(query, model)))
+        return
+    ranges = {
+        source.topic: running.kafka.until(source.topic, running.said(source), read.get(source.topic, {}))
+        for source in query.sources
+        if source.topic
+    }
+    count = sum(stop - first for parts in ranges.values() for first, stop in parts.values())
+    if not count and all(source.topic for source in query.sources):
+        return
+    names = ", ".join(model.partition(".")[2] for model in models)
+    stage = f"backfill of {names}"
+    running.tell(Stage(stage))
+    alone = alone_of(running.job.topology, query.name, models)
+    around = Around(
+        project=running.job.project,
+        checkpoint="",
+        stores=running.stores(alone, _identity(alone, record, ranges), frozenset(new)),
+        sources={source.relation: running.source_options(source) for source in alone.sources},
+        tables=running.tables,
+        settings=running.settings(alone),
+    )
+    run_once(running.spark, alone, around, ranges)
+    said = f"{count:,} records" if ranges else "the rows of tables"
+    running.tell(Stage(stage, f"{said} that {query.name} has read before", done=True))
+
+
+def _identity(alone: Query, record: Record, ranges: dict[str, Ranges]) -> str:
+    """Return what repeated records have in common."""
+    told = [f"{topic}-{n}:{end}" for topic, parts in ranges.items() for n, (_, end) in parts.items()]
+    digest = blake2b("\n".join([*alone.models, *told]).encode(), digest_size=6).hexdigest()
+    # A table that was dropped meanwhile must not think that it has the rows; merged twice, they are the same.
+    once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
+    return f"{alone.name}/{record.id}.{once}"
+
+
+def _late(query: Query, model: str) -> Diagnostic:
+    name = model.partition(".")[2]
+    return Diagnostic(
+        "MS876",
+        f"'{name}' is new in the query {query.name}, and gets the records from now on",
+        None,
+        f"for those before: millstream build --full-refresh --select {name}, which sends again "
+        "what the other models of the query have sent",
+        severity="warning",
+    )

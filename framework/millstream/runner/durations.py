@@ -1,0 +1,38 @@
+"""Durations as options say them: `1 hour 30 minutes`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_MONTHS = {"month": 1, "year": 12}
+_MONTH = 30 * _MICROS["day"]
+"""What a part of a month is taken of."""
+
+
+def parts(duration: str) -> tuple[int, int]:
+    """Return months and microseconds of a duration such as `1 month 12 hours`."""
+    months, micros = Fraction(0), Fraction(0)
+    words = duration.split()
+    for number, unit in zip(words[::2], words[1::2], strict=True):
+        name = unit.removesuffix("s")
+        if name in _MONTHS:
+            months += Fraction(number) * _MONTHS[name]
+        else:
+            micros += Fraction(number) * _MICROS[name]
+    whole = int(months)
+    return whole, int(micros + (months - whole) * _MONTH)
+
+
+def milliseconds(duration: str) -> int:
+    """Return a duration on a clock, for which a month has thirty days."""
+    months, micros = parts(duration)
+    return (months * _MONTH + micros) // 1000

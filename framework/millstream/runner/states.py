@@ -1,0 +1,60 @@
+"""Where the queries of a build keep their states, and in how much memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.physical.values import DeadLetters, Query
+from millstream.plan.build.catalog import Catalog
+
+_STATE = "spark.sql.streaming.stateStore."
+_STORES = {
+    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+}
+_UNITS = {"k": 10, "m": 20, "g": 30}
+
+
+def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
+    """Return the settings of one query's session."""
+    said = [_said(catalog, model) for model in _models(query, catalog)]
+    stores = {store for each in said if (store := each.get("store"))}
+    store = "memory" if stores == {"memory"} else "rocksdb"
+    found = {f"{_STATE}providerClass": _STORES[store]}
+    if store == "rocksdb" and any(each.get("memory") for each in said):
+        found[f"{_STATE}rocksdb.boundedMemoryUsage"] = "true"
+        found[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(_budget(catalog))
+    return found
+
+
+def _models(query: Query, catalog: Catalog) -> list[str]:
+    """Return the models that a query stores, and the views that they are made of."""
+    stored = {target.model for target in query.outputs if not isinstance(target, DeadLetters)}
+    return [
+        model
+        for model in query.models
+        if model in stored or (model in catalog.models and catalog.models[model].kind == "view")
+    ]
+
+
+def _said(catalog: Catalog, model: str) -> Mapping[str, Any]:
+    spec = catalog.models.get(model)
+    return {} if spec is None else spec.options.get("state") or {}
+
+
+def _budget(catalog: Catalog) -> int:
+    """Return the sum of what all models say, in MB.
+
+    RocksDBMemoryManager has one cache for all states of an executor that are bounded, of the size that the
+    first one asked for: so all must ask for the same.
+    """
+    sizes = (_said(catalog, model).get("memory") for model in catalog.models)
+    return max(1, sum(_bytes(size) for size in sizes if size) >> 20)
+
+
+def _bytes(size: str) -> int:
+    """Return the number of bytes of `512 MB`."""
+    letters = size.lower().rstrip("b").rstrip()
+    unit = _UNITS.get(letters[-1:], 0)
+    return int(letters.rstrip("kmg").rstrip()) << unit

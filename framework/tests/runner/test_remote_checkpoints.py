@@ -1,0 +1,69 @@
+"""Checkpoints that only Spark's file system can read, here Hadoop's `viewfs`."""
+
+import pytest
+from support.runs import built, problems, table_rows
+
+from millstream.runner.files import HadoopFiles
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+PROFILES = """
+    shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded,
+           checkpoints: "viewfs://remote/checkpoints"}}}
+"""
+TOTALS = """
+    {{{{ config(materialized='table', unique_key='user') }}}}
+    select user, {measure} as total from {{{{ source('web', 'events') }}}} group by user
+"""
+
+
+@pytest.fixture
+def remote(first_spark, tmp_path):
+    settings = first_spark._jsc.hadoopConfiguration()
+    place = tmp_path / "far"
+    place.mkdir()
+    settings.set("fs.viewfs.mounttable.remote.link./checkpoints", place.as_uri())
+    settings.set("fs.viewfs.impl.disable.cache", "true")
+    yield place
+    settings.unset("fs.viewfs.mounttable.remote.link./checkpoints")
+
+
+def test_files_are_written_read_listed_and_removed(first_spark, remote):
+    files, folder = HadoopFiles(first_spark), "viewfs://remote/checkpoints/one"
+    assert (files.read(f"{folder}/a"), files.names(folder)) == (None, [])
+    files.write(f"{folder}/a", b"\x00\xff")
+    assert (files.read(f"{folder}/a"), files.names(folder)) == (b"\x00\xff", ["a"])
+    files.remove(folder)
+    assert not (remote / "one").exists()
+
+
+def test_a_group_goes_on_though_its_lock_is_known_only_when_spark_is_there(shop, first_spark, remote):
+    shop.write("profiles.yml", PROFILES)
+    shop.model("totals", TOTALS.format(measure="sum(value)"))
+    shop.send(("a", {"id": 1, "value": 1.0}))
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert (remote / "groups.lock").is_file()
+    # Made anew, both would be one group, and begin at the start.
+    shop.model("counts", TOTALS.format(measure="count(value)"))
+    shop.send(("a", {"id": 2, "value": 2.0}))
+    results, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    read = {each.id: (each.query, each.rows_read) for each in results.results}
+    assert read == {"model.totals": ("totals", 1), "model.counts": ("counts", 2)}
+    assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [3.0]
+    assert [row["total"] for row in table_rows(shop.root, "model.counts")] == [2]
+
+
+def test_a_new_sink_gets_what_was_there_before(shop, first_spark, remote):
+    shop.write("profiles.yml", PROFILES)
+    sink = "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}"
+    shop.model("one", sink)
+    shop.send(("a", {"id": 1}))
+    built(shop.root, first_spark)
+    shop.model("two", sink)
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert shop.values("two") == [{"id": 1}]
