@@ -17,7 +17,7 @@ from millstream.cli.diagnostics import clean, count, render
 from millstream.cli.output import Look
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
-from millstream.runner.results import Outcome, RunResults
+from millstream.runner.results import Counts, Outcome, RunResults
 from millstream.runner.values import Ended, Event, Going, Stage, Started, Told
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
@@ -95,6 +95,8 @@ class Telling:
         name = self._names.get(outcome.query, outcome.query)
         if outcome.status == "success":
             self._line("success", name, f"{outcome.rows:>9,} rows  {outcome.seconds:>6.1f} s")
+            for said in left_out(outcome.counts):
+                self.console.print(Text(f"  {clean(said)}", "yellow"))
         else:
             self._line(outcome.status, name, outcome.message)
         if outcome.problem is not None:
@@ -120,6 +122,15 @@ class Telling:
         told += [f"{numbers['skipped']} skipped"] if numbers["skipped"] else []
         style = "bold red" if results.failed else "bold green"
         self.console.print(Text(f"{', '.join(told)} in {results.seconds:.1f} s", style))
+
+
+def left_out(counts: Counts) -> Iterator[str]:
+    """Say how many records of which source or model were left out, and why."""
+    for fate, numbers in (("skipped", counts.skipped), ("sent to dead letters", counts.dead_letters)):
+        for id_, number in numbers.items():
+            kind, _, name = id_.partition(".")
+            why = "a function failed" if kind == "model" else "not decodable"
+            yield f"{count(number, 'record')} of {name} {fate}: {why}"
 
 
 def _made(query: Query) -> str:

@@ -47,7 +47,7 @@ CODES: dict[str, Code] = {
     "MS811": Code(
         "The local broker does not start",
         "Kafka ended while it started. The last lines of its log are shown; the whole log is in "
-        "`.millstream/kafka/logs/broker.log`. What is in the topics can be given up with `millstream clean`.",
+        "`.millstream/broker/logs/broker.log`. What is in the topics can be given up with `millstream clean`.",
     ),
     "MS812": Code(
         "The local broker does not answer",
@@ -61,7 +61,7 @@ CODES: dict[str, Code] = {
     ),
     "MS814": Code(
         "The local broker's folder can't be written",
-        "Topics are kept in `.millstream/kafka` of the project. Make the folder writable, or make room.",
+        "Topics are kept in `.millstream/broker` of the project. Make the folder writable, or make room.",
     ),
     "MS815": Code(
         "The local broker is busy",

@@ -8,6 +8,17 @@ CODES = {
         "`optimization` of a target and `optimize` of a model are `all`, `none` or names of rules; "
         "`millstream explain` shows which of them did something.",
     ),
+    "MS521": Code(
+        "A table's retention needs a time",
+        "`retention` keeps a row while its `order_by` is within that time of the newest one, so `order_by` is a "
+        "timestamp or date. A number of milliseconds becomes one by `timestamp_millis(...)` in the model.",
+    ),
+    "MS522": Code(
+        "An option of state means nothing here",
+        "`state: {ttl}` is how long a Python function with keyed state remembers a key that does not come again; "
+        "such a function keeps its state in RocksDB. Other states forget by other options: a dedupe by `within`, a "
+        "window by its watermark's delay. `memory` bounds RocksDB, and so goes with `store: rocksdb`.",
+    ),
     "MS510": Code(
         "Rows that change later are read as if they were final",
         "A relation holds either events, which are only added, or the newest row per key, as an aggregate "
@@ -41,6 +52,12 @@ CODES = {
         "A join of streams keeps rows forever",
         "An outer join must know when no partner can come any more. Give both sources a watermark and "
         "compare their event times in ON, such as `a.at between b.at - interval 1 hour and b.at`.",
+    ),
+    "MS516": Code(
+        "Whether a row that changes meets another can't be told",
+        "A semi or anti join over rows that change tells for each row whether it meets one, to delete it when "
+        "it does not. So a column of each side is compared by `=`; other conditions ask something of one side "
+        "alone. Make a column of what else is compared, in a subquery on either side.",
     ),
     "MS517": Code(
         "A subquery reads a stream",

@@ -12,8 +12,9 @@ CODES: dict[str, Code] = {
         "A Python function failed",
         "A function of `macros/` raised an exception. The message says which one, for which model, on which "
         "record, and the line that raised. Mend the function, or say with `on_bad_record: skip` or `dead_letter`, "
-        "of the model or its source, what becomes of such rows. Above a window, an aggregate or a join the record "
-        "is not known any more, and a failing function always stops the query.",
+        "of the model or its source, what becomes of such rows. Within and above a window, an aggregate or a join, "
+        "and in tables, the record is not known any more: a failing function always stops the query, and the message "
+        "says which group it was, or what the row was joined by.",
     ),
     "MS862": Code(
         "A record can't be decoded",
@@ -81,13 +82,24 @@ CODES: dict[str, Code] = {
     ),
     "MS876": Code(
         "A model is new in a query that has run before",
-        "Models that only filter and project one topic share a query, whose checkpoint says how far the topic was "
-        "read. A new model of that query gets the records from there on. `--full-refresh` reads the topic from its "
-        "start for all models of the query; their topics get those records again.",
+        "A new model of a query gets what the query has read before, on its own, and goes on with it from there. "
+        "Here it can't be told how far the query has read: it keeps state, or its checkpoint was written by another "
+        "version of Spark. The model gets the records from now on. `--full-refresh` reads the topic from its start "
+        "for all models of the query; their topics get those records again.",
     ),
     "MS877": Code(
         "A function with keyed state wants a column that is not there",
         "A function `(key, rows, state)` gets the columns of what it is called on by the names of its row's fields. "
         "Select the column there, or take the field out of the row's class.",
+    ),
+    "MS878": Code(
+        "A query can't run in real-time mode",
+        "Spark's real-time mode takes queries that decode, filter and project, and write to Kafka. "
+        "`millstream explain` says of each query what prevents it.",
+    ),
+    "MS879": Code(
+        "There are fewer cores than partitions",
+        "In real-time mode a task for each partition runs all the time. Those that get no core would wait for "
+        "ever, and Spark would not say so.",
     ),
 }

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from millstream import __version__
+from millstream.collector import collector_paused
 from millstream.compile.assemble import (
     manifest_function,
     other_nodes,
@@ -52,20 +51,8 @@ def compile_project(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile the project at `root`; raise `MillstreamError` only where nothing can be understood."""
-    with _collector_paused():
+    with collector_paused():
         return _compile_project(root, target, variables, profiles_dir, progress, use_cache=use_cache)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Spare the search for cycles: a compile makes a hundred thousand values and hardly a cycle."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _compile_project(

@@ -9,7 +9,7 @@ import msgspec
 from millstream.compile.cache import Entry, digest_of
 from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
-from millstream.compile.options import option_expressions, unknown_names
+from millstream.compile.options import option_expressions, retention_without_time, unknown_names
 from millstream.compile.planning import Planning, encoded_catalog
 from millstream.compile.relations import input_relations
 from millstream.compile.sources import derive_columns
@@ -176,13 +176,21 @@ class Models:
         relation = self.relations[model.id]
         if model.diagnostics or analysis.query is None:
             return
-        problems = unknown_names(model.config, relation)
+        problems = unknown_names(model.config, relation) or retention_without_time(model.config, relation)
         extras, more = option_expressions(model.config, relation, self._analysed_option)
         problems += more
         if not problems:
-            spec, model.traits, problems = self.planning.check(model, analysis.query, extras)
+            spec, model.traits, problems = self.planning.check(
+                model, analysis.query, extras, self._own_options(model)
+            )
             model.spec = msgspec.msgpack.encode(spec)
         model.diagnostics = model.diagnostics + [self._plan_diagnostic(model, each) for each in problems]
+
+    def _own_options(self, model: Model) -> set[str]:
+        """Return the options that a model itself sets: in its file, or in YAML."""
+        properties = self.project.properties.get(model.file.name)
+        in_file = model.rendered.options if model.rendered is not None else {}
+        return {*in_file, *(properties.config_locations if properties else ())}
 
     def _analysed_option(self, sql: str, relation: InputRelation) -> Analysis:
         from millstream.sql.analyze import analyze  # sqlglot, which an unchanged project spares

@@ -12,8 +12,9 @@ from millstream.expressions import column as column_of
 from millstream.plan.build.catalog import PlanProblem
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
-from millstream.types import UNKNOWN
+from millstream.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _BEFORE = "select "
 
 
@@ -34,6 +35,23 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
         for name, remedy in (unknown_rules(config["optimize"]) if config.get("optimize") else ())
     ]
     return found
+
+
+def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
+    """Find a table whose rows are dropped by an age that nothing tells."""
+    if config.get("materialized") != "table" or not config.get("retention"):
+        return []
+    name = config.get("order_by")
+    if not name:
+        message = "'retention' needs 'order_by', the time of a row"
+        remedy = "say order_by='<a timestamp column>'"
+    else:
+        found = next((c for c in relation.columns if c.name.lower() == name.lower()), None)
+        if found is None or found.type in _TIMES:
+            return []
+        message = f"'retention' needs a time to order by, and '{name}' is {found.type}"
+        remedy = f"order by a timestamp or date, such as timestamp_millis({name}) as a column of its own"
+    return [PlanProblem(relation.id, "MS521", message, remedy, option="retention")]
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

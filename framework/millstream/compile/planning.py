@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
+from millstream.compile.state import meaningless_state
 from millstream.expressions import Expression
 from millstream.plan.build.catalog import (
     Catalog,
@@ -24,7 +25,7 @@ from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.model import Around, ModelBuilder
 from millstream.plan.build.topics import topic_node
 from millstream.plan.nodes import Column, Given, Node
-from millstream.plan.traits import KnownTraits, Traits
+from millstream.plan.traits import KnownTraits, Mode, Traits
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
@@ -48,9 +49,12 @@ class Planning:
             self.traits[id_] = KnownTraits().of(topic_node(topic))
 
     def check(
-        self, model: Model, query: Query, extras: tuple[tuple[str, Expression], ...]
+        self, model: Model, query: Query, extras: tuple[tuple[str, Expression], ...], own: Container[str] = ()
     ) -> tuple[ModelSpec, Traits | None, list[PlanProblem]]:
-        """Return what the plan needs of a model, its traits, and what can't be done."""
+        """Return what the plan needs of a model, its traits, and what can't be done.
+
+        `own` has the options that the model itself sets.
+        """
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], extras)
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # what it reads is wrong; nothing follows from that
@@ -60,11 +64,15 @@ class Planning:
         root = builder.build()
         if not builder.problems:
             root = checked_keys(builder, root)
+        if state := model.config.get("state"):
+            builder.problems += meaningless_state(model.id, state, root, own="state" in own)
         found = known.of(root)
         if spec.kind == "table":
             found = Traits("upsert", spec.keys or found.keys)
         elif spec.kind == "sink":
-            found = Traits(found.mode, spec.keys if found.mode == "upsert" else (), None, found.watermarks)
+            # A topic is read row by row, whatever it was written from.
+            mode: Mode = "upsert" if found.mode == "upsert" else "append"
+            found = Traits(mode, spec.keys if mode == "upsert" else (), None, found.watermarks)
         return spec, None if builder.problems else found, builder.problems
 
     def add(self, model: Model) -> None:

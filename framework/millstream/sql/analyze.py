@@ -90,5 +90,5 @@ def _place(item: exp.Expr, sql: str) -> tuple[int, int]:
     if isinstance(item, exp.Alias):
         return extent(item.args["alias"], sql)
     if star := item.find(exp.Star) if item.is_star else None:
-        return star.meta["start"], star.meta["end"] + 1
+        return star.meta.get("start", 0), star.meta.get("end", 0) + 1
     return extent(item.this if isinstance(item, exp.Column) else item, sql)

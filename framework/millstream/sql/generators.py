@@ -31,6 +31,7 @@ def generated(walk: Expressions, node: exp.Expr, alias: str, names: list[str]) -
     name = function_name(node)
     if (function := walk.findings.functions.get(name)) and function.table:
         walk.findings.called.add(function.name)
+        walk.findings.marks.call(node, python=function.name)
         given = list(bind_arguments(walk, node, function).values())
         row = function.returns
         parts: list[tuple[str, Type]] = [("value", row)]

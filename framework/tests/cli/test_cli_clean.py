@@ -23,7 +23,7 @@ def fill(root, *paths):
 @pytest.fixture
 def built(shop):
     fill(
-        shop, "target/manifest.json", ".millstream/local/tables/t/1.parquet", ".millstream/kafka/data/a/0.log",
+        shop, "target/manifest.json", ".millstream/local/tables/t/1.parquet", ".millstream/broker/data/a/0.log",
         ".millstream/old/checkpoints/q/metadata",
     )  # fmt: skip
     return shop
@@ -43,19 +43,49 @@ def test_artifacts_alone(run, built):
     found = run("clean", "--artifacts", "--output", "json").json
     assert [(each["path"], each["files"]) for each in found["removed"]] == [("target", 1)]
     assert found["bytes"] >= 5000
-    assert (built / ".millstream/kafka").is_dir()
+    assert (built / ".millstream/broker").is_dir()
 
 
 def test_one_target_alone_though_profiles_have_it_no_more(run, built):
     assert run("clean", "--target", "old").out.startswith("removed .millstream/old: 1 file")
-    assert sorted(each.name for each in (built / ".millstream").iterdir()) == ["kafka", "local"]
+    assert sorted(each.name for each in (built / ".millstream").iterdir()) == ["broker", "local"]
     assert (built / "target").is_dir()
 
 
-def test_a_target_named_kafka_leaves_the_topics_alone(run, built):
-    fill(built, ".millstream/kafka/tables/t/1.parquet")
-    assert run("clean", "--target", "kafka").out.startswith("removed .millstream/kafka/tables: 1 file")
-    assert (built / ".millstream/kafka/data/a/0.log").is_file()
+def test_a_target_that_is_named_as_the_broker_s_folder_leaves_the_topics_alone(run, built):
+    fill(built, ".millstream/%62roker/tables/t/1.parquet")
+    assert run("clean", "--target", "broker").out.startswith("removed .millstream/%62roker: 1 file")
+    assert (built / ".millstream/broker/data/a/0.log").is_file()
+
+
+PROFILES = """
+shop:
+  target: there
+  outputs:
+    local: {master: "local[*]", kafka: embedded}
+    there:
+      master: local
+      kafka: embedded
+      checkpoints: s3a://lake/checkpoints
+      tables: {path: kept, url: "postgresql://ann:hunter2@db/shop", store: postgres}
+"""
+
+
+def test_what_is_in_other_places_is_told(run, built):
+    (built / "profiles.yml").write_text(PROFILES)
+    fill(built, "kept/totals/1.parquet")
+    assert run("clean").out.splitlines()[-3:] == [
+        "checkpoints of target 'there' are left: s3a://lake/checkpoints",
+        f"tables of target 'there' are left: {built}/kept",
+        "tables of target 'there' are left: postgresql://db/shop, schema public",
+    ]
+    assert "left" not in run("clean", "--target", "local").out
+    assert run("clean", "--output", "json").json["left"][1]["place"] == f"{built}/kept"
+
+
+def test_a_profile_that_can_not_be_read_does_not_matter(run, built):
+    (built / "profiles.yml").write_text("shop: [")
+    assert (run("clean").code, (built / ".millstream").exists()) == (0, False)
 
 
 @pytest.mark.parametrize("name", ["../..", "nope", "."])

@@ -1,5 +1,6 @@
 """`millstream explain`."""
 
+import json
 import re
 from pathlib import Path
 
@@ -117,6 +118,38 @@ def test_what_one_rule_did(shop, run):
 def test_rules_that_the_target_does_not_want_are_not_applied(shop, run):
     write(shop, {"profiles.yml": "shop:\n  target: local\n  outputs:\n    local: {optimization: none}\n"})
     assert run("explain", "--output", "json").json["rules"] == []
+
+
+DECLARED = """
+models:
+  - {name: stg_clicks, hints: {keeps: 0.5}}
+"""
+COUNTED = {
+    "command": "build", "project": "shop", "target": "local", "started": "2024-01-01T00:00:00+00:00",
+    "seconds": 1, "results": [], "counted": {"came": {"source.web.clicks": {"rows": 7200, "seconds": 600}}},
+}  # fmt: skip
+
+
+def test_a_figure_says_who_says_it(shop, run):
+    write(shop, {"models/hints.yml": DECLARED})
+    (shop / "target").mkdir(exist_ok=True)
+    write(shop, {"target/run_results.json": json.dumps(COUNTED)})
+    out = run("explain").out
+    assert "stg_clicks: keeps 0.5 of its rows (declared)" in out
+    assert "web.clicks: 12 rows a second (measured: 7,200 rows in 10 minutes)" in out
+    assert re.search(r"rows/s read +\d", out)
+    figures = run("explain", "--output", "json").json["figures"]
+    assert [(each["of"], each["what"], each["origin"]) for each in figures] == [
+        ("web.clicks", "rows_per_second", "measured"), ("stg_clicks", "keeps", "declared"),
+    ]  # fmt: skip
+
+
+def test_results_of_another_target_or_that_cannot_be_read_say_nothing(shop, run):
+    plain = run("explain").out
+    (shop / "target").mkdir(exist_ok=True)
+    for text in (json.dumps(COUNTED | {"target": "other"}), "{"):
+        write(shop, {"target/run_results.json": text})
+        assert run("explain") == (0, plain, "")
 
 
 def test_mistakes_are_told_as_compile_tells_them(shop, run):

@@ -1,13 +1,12 @@
 """The example project, built on Kafka, Spark and Delta, gives what an independent computation gives."""
 
-import os
 import shutil
 
 import pytest
 from example.generated import ROOT, generated
 from example.oracle import as_rows, expected, same
 from example.reading import latest
-from support.runs import built, create_topics, pairs, problems, send, statuses, table_rows
+from support.runs import BUILDS, built, create_topics, pairs, problems, send, statuses, table_rows
 
 from millstream.broker import shared_broker
 
@@ -16,8 +15,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 PARTS = ("pyproject.toml", "profiles.yml", "models", "macros", "seeds", "tests")
 REFERENCES = {"product_data": "product_id", "user_profiles": "user_id"}
-PIECES = int(os.environ.get("MILLSTREAM_BUILDS", "4"))
-"""Builds of one project; 20 make twenty thousand events."""
+
 EVENTS = 1000
 
 
@@ -92,9 +90,9 @@ def test_many_builds_give_what_one_gives(example, first_spark, optimization, gro
     (root / "profiles.yml").write_text(
         profiles.replace('local: {master: "local[*]", kafka: embedded}', settings)
     )
-    records = generated(PIECES * EVENTS)
+    records = generated(BUILDS * EVENTS)
     create_topics(bootstrap, *records)
-    for number in range(PIECES):
+    for number in range(BUILDS):
         send(bootstrap, piece(records, number, EVENTS))
         results, told = built(root, first_spark)
         assert problems(told) == []

@@ -129,7 +129,7 @@ JOINS = {
         from l = outer rows of explode(events.labels): k, v2""",
     "sources.shop.events e left join lateral split_up(e.type) w": """
         from e = {source.shop.events}
-        from w = outer python rows of split_up(e.type): word, n""",
+        from w = outer python rows of split_up(e.type)!: word, n""",
     "range(3)": "from range = rows of range(3): id",
     "sources.shop.events watermark ts delay of interval 10 seconds": """
         from events = {source.shop.events} watermark events.ts interval 10 seconds""",

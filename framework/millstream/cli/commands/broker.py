@@ -35,7 +35,7 @@ def command(common: Common, *, action: Literal["start", "stop", "status"], force
 
     Commands that need the local broker start it, share it and stop it when the last one ends.
     `start` keeps it until `stop`, for other tools or for a quicker start of each command. Its topics
-    live in `.millstream/kafka` and are there again the next time.
+    live in `.millstream/broker` and are there again the next time.
     """
     root = root_of(common)
     said = ""

@@ -55,12 +55,16 @@ def command(common: Common, *, choice: Choice, full_refresh: bool, accept_forwar
 
     from millstream.cli.building import telling
     from millstream.cli.signals import ending_well
+    from millstream.measured import with_counts
+    from millstream.results import read_results, write_results
     from millstream.runner.build import build
-    from millstream.runner.results import write_results
 
     with ending_well(), telling(common.look) as told:
         results = build(job, root / ".millstream", told.tell)
-    write_results(root / job.project.settings.target_path, results)
+    folder = root / job.project.settings.target_path
+    before = read_results(folder, results.project, results.target)
+    results = with_counts(results, before, job.topology.written)
+    write_results(folder, results)
     problems = told.problems
     if common.look.json:
         from millstream.cli.diagnostics import as_data
@@ -82,12 +86,14 @@ def _job(
     accept_forward: bool,
 ) -> Job:
     from millstream.project.load import load_project
+    from millstream.results import read_results
     from millstream.runner.checkpoints import local_lock
     from millstream.runner.values import Job
     from millstream.tables.places import checkpoints_of
     from millstream.topology import compiled_topology, physical_of
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
-    topology = compiled_topology(found)
+    before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
+    topology = compiled_topology(found, before)
     physical = physical_of(topology, local_lock(checkpoints_of(project.target, root)))
-    return Job(project, topology.catalog, physical, models, full_refresh, accept_forward)
+    return Job(project, topology, physical, models, full_refresh, accept_forward)

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import unquote
 
 import click
 from msgspec import Struct, to_builtins
@@ -19,12 +20,11 @@ from millstream.cli.output import finish
 from millstream.cli.project import root_of
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.locks import is_locked
+from millstream.project.folders import OWN, broker_folder, folder_name, target_folder
+from millstream.project.secrets import mask, secrets_in
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings
-
-OWN = ".millstream"
-_BROKER = "kafka"
-_OF_TARGET = ("tables", "checkpoints", "log", "build.lock")
+from millstream.tables.places import checkpoints_of, delta_of, postgres_of
 
 
 class Removed(Struct, frozen=True):
@@ -32,6 +32,14 @@ class Removed(Struct, frozen=True):
     """Relative to the project."""
     files: int
     bytes: int
+
+
+class Left(Struct, frozen=True):
+    """What is kept in a place that is not the project's own."""
+
+    target: str
+    what: str
+    place: str
 
 
 @click.command(
@@ -50,14 +58,14 @@ def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
 
     That is `target/`, and `.millstream/`: the local broker with its topics, tables, checkpoints and logs of
     all targets. With --target, only that target's tables, checkpoints and logs in `.millstream/`. Nothing
-    outside the project's folder is touched: no other Kafka, no database, no remote store. On a terminal it
-    asks before data is removed.
+    else is touched: no other Kafka, no database, no store that `tables:` or `checkpoints:` of the target
+    name; what is left there is told. On a terminal it asks before data is removed.
     """
     if artifacts and common.target:
         raise click.UsageError("--artifacts and --target exclude each other")
     root = root_of(common)
     if common.target:
-        paths = of_target(common, root, common.target)
+        paths = [of_target(common, root, common.target)]
     else:
         settings, problems = read_settings(root)
         if errors := [found for found in problems if found.severity == "error"]:
@@ -70,21 +78,36 @@ def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
         _check_idle(root, common.target)
     if data and not yes and not common.look.json and not _agreed(data):
         return finish(common.look, text="nothing was removed")
-    if data and not common.target and (root / OWN / _BROKER).is_dir():
+    if data and not common.target and broker_folder(root).is_dir():
         _stop(root, force=force)
     for path, _ in found:
         remove(path)
+    left = [] if artifacts else elsewhere(common, root)
     result = {"removed": to_builtins(removed), "bytes": sum(each.bytes for each in removed)}
-    return finish(common.look, result=result, text=None if common.look.quiet else text_of(removed))
+    result |= {"left": to_builtins(left)}
+    return finish(common.look, result=result, text=None if common.look.quiet else text_of(removed, left))
 
 
-def of_target(common: Common, root: Path, name: str) -> list[Path]:
-    """Return what one target keeps here; that of a target which profiles.yml has no more is found, too."""
-    folder = root / OWN / name
-    if folder.parent != root / OWN or not folder.is_dir():
-        folder = root / OWN / target_of(common, root).name
-    # A target of this name shares its folder with the local broker.
-    return [folder / part for part in _OF_TARGET] if name == _BROKER else [folder]
+def of_target(common: Common, root: Path, name: str) -> Path:
+    """Return the folder of one target; that of a target which profiles.yml has no more is found, too."""
+    folder = root / OWN / folder_name(name)
+    return folder if folder.is_dir() else root / OWN / folder_name(target_of(common, root).name)
+
+
+def elsewhere(common: Common, root: Path) -> list[Left]:
+    """Return what the target keeps in other places; nothing where profiles.yml doesn't tell them."""
+    try:
+        target = target_of(common, root)
+        places = [("checkpoints", checkpoints_of(target, root)), ("tables", delta_of(target, root).path)]
+        store = postgres_of(target)
+    except MillstreamError:
+        return []
+    own = f"{target_folder(root, target.name)}/"
+    remote = [place for _, place in places if "://" in place]
+    found = [(w, p) for w, p in places if p in remote or (not p.startswith(own) and Path(p).exists())]
+    found += [("tables", f"{store.url}, schema {store.schema}")] if store is not None else []
+    secrets = secrets_in(target.settings)
+    return [Left(target.name, what, mask(place, secrets)) for what, place in found]
 
 
 def artifacts_of(root: Path, settings: Settings) -> Path:
@@ -107,8 +130,9 @@ def _check_idle(root: Path, target: str | None) -> None:
     if sys.platform == "win32":
         return
     for lock in sorted((root / OWN).glob("*/build.lock")):
-        if (target or lock.parent.name) == lock.parent.name and is_locked(lock):
-            message = f"another command works with the target '{lock.parent.name}'"
+        name = lock.parent.name
+        if (folder_name(target) if target else name) == name and is_locked(lock):
+            message = f"another command works with the target '{unquote(name)}'"
             raise MillstreamError(
                 Diagnostic("MS874", message, None, "wait until it has ended, or use --force")
             )
@@ -155,10 +179,10 @@ def remove(path: Path) -> None:
         ) from None
 
 
-def text_of(removed: list[Removed]) -> str:
-    if not removed:
-        return "there is nothing to remove"
+def text_of(removed: list[Removed], left: list[Left]) -> str:
     lines = [f"removed {each.path}: {count(each.files, 'file')}, {size(each.bytes)}" for each in removed]
+    lines = lines or ["there is nothing to remove"]
+    lines += [f"{each.what} of target '{each.target}' are left: {each.place}" for each in left]
     return "\n".join(lines)
 
 

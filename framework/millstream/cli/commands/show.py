@@ -116,6 +116,7 @@ def _records(common: Common, root: Path, nodes: dict[str, ManifestNode], wanted:
 def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit: int, last: int) -> Answer:
     from millstream.graph import build_graph
     from millstream.kafka.opening import connected
+    from millstream.project.folders import target_folder
     from millstream.project.load import load_project
     from millstream.runner.computing import Question, computed, spark_for, with_ancestors
     from millstream.topology import read_catalog
@@ -123,7 +124,7 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
     project = load_project(root, common.target, common.vars, common.profiles_dir)
     needed = build_graph(found.manifest.nodes).ancestors(wanted.id) | {wanted.id}
     catalog = with_ancestors(read_catalog(found), frozenset(needed))
-    log = root / ".millstream" / project.target.name / "log"
+    log = target_folder(root, project.target.name) / "log"
     question = Question(project, catalog, wanted.id, limit, last, str(log / "spark.log"))
     if not (common.look.quiet or common.look.json):
         click.echo(f"computing '{wanted.name}' from the last {last:,} records of each partition", err=True)

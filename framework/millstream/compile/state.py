@@ -1,0 +1,39 @@
+"""Options of state that a model's SQL gives no meaning to: what is accepted is obeyed, all else refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from millstream.plan.build.catalog import PlanProblem
+from millstream.plan.nodes import Node, Stateful
+from millstream.plan.walk import in_order
+
+
+def meaningless_state(model: str, state: Mapping[str, Any], root: Node, *, own: bool) -> list[PlanProblem]:
+    """Find options that nothing obeys; those of a folder may fit only some of its models (`own` is false)."""
+    found = list(_never(state))
+    if own:
+        keyed = any(isinstance(node, Stateful) for node in in_order((root,)))
+        found += _here(state, keyed=keyed)
+    return [PlanProblem(model, "MS522", message, remedy, option="state") for message, remedy in found]
+
+
+def _never(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if state.get("retention"):
+        yield (
+            "'state: {retention}' is not how long windows are kept",
+            "a watermark's delay says that; 'retention' of a table says how long its rows are kept",
+        )
+    if state.get("memory") and state.get("store") == "memory":
+        yield "'state: {memory}' bounds the store rocksdb, not memory", "remove one of them"
+
+
+def _here(state: Mapping[str, Any], *, keyed: bool) -> Iterator[tuple[str, str]]:
+    if state.get("ttl") and not keyed:
+        yield (
+            "'state: {ttl}' is for Python functions with keyed state, and this model calls none",
+            "a dedupe forgets by 'within', a window by its watermark's delay, a table's rows by 'retention'",
+        )
+    if state.get("store") == "memory" and keyed:
+        yield "Python functions keep their state in RocksDB only", "remove store='memory'"
