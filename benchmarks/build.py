@@ -48,7 +48,11 @@ def project(name: str, folder: Path) -> Path:
         import_module(f"projects.{name}").write(folder)
     profiles = folder / "profiles.yml"
     text = profiles.read_text()
-    setting = f"spark: {{spark.sql.shuffle.partitions: {PARTITIONS}}}"
+    # A build on one machine compiles Java quickly and not well; what runs long is measured with both compilers.
+    setting = (
+        f"spark: {{spark.sql.shuffle.partitions: {PARTITIONS}, "
+        'spark.driver.extraJavaOptions: "-XX:TieredStopAtLevel=4 -XX:ReservedCodeCacheSize=240m"}'
+    )
     for written in ('{master: "local[*]", kafka: embedded}', "master: local[*]\n"):
         more = (
             written.replace(", kafka", f", {setting}, kafka")
