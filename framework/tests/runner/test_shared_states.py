@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from support.runs import built, job_of, problems, table_rows
+from support.runs import WAYS, built, job_of, problems, table_rows
 
 from millstream.physical.emit.steps import DedupeView, StatefulView
 
@@ -73,7 +73,9 @@ def steps(shop, kind):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("optimization", "table"), [("all", True), ("all", False), ("none", True)])
+@pytest.mark.parametrize(
+    ("optimization", "table"), [(way[0], table) for way in WAYS for table in (True, False)]
+)
 def test_keyed_state_of_a_view_that_several_models_read(shop, first_spark, optimization, table):
     shop.write(
         "profiles.yml",

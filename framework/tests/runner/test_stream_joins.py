@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 from random import Random
 
 import pytest
-from support.runs import BUILDS, built, create_topics, problems
+from support.runs import BUILDS, WAYS, built, create_topics, problems
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -120,7 +120,7 @@ KINDS = ["inner", "left", "right", "full", "left semi"]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("optimization", "grouping"), [("all", "all"), ("none", "off")])
+@pytest.mark.parametrize(("optimization", "grouping"), WAYS)
 def test_joins_of_every_kind(joined, optimization, grouping):
     given = traffic(2, builds=BUILDS)
     models = {kind.replace(" ", "_"): model(kind) for kind in KINDS}
@@ -130,7 +130,7 @@ def test_joins_of_every_kind(joined, optimization, grouping):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("optimization", "grouping"), [("all", "all"), ("none", "off")])
+@pytest.mark.parametrize(("optimization", "grouping"), WAYS)
 def test_conditions_on_either_side_of_a_join(joined, optimization, grouping):
     """Spark would take them for bounds of time, and never tell of rows that meet none."""
     given = traffic(3)
@@ -146,7 +146,7 @@ def test_conditions_on_either_side_of_a_join(joined, optimization, grouping):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("optimization", "grouping"), [("all", "all"), ("none", "off")])
+@pytest.mark.parametrize(("optimization", "grouping"), WAYS)
 def test_what_is_asked_after_a_join(joined, optimization, grouping):
     given = traffic(4, builds=BUILDS)
     models = {
@@ -183,7 +183,7 @@ COUNTED = (
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("optimization", "grouping"), [("all", "all"), ("none", "off")])
+@pytest.mark.parametrize(("optimization", "grouping"), WAYS)
 def test_a_stream_with_itself(joined, optimization, grouping):
     given = traffic(5, builds=BUILDS)
     shop = joined({"near": SELF, "also_near": SELF}, given, optimization, grouping)
@@ -193,7 +193,7 @@ def test_a_stream_with_itself(joined, optimization, grouping):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("optimization", ["all", "none"])
+@pytest.mark.parametrize("optimization", [way[0] for way in WAYS])
 def test_windows_over_a_join(joined, optimization):
     given = traffic(6, builds=BUILDS)
     shop = joined({"counted": COUNTED}, given, optimization)

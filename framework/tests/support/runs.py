@@ -17,6 +17,8 @@ from millstream.topology import compiled_topology, physical_of
 
 BUILDS = int(os.environ.get("MILLSTREAM_BUILDS", "4"))
 """Builds of one project in the tests marked `long`; with 20, the example gets twenty thousand events."""
+WAYS = [("all", "all"), ("none", "off")][: 1 if BUILDS < 4 else 2]
+"""Optimization and grouping; with few builds, both at their best alone."""
 
 
 def job_of(root, *, target=None, **options):
