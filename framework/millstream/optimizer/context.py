@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from msgspec import Struct
 
+from millstream.optimizer.changes import Changes
 from millstream.plan.nodes import Node, Plan
 from millstream.plan.walk import consumers
 from millstream.types import Type
@@ -40,42 +42,6 @@ class Change(Struct, frozen=True):
 Result = tuple[Plan, tuple[Change, ...]]
 Rule = Callable[[Plan, "Context"], Result]
 """Its name is the rule's name. A rule that finds nothing to do returns the very plan that it was given."""
-
-
-class Changes:
-    """When each node of a plan, or what it reads, or who reads any of that, last changed."""
-
-    def __init__(self) -> None:
-        self._step = 0
-        self._asked: dict[str, int] = {}
-        """By rule: the step after which it was last asked."""
-        self._order: tuple[Node, ...] = ()
-        self._readers: dict[int, list[Node]] = {}
-        self._changed: dict[int, int] = {}
-        """By the `id` of a node: the step in which it changed; 0 from the start."""
-
-    def note(self, order: tuple[Node, ...], readers: dict[int, list[Node]]) -> None:
-        """Compare a plan with the one before it."""
-        step = self._step
-        before, when, found = self._readers, self._changed, dict[int, int]()
-        for node in order:
-            name = id(node)
-            last = when[name] if before.get(name) == readers[name] else step
-            for each in node.inputs:
-                last = max(last, found[id(each)])
-            found[name] = last
-        self._order, self._readers, self._changed = order, readers, found
-        self._step = step + 1
-
-    def asked(self, rule: str) -> None:
-        """Take note that a rule has seen the plan as it is."""
-        self._asked[rule] = self._step
-
-    def since(self, rule: str) -> Sequence[Node]:
-        if rule not in self._asked:
-            return self._order
-        asked, changed = self._asked[rule], self._changed
-        return [node for node in self._order if changed[id(node)] >= asked]
 
 
 class Context:
@@ -116,6 +82,13 @@ class Context:
     def fans(self) -> frozenset[int]:
         """The `id`s of the nodes that more than one reads."""
         return frozenset(name for name, readers in self.consumers.items() if len(readers) > 1)
+
+    def found(self, rule: str) -> dict[Any, Any]:
+        """Return where a rule keeps what it finds of nodes, for when it is asked again.
+
+        The nodes must be kept, too: another one could get an `id`.
+        """
+        return {} if self._changes is None else self._changes.found.setdefault(rule, {})
 
     def shared(self, node: Node) -> bool:
         """Tell whether more than one node reads this one."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.optimizer.context import Change, Changes, Context, Hints, Rule
+from millstream.optimizer.changes import Changes
+from millstream.optimizer.context import Change, Context, Hints, Rule
 from millstream.plan.nodes import Plan
 from millstream.plan.traits import traits_of
 

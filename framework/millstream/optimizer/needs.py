@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from millstream.expressions import Expression
 from millstream.optimizer.context import Context
@@ -37,8 +38,24 @@ Names = set[str]
 """In lower case."""
 
 
-def all_needs(context: Context, rule: str) -> dict[int, Names]:
-    """Return the columns that are read of each node, by its `id`; all, where `rule` is switched off."""
+class Needs(NamedTuple):
+    of: dict[int, Names]
+    """The columns that are read of each node, by its `id`."""
+    settled: set[int]
+    """The `id`s of nodes of which the very same was read when it was last asked."""
+
+
+class _Asked(NamedTuple):
+    node: Node
+    own: Names
+    inputs: tuple[Iterable[str], ...]
+    """What it reads of each input for its own columns."""
+
+
+def all_needs(context: Context, rule: str) -> Needs:
+    """Return what is read of each node; all columns, where `rule` is switched off."""
+    known: dict[int, _Asked] = context.found(rule)
+    settled: set[int] = set()
     found: dict[int, Names] = {id(node): set() for node in context.order}
     for node in reversed(context.order):
         own = found[id(node)]
@@ -47,9 +64,15 @@ def all_needs(context: Context, rule: str) -> dict[int, Names]:
             own.update(map(str.lower, node.names))
         if not own and node.columns:
             own.add(_any_column(node).lower())
-        for index, each in enumerate(node.inputs):
-            found[id(each)].update(of_input(node, index, own))
-    return found
+        asked = known.get(id(node))
+        if asked is not None and asked.own == own:
+            settled.add(id(node))
+        else:
+            inputs = tuple([of_input(node, index, own) for index in range(len(node.inputs))])
+            asked = known[id(node)] = _Asked(node, own, inputs)
+        for each, names in zip(node.inputs, asked.inputs, strict=True):
+            found[id(each)].update(names)
+    return Needs(found, settled)
 
 
 def _any_column(node: Node) -> str:
@@ -116,7 +139,7 @@ def kept_places(node: Union, own: Names) -> Sequence[int]:
 
 def kept_joined(node: Binary, own: Names) -> tuple[JoinColumn, ...]:
     needed = own | _read(node.on)
-    return tuple([joined for joined in node.joined if joined.name.lower() in needed])
+    return tuple([joined for name, joined in node.folded if name in needed])
 
 
 def _read(expressions: Iterable[Expression]) -> Names:

@@ -172,6 +172,11 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
+    @cached_property
+    def folded(self) -> tuple[tuple[str, JoinColumn], ...]:
+        """The columns of both sides with their names in lower case."""
+        return tuple((joined.name.lower(), joined) for joined in self.joined)
+
     def with_inputs(self, *inputs: Node) -> Node:
         left, right = inputs
         return self if left is self.left and right is self.right else replace(self, left=left, right=right)

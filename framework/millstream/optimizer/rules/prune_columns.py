@@ -42,27 +42,36 @@ from millstream.plan.nodes import (
 def prune_columns(plan: Plan, context: Context) -> Result:
     needs = all_needs(context, "prune_columns")
     new: dict[int, Node] = {}
+    """Those that are others now."""
     narrow = _Narrow()
     changes: list[Change] = []
     for node in context.order:
-        inputs = tuple(new[id(each)] for each in node.inputs)
-        own = needs[id(node)]
+        inputs = tuple([new.get(id(each), each) for each in node.inputs])
+        if id(node) in needs.settled and inputs == node.inputs:
+            continue
+        own = needs.of[id(node)]
         kept = _narrowed(node, own)
         if kept is not node:
             changes.append(Change(f"{kind(node)} leaves out {_lost(node, kept)}", node.models))
         if isinstance(node, Union):
-            new[id(node)] = _union(node, inputs, own, narrow)
-            continue
-        if isinstance(node, Repartition | Join):
-            inputs = tuple(
-                narrow(each, set(of_input(node, i, own)), node.models) for i, each in enumerate(inputs)
-            )
-        new[id(node)] = kept.with_inputs(*inputs)
-    outputs = tuple(cast("Output", new[id(output)]) for output in plan.outputs)
-    if all(a is b for a, b in zip(outputs, plan.outputs, strict=True)):
+            kept = _union(node, inputs, own, narrow)
+        else:
+            if isinstance(node, _NARROWED):
+                inputs = tuple(
+                    narrow(each, set(of_input(node, i, own)), node.models) for i, each in enumerate(inputs)
+                )
+            kept = kept.with_inputs(*inputs)
+        if kept is not node:
+            new[id(node)] = kept
+    if not new:
         return plan, ()
+    outputs = tuple(cast("Output", new.get(id(output), output)) for output in plan.outputs)
     changes += [Change(f"only {names} is read further up", models) for names, models in narrow.made]
     return Plan(outputs), tuple(changes)
+
+
+_NARROWED = (Repartition, Join)
+"""Below these, columns that nobody reads would be moved or kept."""
 
 
 class _Narrow:

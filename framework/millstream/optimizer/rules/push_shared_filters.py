@@ -11,7 +11,7 @@ from typing import NamedTuple
 from millstream.expressions import Expression, Piece, any_of
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.cost import HEAVY, cost
-from millstream.optimizer.moves import below
+from millstream.optimizer.moves import Moves, below
 from millstream.optimizer.names import both
 from millstream.plan.nodes import Filter, Node, Plan, Project, Union, Watermark
 from millstream.plan.walk import rewrite
@@ -19,6 +19,8 @@ from millstream.types import BOOLEAN
 
 _NAME = "push_shared_filters"
 _Key = tuple[Piece, ...]
+_Known = dict[tuple[int, str], tuple[Node, Moves]]
+"""By the `id` of a node and what a condition says: how that reads below."""
 
 
 class _Found(NamedTuple):
@@ -31,9 +33,9 @@ class _Found(NamedTuple):
 
 def push_shared_filters(plan: Plan, context: Context) -> Result:
     found: dict[int, _Found] = {}
-    nodes = context.changed(_NAME)
+    nodes, known = context.changed(_NAME), context.found(_NAME)
     for node in nodes:
-        if context.shared(node) and (what := _kept_by_all(node, context)) is not None:
+        if context.shared(node) and (what := _kept_by_all(node, context, known)) is not None:
             found[id(node)] = what
     if not found:
         return plan, ()
@@ -54,13 +56,13 @@ def push_shared_filters(plan: Plan, context: Context) -> Result:
     return rewrite(plan, visit, nodes), changes
 
 
-def _kept_by_all(node: Node, context: Context) -> _Found | None:
+def _kept_by_all(node: Node, context: Context, known: _Known) -> _Found | None:
     readers = [each for each in context.consumers[id(node)] if isinstance(each, Filter)]
     if len(readers) != len(context.consumers[id(node)]) or not context.allows(_NAME, node, *readers):
         return None
     asked = [_asked(reader) for reader in readers]
     common = {key: e for key, e in asked[0].items() if all(key in other for other in asked)}
-    either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in asked])
+    either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in asked], known)
     if not common and either is None:
         return None
     return _Found(common, either, both(*readers))
@@ -77,7 +79,7 @@ def _asked(reader: Filter) -> dict[_Key, Expression]:
     return found
 
 
-def _either(node: Node, alternatives: list[dict[_Key, Expression]]) -> Expression | None:
+def _either(node: Node, alternatives: list[dict[_Key, Expression]], known: _Known) -> Expression | None:
     """Return the OR of what is asked, in an order of its own, so that the same one is known again."""
     low = [{k: e for k, e in each.items() if below(node, e)} for each in alternatives]
     if not all(low):
@@ -88,10 +90,10 @@ def _either(node: Node, alternatives: list[dict[_Key, Expression]]) -> Expressio
         for each in least
     }
     either = any_of((sides[key] for key in sorted(sides)), BOOLEAN)
-    return either if _pays(node, either) else None
+    return either if _pays(node, either, known) else None
 
 
-def _pays(node: Node, condition: Expression) -> bool:
+def _pays(node: Node, condition: Expression, known: _Known) -> bool:
     """Tell whether it goes below a costly step, and is not yet asked further below."""
     waiting = [(node, condition)]
     saves, asked_everywhere = False, True
@@ -101,7 +103,8 @@ def _pays(node: Node, condition: Expression) -> bool:
             if all(_plain(each) != _plain(asked) for each in at.conditions):
                 waiting.append((at.input, asked))
             continue
-        moves = below(at, asked)
+        key = (id(at), asked.content)
+        _, moves = known.get(key) or known.setdefault(key, (at, below(at, asked)))
         asked_everywhere = asked_everywhere and bool(moves)
         saves = saves or (bool(moves) and _is_costly(at))
         if saves and not asked_everywhere:
