@@ -32,7 +32,7 @@ def _rows(query: StreamingQuery) -> tuple[int, int]:
 
 
 _KEPT = 100
-"""Batches whose progress Spark keeps: spark.sql.streaming.numRecentProgressUpdates."""
+"""Batches whose progress Spark keeps at least (spark.sql.streaming.numRecentProgressUpdates)."""
 _TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """In what Spark's KafkaMicroBatchStream says of itself."""
 
