@@ -6,7 +6,8 @@ import pytest
 from example.generated import ROOT, generated
 from example.oracle import as_rows, expected, same
 from example.reading import latest
-from support.runs import BUILDS, built, create_topics, pairs, problems, send, statuses, table_rows
+from support.long import BUILDS
+from support.runs import built, create_topics, pairs, problems, send, statuses, table_rows
 
 from millstream.broker import shared_broker
 

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support.long import EXAMPLES
 from support.plans import (
     by,
     dedupe,
@@ -181,7 +182,7 @@ def test_each_rule_gives_the_same_rows(rule, before, tables):
 
 
 @pytest.mark.long
-@settings(_RANDOM, max_examples=20_000)
+@settings(_RANDOM, max_examples=EXAMPLES)
 @given(plans(), _TABLES)
 def test_all_rules_give_the_same_rows_long(before, tables):
     _same_rows(before, tables, *RULES)

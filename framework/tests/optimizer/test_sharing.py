@@ -8,6 +8,7 @@ from time import perf_counter
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support.long import EXAMPLES
 from support.plans import by, dedupe, group, join, output, plan, select, topic, union, where
 from support.rows import RowFailedError, result
 
@@ -128,7 +129,7 @@ def test_same_rows(rules, before, tables):
 
 
 @pytest.mark.long
-@settings(_RANDOM, max_examples=10_000)
+@settings(_RANDOM, max_examples=EXAMPLES // 2)
 @given(before=plans(), tables=_TABLES)
 def test_same_rows_long(before, tables):
     _same_rows(before, tables, _ALL)

@@ -3,7 +3,8 @@
 from collections import Counter
 
 import pytest
-from support.runs import WAYS, built, job_of, problems, table_rows
+from support.long import WAYS
+from support.runs import built, job_of, problems, table_rows
 
 from millstream.physical.emit.steps import DedupeView, StatefulView
 

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta, timezone
 from random import Random
 
 import pytest
-from support.runs import BUILDS, WAYS, built, create_topics, problems
+from support.long import BUILDS, WAYS
+from support.runs import built, create_topics, problems
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"

@@ -1,7 +1,6 @@
 """Builds of projects within the tests' own Spark."""
 
 import json
-import os
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -14,11 +13,6 @@ from millstream.runner.checkpoints import local_lock
 from millstream.runner.values import Job
 from millstream.tables.places import checkpoints_of, delta_of
 from millstream.topology import compiled_topology, physical_of
-
-BUILDS = int(os.environ.get("MILLSTREAM_BUILDS", "4"))
-"""Builds of one project in the tests marked `long`; with 20, the example gets twenty thousand events."""
-WAYS = [("all", "all"), ("none", "off")][: 1 if BUILDS < 4 else 2]
-"""Optimization and grouping; with few builds, both at their best alone."""
 
 
 def job_of(root, *, target=None, **options):

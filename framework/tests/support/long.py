@@ -1,0 +1,10 @@
+"""How much the tests marked `long` do; CI does a part of it."""
+
+import os
+
+BUILDS = int(os.environ.get("MILLSTREAM_BUILDS", "4"))
+"""Builds of one project; with 20, the example gets twenty thousand events."""
+WAYS = [("all", "all"), ("none", "off")][: 1 if BUILDS < 4 else 2]
+"""Optimization and grouping; with few builds, both at their best alone."""
+EXAMPLES = int(os.environ.get("MILLSTREAM_EXAMPLES", "20000"))
+"""Random plans."""
