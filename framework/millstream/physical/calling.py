@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.expressions import Expression, Piece, Ref, all_of, any_of, joined
 from millstream.optimizer.calls import Call, calls, with_column
 from millstream.physical.emit.draft import Draft
 from millstream.physical.emit.fuse import unused
@@ -124,7 +124,10 @@ def _written(made: _Made) -> Expression:
     assert isinstance(first, str)
     arguments = joined((first.partition("(")[2], *rest))
     between = "" if arguments == (")",) else ", "
-    pieces = joined((f"{made.call.function}{GUARDED}(", *_any(made.wanted), between, *arguments))
+    several = len(made.wanted) > 1
+    asked = any_of(made.wanted, BOOLEAN) if several else all_of(made.wanted[0], BOOLEAN)
+    wanted: tuple[Piece, ...] = asked.pieces or ("true",)
+    pieces = joined((f"{made.call.function}{GUARDED}(", *wanted, between, *arguments))
     return replace(made.like, pieces=pieces, type=UNKNOWN, functions=(made.call.function,), atomic=True)
 
 
@@ -153,28 +156,10 @@ def _with_value(expression: Expression, column: Ref) -> Expression:
     return replace(expression, pieces=joined(pieces), raises=expression.raises)
 
 
-def _any(wanted: Sequence[Sequence[Expression]]) -> tuple[Piece, ...]:
-    if len(wanted) == 1:
-        return _all(wanted[0])
-    pieces: list[Piece] = []
-    for each in wanted:
-        pieces += [" or (" if pieces else "(", *_all(each), ")"]
-    return tuple(pieces)
-
-
 def certain(conditions: Sequence[Expression]) -> list[Expression]:
     """Return conditions that are false where they would be NULL: then nothing behind an AND is looked at."""
     if not any(each.nullable for each in conditions):
         return list(conditions)
-    pieces = ("coalesce(", *_all(conditions), ", false)")
-    first = conditions[0]
-    raises = any(each.raises for each in conditions)
-    return [replace(first, pieces=joined(pieces), nullable=False, raises=raises, atomic=True)]
-
-
-def _all(conditions: Sequence[Expression]) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
-    for each in conditions:
-        pieces += [" and "] if pieces else []
-        pieces += each.pieces if each.atomic or len(conditions) == 1 else ("(", *each.pieces, ")")
-    return tuple(pieces) or ("true",)
+    every = all_of(conditions, BOOLEAN)
+    pieces = ("coalesce(", *every.pieces, ", false)")
+    return [replace(every, pieces=joined(pieces), nullable=False, atomic=True)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, joined, rebound
+from millstream.expressions import Expression, Piece, Ref, all_of, joined, rebound
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.formats import FORMATS
 from millstream.physical.formats.base import literal
 from millstream.plan.nodes import Output
-from millstream.types import BINARY, STRING, TIMESTAMP, Array, Field, Map, Row, Type
+from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Map, Row, Type
 
 HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
 
@@ -149,15 +149,7 @@ def fan_out(drafts: list[Draft]) -> Expression:
             made += [", " if made else "", f"'{name}', ", *each.pieces]
         struct: list[Piece] = ["named_struct(", *made, ")"]
         if draft.where:
-            struct = ["if(", *_all(draft.where), ", ", *struct, ", null)"]
+            struct = ["if(", *all_of(draft.where, BOOLEAN).pieces, ", ", *struct, ", null)"]
         pieces += [",\n  " if index else "", *struct]
     pieces.append("\n)")
     return _like(parts, tuple(pieces), HEADERS)
-
-
-def _all(conditions: tuple[Expression, ...]) -> list[Piece]:
-    found: list[Piece] = []
-    for each in conditions:
-        found += [" and "] if found else []
-        found += each.pieces if each.atomic or len(conditions) == 1 else ["(", *each.pieces, ")"]
-    return found

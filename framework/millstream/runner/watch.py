@@ -17,18 +17,14 @@ _OFTEN = 0.25
 def watch(query: StreamingQuery, going: Callable[[int], None]) -> tuple[int, int, Counts]:
     """Wait for a query's end, telling how many rows it read; return rows, batches, what it left out."""
     seen: Observed = {}
-    ended = False
-    while not ended:
-        ended = bool(query.awaitTermination(_OFTEN))  # type: ignore[arg-type]  # fractions are taken, too
+    while True:
+        ended = query.awaitTermination(_OFTEN)  # type: ignore[arg-type]  # fractions are taken, too
         progress = query.recentProgress
         seen |= observed(progress)
-        going(sum(each.numInputRows for each in progress))
-    return (*_rows(query), counts(seen.values()))
-
-
-def _rows(query: StreamingQuery) -> tuple[int, int]:
-    progress = query.recentProgress
-    return sum(each.numInputRows for each in progress), len(progress)
+        rows = sum(each.numInputRows for each in progress)
+        going(rows)
+        if ended:
+            return rows, len(progress), counts(seen.values())
 
 
 _KEPT = 100

@@ -4,6 +4,7 @@ import time
 from datetime import datetime, timezone
 
 import pytest
+from support.keyed import GROWING
 from support.runs import built, statuses
 
 from millstream.compile import compile_project
@@ -194,23 +195,6 @@ def test_a_column_that_is_not_there(clicks):
     assert raised.value.diagnostics[0].help == "did you mean 'ID'?"
 
 
-GROWING = """
-    from dataclasses import dataclass
-    from typing import Iterator
-
-    @dataclass
-    class Event:
-        id: int
-
-    @dataclass
-    class State:
-        total: int = 0
-
-    def growing(key: str, rows: Iterator[Event], state: State) -> Iterator[int]:
-        for row in rows:
-            state.total += row.id
-            yield state.total
-"""
 MODEL = (
     "{{ config(materialized='sink') }}\n"
     "select t.value from {{ source('web', 'events') }} as e, lateral growing(e.user) as t"

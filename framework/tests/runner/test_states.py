@@ -1,6 +1,7 @@
 """Options of state: obeyed, or refused."""
 
 import pytest
+from support.keyed import GROWING
 from support.runs import built, job_of, problems, table_rows
 
 from millstream.compile import compile_project
@@ -13,23 +14,6 @@ pytestmark = pytest.mark.filterwarnings(
 COUNTS = """
     {{{{ config(materialized='table', unique_key='user', state={state}) }}}}
     select user, {call} as n from {{{{ source('web', 'events') }}}} group by user
-"""
-GROWING = """
-    from dataclasses import dataclass
-    from typing import Iterator
-
-    @dataclass
-    class Event:
-        id: int
-
-    @dataclass
-    class State:
-        total: int = 0
-
-    def growing(key: str, rows: Iterator[Event], state: State) -> Iterator[int]:
-        for row in rows:
-            state.total += row.id
-            yield state.total
 """
 KEYED = """
     {{{{ config(materialized='sink', state={state}) }}}}
