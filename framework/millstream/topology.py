@@ -96,7 +96,9 @@ def using(topology: Topology, found: Measured) -> Topology:
 def physical_of(topology: Topology, lock: Lock | None = None) -> Physical:
     """Return the queries that run the plan; `lock` has the groups whose state exists."""
     references = kept_references(topology.plan, topology.catalog.topics)
-    return physical_plan(topology.plan, physical_settings(topology.catalog), lock, references)
+    return physical_plan(
+        topology.plan, physical_settings(topology.catalog), lock, references, topology.written
+    )
 
 
 def alone_of(topology: Topology, name: str, models: Collection[str]) -> Query:
@@ -107,7 +109,11 @@ def alone_of(topology: Topology, name: str, models: Collection[str]) -> Query:
 
 def physical_settings(catalog: Catalog) -> PhysicalSettings:
     hints = hints_of(catalog)
+    wanted = catalog.target.get("optimization")
+    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), wanted)
     return PhysicalSettings(
+        rules=frozenset(rule.__name__ for rule in chosen(wanted)),
+        switched_off=off,
         grouping=catalog.target.get("grouping", "all"),
         shuffle_partitions=catalog.target.get("shuffle_partitions", 200),
         timezone=catalog.target.get("timezone", "UTC"),

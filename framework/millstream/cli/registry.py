@@ -22,6 +22,7 @@ COMMANDS = (
     Entry("explain", "Show the plan as written and as optimized, and what each rule saved."),
     Entry("broker", "Start, stop or ask for the project's local Kafka."),
     Entry("build", "Run every model over what the topics hold now."),
+    Entry("run", "Run every model, continuously."),
     Entry("seed", "Fill the empty topics of the local broker with the traffic of seeds/*.py."),
     Entry("produce", "Send test traffic: the records that the generators of seeds/*.py make."),
     Entry("consume", "Show the records of topics, decoded by what the project knows of them."),

@@ -17,7 +17,7 @@ from millstream.physical.memory import estimate
 from millstream.physical.naming import Views, expressions, scan_of, sources, static_reads
 from millstream.physical.realtime import prevented
 from millstream.physical.shared import Removed, Shared, neutral, together
-from millstream.physical.signature import Meanings
+from millstream.physical.signature import Signatures
 from millstream.physical.trunk import trunk, with_one_decode
 from millstream.physical.values import (
     DeadLetters,
@@ -119,7 +119,7 @@ def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def build(recipe: Recipe, settings: PhysicalSettings, meanings: Meanings) -> Built:
+def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) -> Built:
     """Return the query of a recipe, and what its group records of each part."""
     views = Views()
     order = in_order(recipe.roots)
@@ -165,7 +165,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, meanings: Meanings) -> Bui
         output_mode="update" if recipe.update else "append",
         signature=Signature(
             tuple(source.relation for source in reads),
-            meanings.operators(recipe.outputs),
+            signatures.operators(recipe.outputs),
             tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
             settings.timezone,
         ),

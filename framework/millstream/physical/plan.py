@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.optimizer.driver import optimize
+from millstream.optimizer.rules import RULES
 from millstream.physical.branches import Branch, branches
 from millstream.physical.building import Built, Recipe, build, stateful_parts, stateless_parts
 from millstream.physical.emit.fuse import unused
@@ -14,7 +16,7 @@ from millstream.physical.emit.names import called
 from millstream.physical.grouping import Group, group
 from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
 from millstream.physical.naming import merged
-from millstream.physical.signature import Meanings
+from millstream.physical.signature import Signatures
 from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
 from millstream.physical.writing import Part
 from millstream.plan.nodes import Decode, Node, Output, Plan
@@ -37,8 +39,12 @@ def physical_plan(
     settings: PhysicalSettings,
     lock: Lock | None = None,
     references: Sequence[Output] = (),
+    written: Plan | None = None,
 ) -> Physical:
-    """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first."""
+    """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first.
+
+    `written` is the plan before any rule, from which it is told what is counted.
+    """
     stored = _stored(plan, references)
     order = in_order(stored.outputs)
     listed = branches(stored, order)
@@ -47,9 +53,9 @@ def physical_plan(
     names = _Names()
     recipes = list(_stateless([g for g in grouped.groups if not g.branches[0].states], order, names))
     assigned = assign(_locked(wanted, names), lock)
-    recipes += _stateful(wanted, assigned)
-    meanings = Meanings(settings.functions)
-    built = [build(recipe, settings, meanings) for recipe in recipes]
+    recipes += _stateful(wanted, assigned, settings)
+    signatures = Signatures(settings.functions, written or plan)
+    built = [build(recipe, settings, signatures) for recipe in recipes]
     told = [Separation(model, why) for each in assigned for model, why in each.why]
     return Physical(
         tuple(_sorted(built, listed)),
@@ -87,7 +93,7 @@ def alone(
         for part in recipe.parts
     ]
     only = replace(recipe, parts=tuple(part for part in parts if part.outputs), letters=None)
-    return build(only, settings, Meanings(settings.functions)).query
+    return build(only, settings, Signatures(settings.functions, plan)).query
 
 
 def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
@@ -188,13 +194,23 @@ def _stateful_name(group: Group) -> str:
     return called(shared[-1])
 
 
-def _stateful(groups: Iterable[Group], assigned: Iterable[Assigned]) -> Iterable[Recipe]:
+def _stateful(
+    groups: Iterable[Group], assigned: Iterable[Assigned], settings: PhysicalSettings
+) -> Iterable[Recipe]:
     of = {branch.model: branch for each in groups for branch in each.branches}
     for each in assigned:
         models = [m for i, member in enumerate(each.members) if i not in each.removed for m in member.models]
-        found = tuple(of[model] for model in models)
+        found = _alone([of[model] for model in models], settings)
         kind: Kind = "stateful" if len(found) > 1 else "single"
         yield Recipe(each.name, kind, stateful_parts(found), found, None, each)
+
+
+def _alone(found: Sequence[Branch], settings: PhysicalSettings) -> tuple[Branch, ...]:
+    """Apply the rules to a query of its own: models of other queries have no say in what it keeps."""
+    plan = Plan(tuple(branch.output for branch in found))
+    rules = [rule for rule in RULES if rule.__name__ in settings.rules]
+    own = optimize(plan, rules, None, settings.switched_off).plan
+    return tuple(found if own is plan else branches(own, in_order(own.outputs)))
 
 
 def _sorted(built: Iterable[Built], listed: Iterable[Branch]) -> Iterable[Query]:

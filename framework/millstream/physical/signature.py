@@ -7,250 +7,66 @@ operator computes is followed down to columns of sources, and the bodies of func
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 
-from msgspec.structs import replace
-
-from millstream.expressions import Expression, Ref, render
 from millstream.physical.branches import STATEFUL
 from millstream.physical.emit.names import called
-from millstream.physical.naming import expressions
+from millstream.physical.meanings import Meanings, digest
+from millstream.physical.passing import Passing
 from millstream.physical.values import Operator
-from millstream.plan.nodes import (
-    Aggregate,
-    Binary,
-    Decode,
-    Dedupe,
-    Expand,
-    Filter,
-    Item,
-    Join,
-    Node,
-    Output,
-    Project,
-    Repartition,
-    Stateful,
-    Union,
-    Watermark,
-)
+from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import in_order
 
-Facts = list[tuple[str, str]]
 
+class Signatures:
+    """The states of queries over one plan."""
 
-class Meanings:
-    """What columns are made of, down to sources; each is told once."""
+    def __init__(self, functions: Mapping[str, str], written: Plan) -> None:
+        self._meanings = Meanings(functions)
+        self._written = {output.model: output.input for output in written.outputs}
+        meanings = Meanings(functions, self._written)
+        self._passing = Passing(self._written, meanings)
 
-    def __init__(self, functions: Mapping[str, str]) -> None:
-        self.functions = functions
-        self._known: dict[tuple[int, str], str] = {}
-        self._told: set[int] = set()
-        """The projections whose columns are all known."""
-        self._called: dict[int, frozenset[str]] = {}
-        """By the `id` of a node: the Python functions that are called in it, or further below."""
-        self._plain: dict[int, tuple[Node, Node]] = {}
-
-    def operators(self, roots: Sequence[Node]) -> tuple[Operator, ...]:
+    def operators(self, outputs: Sequence[Output]) -> tuple[Operator, ...]:
         """Return the stateful operators below some outputs, in the order in which rows reach them."""
-        order = in_order(roots)
+        order = in_order(outputs)
+        states = states_in(order)
+        if not states:
+            return ()
         readers: dict[int, list[Node]] = {}
         for node in order:
             for each in node.inputs:
                 readers.setdefault(id(each), []).append(node)
-        found: list[Operator] = []
-        if not any(isinstance(node, STATEFUL) for node in order):
-            return ()
-        for node in order:
-            # Inputs first, so that a long chain of projections is no deep recursion.
-            if isinstance(node, Project) and id(node) not in self._told:
-                self._told.add(id(node))
-                for column in node.columns:
-                    self.column(node, column.name)
-            if isinstance(node, STATEFUL) and traits_of(node).mode != "static":
-                facts = self._facts(node, readers)
-                found.append(
-                    Operator(operator_name(node), type(node).__name__.lower(), tuple(facts), self.below(node))
-                )
-        return tuple(found)
-
-    # -- what an operator keeps
-
-    def _facts(self, node: Node, readers: Mapping[int, list[Node]]) -> Facts:
-        match node:
-            case Aggregate():
-                return [*self._aggregate(node), *self._above(node, readers)]
-            case Dedupe():
-                return [*self._keys(node), ("within", node.within or "for ever"), *self._times(node.input)]
-            case Join():
-                return self._join(node)
-            case Stateful():
-                row = ", ".join(self._typed(node.input, column.name) for column in node.input.columns)
-                made = ", ".join(f"{c.name} {c.type}" for c in node.made)
-                called = f"{node.function} {self.functions.get(node.function, '')}"
-                facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", made)]
-                # With a time to live, Spark keeps another state.
-                return [*facts, ("ttl", node.ttl)] if node.ttl else facts
-        return []
-
-    def _keys(self, node: Dedupe | Stateful) -> Facts:
-        return [(f"key {place}", self._typed(node.input, key)) for place, key in enumerate(node.keys, 1)]
-
-    def _aggregate(self, node: Aggregate) -> Facts:
-        def typed(expression: Expression) -> str:
-            null = "" if expression.nullable else " not null"
-            return f"{self.of(node.input, expression)} {expression.type}{null}"
-
-        facts: Facts = []
-        for place, key in enumerate(node.keys, 1):
-            what = "window" if key is node.window else f"key {place}"
-            facts.append((what, typed(key.expression)))
-        for place, measure in enumerate(node.measures, 1):
-            where = f" where {self.of(node.input, measure.condition)}" if measure.condition else ""
-            facts.append((f"measure {place}", f"{typed(measure.call)}{where}"))
-        return [*facts, ("emit", node.emit), *self._times(node.input)]
-
-    def _above(self, node: Aggregate, readers: Mapping[int, list[Node]]) -> Facts:
-        """Tell the order in which the only reader asks for measures: Spark keeps them in that order.
-
-        A condition on a window's key is one on what is kept.
-        """
-        measures = {measure.name.lower() for measure in node.measures}
-        asked: list[str] = []
-        kept: list[str] = []
-        above = readers.get(id(node), [])
-        if len(above) != 1:
-            return []
-        reader = above[0]
-        while isinstance(reader, Filter):
-            if node.emit == "on_close":
-                kept += [self.of(reader.input, condition) for condition in reader.conditions]
-            above = readers.get(id(reader), [])
-            if len(above) != 1:
-                break
-            reader = above[0]
-        if isinstance(reader, Project):
-            for item in reader.items:
-                asked += [ref.column for ref in item.expression.refs if ref.column.lower() in measures]
-        places = {measure.name: place for place, measure in enumerate(node.measures, 1)}
-        order = [str(places[name]) for name in dict.fromkeys(asked) if name in places]
-        facts: Facts = [("order", ", ".join(order))] if order else []
-        return facts + [("kept", text) for text in sorted(kept)]
-
-    def _join(self, node: Join) -> Facts:
-        facts: Facts = [("kind", node.kind)]
-        facts += [(f"on {place}", self.of(node, each)) for place, each in enumerate(node.on, 1)]
-        for name, side in (("left", node.left), ("right", node.right)):
-            facts.append((name, ", ".join(self._typed(side, column.name) for column in side.columns)))
-            facts += [(f"{name} {what}", text) for what, text in self._times(side)]
-        return facts
-
-    def _times(self, node: Node) -> Facts:
-        times = traits_of(node).watermarks
-        return [("watermark", f"{self.column(node, name)} delay {delay}") for name, delay in times]
-
-    def _typed(self, node: Node, name: str) -> str:
-        found = node.column(name)
-        return f"{self.column(node, name)} {found.type}{'' if found.nullable else ' not null'}"
-
-    # -- what an expression or column is made of
-
-    def of(self, node: Node, expression: Expression) -> str:
-        """Return an expression over a node's columns as one over columns of sources."""
-
-        def ref(found: Ref) -> str:
-            text = self.column(node, found.column)
-            return f"({text})" if " " in text else text
-
-        digests = sorted({f"{name} {self.functions.get(name, '')}" for name in expression.functions})
-        text = render(expression, ref, lambda read: read.relation)
-        return f"{text} [{', '.join(digests)}]" if digests else text
-
-    def column(self, node: Node, name: str) -> str:
-        key = (id(node), name.lower())
-        if key not in self._known:
-            text = self._column(node, name)
-            # Long ones are told by their digest: a chain of doublings would never end.
-            self._known[key] = text if len(text) < 500 else digest(text)
-        return self._known[key]
-
-    def _column(self, node: Node, name: str) -> str:
-        below, way = self._down(node, name)
-        match below:
-            case Project():
-                return self.of(below.input, _item(below.items, way).expression)
-            case Aggregate():
-                for item in below.keys:
-                    if item.name.lower() == way.lower():
-                        return self.of(below.input, item.expression)
-                call = next(m for m in below.measures if m.name.lower() == way.lower())
-                where = f" where {self.of(below.input, call.condition)}" if call.condition else ""
-                return self.of(below.input, call.call) + where
-            case Expand():
-                place = [c.name.lower() for c in below.made].index(way.lower())
-                return f"{self.of(below.input, below.call)}#{place}"
-            case Union():
-                place = [c.name.lower() for c in below.columns].index(way.lower())
-                sides = (self.column(side, side.columns[place].name) for side in below.sides)
-                return f"union({', '.join(sides)})"
-            case Decode():
-                return f"{below.relation}.{way}"
-            case _:
-                relation = getattr(below, "relation", "") or self.plain(below).fingerprint
-                return f"{relation}.{way}"
-
-    def _down(self, node: Node, name: str) -> tuple[Node, str]:
-        """Follow a column down to the node that makes it."""
-        while True:
-            match node:
-                case Filter() | Repartition() | Watermark() | Dedupe() | Output():
-                    node = node.input
-                case Expand() if name.lower() not in {c.name.lower() for c in node.made}:
-                    node = node.input
-                case Binary():
-                    joined = next(j for j in node.joined if j.name.lower() == name.lower())
-                    node, name = (node.left if joined.side == "left" else node.right), joined.source
-                case _:
-                    return node, name
-
-    # -- what may change going forward
-
-    def below(self, node: Node) -> str:
-        """Return a digest of all that happens to rows before they reach a node."""
-        for each in in_order([node], self._called):
-            own = frozenset(name for e in expressions(each) for name in e.functions)
-            self._called[id(each)] = own.union(*(self._called[id(below)] for below in each.inputs))
-        parts = [self.plain(each).fingerprint for each in node.inputs]
-        parts += [f"{name} {self.functions.get(name, '')}" for name in sorted(self._called[id(node)])]
-        return digest("\n".join(parts))
-
-    def plain(self, node: Node) -> Node:
-        """Return a node whose conditions that stand on each other are in one order: theirs says nothing."""
-        for each in in_order([node], self._plain):
-            found = (
-                each.with_inputs(*(self._plain[id(below)][1] for below in each.inputs))
-                if each.inputs
-                else each
+        self._meanings.tell(order)
+        below = self._below(outputs)
+        return tuple(
+            Operator(
+                operator_name(node),
+                type(node).__name__.lower(),
+                tuple(self._meanings.facts(node, readers)),
+                digest("\n".join(sorted(below[id(node)]))),
             )
-            if isinstance(found, Filter):
-                found = _in_one_order(found)
-            self._plain[id(each)] = each, found
-        return self._plain[id(node)][1]
+            for node in states
+        )
+
+    def _below(self, outputs: Sequence[Output]) -> Mapping[int, set[str]]:
+        """Tell for each state which rows reach it, as the models that read it were written."""
+        found: dict[int, set[str]] = {}
+        for output in outputs:
+            there = states_in(in_order((output,)))
+            root = self._written.get(output.model)
+            own = there if root is None else states_in(in_order((root,)))
+            for place, node in enumerate(there):
+                # Where rules made other states than were written, all rows of the model count.
+                wanted = [own[place]] if len(own) == len(there) else own
+                known = found.setdefault(id(node), set())
+                known.update(self._passing.rows(each) for state in wanted for each in state.inputs)
+        return found
 
 
-def _in_one_order(node: Filter) -> Filter:
-    below = node.input.conditions if isinstance(node.input, Filter) else ()
-    conditions = (*below, *node.conditions)
-    if len(conditions) < 2 or not all(each.deterministic for each in conditions):
-        return node
-    ordered = tuple(sorted(conditions, key=lambda each: each.content))
-    return replace(
-        node, input=node.input.input if isinstance(node.input, Filter) else node.input, conditions=ordered
-    )
-
-
-def _item(items: Iterable[Item], name: str) -> Item:
-    return next(item for item in items if item.name.lower() == name.lower())
+def states_in(order: Iterable[Node]) -> list[Node]:
+    """Return the nodes that keep state as rows come."""
+    return [node for node in order if isinstance(node, STATEFUL) and traits_of(node).mode != "static"]
 
 
 def operator_name(node: Node) -> str:
@@ -258,7 +74,3 @@ def operator_name(node: Node) -> str:
     models = [model.rpartition(".")[2] for model in node.models]
     what = f"{type(node).__name__.lower()} of {', '.join(models)}"
     return node.label or (what if models else called(node))
-
-
-def digest(text: str) -> str:
-    return blake2b(text.encode(), digest_size=12).hexdigest()

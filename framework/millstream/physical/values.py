@@ -198,4 +198,8 @@ class PhysicalSettings(Struct, frozen=True):
     """By Python function: the digest of its body."""
     distinct: dict[tuple[str, str], int] = {}
     """By id of a relation and column: about how many values it has."""
+    rules: frozenset[str] = frozenset()
+    """Names of the rules that the target wants."""
+    switched_off: dict[str, frozenset[str]] = {}
+    """By model: those that leave it alone."""
     rows_per_second: dict[str, float] = {}

@@ -15,14 +15,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.errors import MillstreamError
-from millstream.physical.lock import Lock
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.project.secrets import mask, secrets_in
-from millstream.runner import checkpoints
 from millstream.runner.engine import Engine, engine
 from millstream.runner.failures import problem_of, told_of
 from millstream.runner.order import needs, run_in_order
-from millstream.runner.preparing import prepare, refresh
+from millstream.runner.preparing import keep_lock, prepare, refresh
 from millstream.runner.results import ModelResult, Outcome, RunResults
 from millstream.runner.starting import start
 from millstream.runner.values import Ended, Going, Job, Started, Tell
@@ -52,7 +50,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
             AT_ONCE,
             lambda: _stop(running, started),
         )
-        _keep_lock(running, {name for name, each in outcomes.items() if each.status != "skipped"})
+        keep_lock(running, {name for name, each in outcomes.items() if each.status != "skipped"})
         written = _written(running, ends)
     return RunResults(
         "build",
@@ -129,15 +127,6 @@ def _skipped(query: Query, causes: frozenset[str], queries: Iterable[Query], tel
     outcome = Outcome(query.name, "skipped", message=f"{failed} failed, and it reads that")
     tell(Ended(outcome))
     return outcome
-
-
-def _keep_lock(running: Engine, started: set[str]) -> None:
-    """Record the groups that have state now."""
-    before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
-    known = started | {group.name for group in before.groups}
-    now = Lock(tuple(group for group in running.job.physical.lock.groups if group.name in known))
-    if now != before:
-        checkpoints.write_lock(running.files, running.checkpoints, now)
 
 
 def _results(

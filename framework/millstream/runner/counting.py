@@ -16,6 +16,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from millstream.physical.emit.draft import BAD
 from millstream.physical.emit.steps import CountedView
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ToKafka
+from millstream.runner.reading import OLDEST
 from millstream.runner.results import Counts
 
 Fate = Literal["skipped", "dead_letters"]
@@ -63,7 +64,12 @@ def _letters(letters: Iterable[DeadLetters], models: Iterable[str]) -> Iterable[
 
 def observed(progress: Iterable[StreamingQueryProgress]) -> Observed:
     """Return what was observed in each batch; Spark forgets the oldest ones of a long query."""
-    return {batch.batchId: _numbers(batch.observedMetrics.values()) for batch in progress}
+    return {
+        batch.batchId: _numbers(
+            row for name, row in batch.observedMetrics.items() if not name.startswith(OLDEST)
+        )
+        for batch in progress
+    }
 
 
 def _numbers(rows: Iterable[Row]) -> dict[str, int]:

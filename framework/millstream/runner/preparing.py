@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.lock import Lock
 from millstream.physical.values import Query, TableOutput
 from millstream.physical.verdict import Verdict, verdict
 from millstream.plan.nodes import Column
@@ -81,6 +84,22 @@ def _place(running: Engine, query: Query) -> Place:
 
 def _tables(query: Query) -> list[TableOutput]:
     return [target for target in query.outputs if isinstance(target, TableOutput)]
+
+
+def check(running: Engine, query: Query) -> None:
+    """Refuse a query whose checkpoint does not fit any more."""
+    record = checkpoints.read_record(running.files, _place(running, query))
+    if record is not None:
+        _check(running, query, record)
+
+
+def keep_lock(running: Engine, started: Collection[str]) -> None:
+    """Record the groups that have state now."""
+    before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
+    known = {*started, *(group.name for group in before.groups)}
+    now = Lock(tuple(group for group in running.job.physical.lock.groups if group.name in known))
+    if now != before:
+        checkpoints.write_lock(running.files, running.checkpoints, now)
 
 
 def _check(running: Engine, query: Query, record: Record) -> None:

@@ -18,11 +18,21 @@ Ranges = Mapping[int, tuple[int, int]]
 """By partition: the first record, and the one after the last."""
 
 
-def records(session: SparkSession, source: SourceRead, options: Mapping[str, str]) -> None:
-    """Read the records of a topic as they come."""
+OLDEST = "oldest of "
+"""What the name begins with of what is observed of a topic's records: when the oldest of a batch came."""
+
+
+def records(
+    session: SparkSession, source: SourceRead, options: Mapping[str, str], *, timed: bool = False
+) -> None:
+    """Read the records of a topic as they come; `timed` observes when the oldest of a batch came."""
     reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())
-    reader.load().createOrReplaceTempView(source.view)
+    found = reader.load()
+    if timed:
+        oldest = f.unix_micros(f.min("timestamp")).alias("micros")
+        found = found.observe(f"{OLDEST}{source.relation}", oldest)
+    found.createOrReplaceTempView(source.view)
 
 
 def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.errors import Diagnostic, MillstreamError
@@ -19,14 +20,16 @@ CHECKPOINT_EVERY = "5 seconds"
 failure. Shorter ones Spark refuses (spark.sql.streaming.realTimeMode.minBatchDuration)."""
 
 
-def start_realtime(spark: SparkSession, query: Query, around: Around) -> StreamingQuery:
+def start_realtime(
+    spark: SparkSession, query: Query, around: Around, listener: StreamingQueryListener | None = None
+) -> StreamingQuery:
     """Start a query in real-time mode; refuse where something prevents it."""
     if query.realtime:
         message = f"{told_of(query)} can't run in real-time mode: {'; '.join(query.realtime)}"
         remedy = "choose a trigger such as `1 second` for the target, or change what is named"
         raise MillstreamError(Diagnostic("MS878", message, None, remedy))
     # Spark takes no other output mode; where nothing keeps state, they mean the same.
-    return start(spark, replace(query, output_mode="update"), around, realTime=CHECKPOINT_EVERY)
+    return start(spark, replace(query, output_mode="update"), around, listener, realTime=CHECKPOINT_EVERY)
 
 
 def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -41,9 +42,19 @@ class Around(Struct, frozen=True):
     """Models that got what the query had read before, on their own."""
 
 
-def start(spark: SparkSession, query: Query, around: Around, **trigger: str | bool) -> StreamingQuery:
-    """Start a query in a session of its own, whose views nobody else sees."""
-    session = _session(spark, query, around, lambda made, source: _stream(made, source, around))
+def start(
+    spark: SparkSession,
+    query: Query,
+    around: Around,
+    listener: StreamingQueryListener | None = None,
+    **trigger: str | bool,
+) -> StreamingQuery:
+    """Start a query in a session of its own, whose views nobody else sees; `listener` hears of it alone."""
+    session = _session(
+        spark, query, around, lambda made, source: _stream(made, source, around, timed=listener is not None)
+    )
+    if listener is not None:
+        session.streams.addListener(listener)
     rows = counting.counted(session.sql(query.sql), query)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", around.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
@@ -86,9 +97,9 @@ def _session(
     return session
 
 
-def _stream(session: SparkSession, source: SourceRead, around: Around) -> None:
+def _stream(session: SparkSession, source: SourceRead, around: Around, *, timed: bool) -> None:
     if source.topic:
-        reading.records(session, source, around.sources[source.relation])
+        reading.records(session, source, around.sources[source.relation], timed=timed)
     else:
         around.tables.stream(session, source)
 

@@ -20,6 +20,7 @@ from millstream.kafka.settings import producer_config, sink_options, source_opti
 from millstream.kafka.topics import Topic, create_missing, differences
 from millstream.physical.values import Query
 from millstream.runner.reading import Ranges
+from millstream.runner.triggers import DEFAULT
 from millstream.runner.values import Job, Stage, Tell, Told
 from millstream.runner.wanted import read_topics, written_topics
 from millstream.tables.seeds import timestamp
@@ -63,6 +64,13 @@ class Kafka(Struct, frozen=True):
             found[topic] += bound.end
         return found
 
+    def held(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
+        """Return where each topic ends, by partition."""
+        found: dict[str, dict[int, int]] = {topic: {} for topic in topics}
+        for (topic, number), bound in bounds(admin_of(self.cluster), found).items() if found else ():
+            found[topic][number] = bound.end
+        return found
+
     def _starting(self, said: str) -> dict[str, str]:
         if said in {"earliest", "latest"}:
             return {"startingOffsets": said}
@@ -93,7 +101,7 @@ def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell
     said = [f"{len(created)} created"] if created else []
     said += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
     tell(Stage("topics", ", ".join(said), done=True))
-    return Kafka(cluster, "available_now", str(target.settings.get("timezone", "UTC")))
+    return Kafka(cluster, job.trigger or DEFAULT, str(target.settings.get("timezone", "UTC")))
 
 
 def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str, int]:

@@ -11,6 +11,7 @@ from millstream.physical.plan import Physical
 from millstream.physical.values import Query
 from millstream.plan.build.catalog import Catalog
 from millstream.project.values import Project
+from millstream.runner.batches import Batch
 from millstream.runner.results import Outcome
 from millstream.topology import Topology
 
@@ -25,6 +26,8 @@ class Job(Struct, frozen=True):
     """Ids of the models that are asked for; None: all."""
     full_refresh: bool = False
     accept_forward: bool = False
+    trigger: str | None = "available_now"
+    """When queries look for new records; None: as a run does where its target says nothing."""
 
     @property
     def catalog(self) -> Catalog:
@@ -58,6 +61,44 @@ class Told(Struct, frozen=True):
     diagnostic: Diagnostic
 
 
-Event = Stage | Started | Going | Ended | Told
+class Waiting(Struct, frozen=True):
+    """A query is to be kept running, perhaps after others."""
+
+    query: Query
+
+
+class Running(Struct, frozen=True):
+    """It started, for the first time or again."""
+
+    query: Query
+
+
+class Batched(Struct, frozen=True):
+    query: str
+    batch: Batch
+
+
+class Idle(Struct, frozen=True):
+    """There is nothing new to read."""
+
+    query: str
+
+
+class Failed(Struct, frozen=True):
+    query: str
+    problem: Diagnostic
+    failures: int
+    """Without a batch that ended well between them."""
+    again: float
+    """Seconds until it is started again."""
+
+
+class Stopped(Struct, frozen=True):
+    query: str
+
+
+OfBuild = Stage | Started | Going | Ended | Told
+OfRun = Stage | Told | Waiting | Running | Batched | Idle | Failed | Stopped
+Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""

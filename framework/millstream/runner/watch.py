@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from millstream.runner.batches import TOPIC
 from millstream.runner.counting import Observed, counts, observed
 from millstream.runner.results import Counts
 
@@ -29,8 +29,6 @@ def watch(query: StreamingQuery, going: Callable[[int], None]) -> tuple[int, int
 
 _KEPT = 100
 """Batches whose progress Spark keeps at least (spark.sql.streaming.numRecentProgressUpdates)."""
-_TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
-"""In what Spark's KafkaMicroBatchStream says of itself."""
 
 
 def read_of(query: StreamingQuery, relations: Mapping[str, str]) -> dict[str, int]:
@@ -45,7 +43,7 @@ def read_of(query: StreamingQuery, relations: Mapping[str, str]) -> dict[str, in
     for batch in progress:
         counts: dict[str, int] = {}
         for source in batch.sources:
-            if (named := _TOPIC.search(source.description)) and named[1] in relations:
+            if (named := TOPIC.search(source.description)) and named[1] in relations:
                 counts[named[1]] = max(counts.get(named[1], 0), source.numInputRows)
         for topic, count in counts.items():
             found[relations[topic]] += count

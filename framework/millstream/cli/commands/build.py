@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 from msgspec import to_builtins
 
+from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish, print_json, show
-from millstream.cli.project import chosen, compiled, failed, models_in, root_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from millstream.manifest import Compiled
-    from millstream.runner.values import Job
+from millstream.cli.project import models_in, root_of
 
 
 @click.command(
@@ -42,16 +35,13 @@ def command(common: Common, *, choice: Choice, full_refresh: bool, accept_forwar
     reads it. The exit code is 1 if a model failed.
     """
     root = root_of(common)
-    found = compiled(common, root)
-    if failed(found):
+    found, job, diagnostics = compiled_job(
+        common, root, choice, full_refresh=full_refresh, accept_forward=accept_forward
+    )
+    if job is None:
         return finish(common.look, found.diagnostics, models=models_in(found))
-    _, selection = chosen(found, choice)
-    models = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
-    ids = None if models <= set(selection.ids) else frozenset(models.intersection(selection.ids))
-    diagnostics = [*found.diagnostics, *selection.diagnostics]
     if not common.look.json:
         show(common.look, diagnostics, models_in(found))
-    job = _job(common, root, found, ids, full_refresh=full_refresh, accept_forward=accept_forward)
 
     from millstream.cli.building import telling
     from millstream.cli.signals import ending_well
@@ -74,26 +64,3 @@ def command(common: Common, *, choice: Choice, full_refresh: bool, accept_forwar
     else:
         told.summary(results)
     return 1 if results.failed else 0
-
-
-def _job(
-    common: Common,
-    root: Path,
-    found: Compiled,
-    models: frozenset[str] | None,
-    *,
-    full_refresh: bool,
-    accept_forward: bool,
-) -> Job:
-    from millstream.project.load import load_project
-    from millstream.results import read_results
-    from millstream.runner.checkpoints import local_lock
-    from millstream.runner.values import Job
-    from millstream.tables.places import checkpoints_of
-    from millstream.topology import compiled_topology, physical_of
-
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
-    before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
-    topology = compiled_topology(found, before)
-    physical = physical_of(topology, local_lock(checkpoints_of(project.target, root)))
-    return Job(project, topology, physical, models, full_refresh, accept_forward)

@@ -1,0 +1,96 @@
+"""What has been seen of each query of a run: logs, metrics, probes and the live view all read this."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from copy import copy
+from typing import Literal
+
+from msgspec import Struct, field
+
+from millstream.errors import Diagnostic
+from millstream.physical.values import DeadLetters, Query
+from millstream.runner.batches import Batch
+from millstream.runner.values import Batched, Event, Failed, Idle, Running, Stopped, Waiting
+
+Status = Literal["waiting", "running", "failed", "stopped"]
+
+
+class Seen(Struct):
+    """One query; numbers are sums since the run began."""
+
+    query: str
+    models: tuple[str, ...]
+    status: Status = "waiting"
+    rows: int = 0
+    batches: int = 0
+    late: int = 0
+    failures: int = 0
+    phases: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    dead_letters: Counter[str] = field(default_factory=Counter)
+    last: Batch | None = None
+    at: float = 0.0
+    """When its last batch ended, or it last had nothing to read, as seconds since 1970."""
+    caught_up: bool = False
+    problem: Diagnostic | None = None
+
+    @property
+    def behind(self) -> int:
+        return sum(self.last.behind.values()) if self.last else 0
+
+
+class Watcher:
+    """Sums up what is told of a run; asked from other threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, Seen] = {}
+
+    def tell(self, event: Event) -> None:
+        with self._lock:
+            match event:
+                case Waiting(query=query):
+                    self._seen[query.name] = Seen(query.name, _models(query))
+                case Running(query=query):
+                    self._seen[query.name].status = "running"
+                case Batched(query=name, batch=batch):
+                    _add(self._seen[name], batch)
+                case Idle(query=name):
+                    seen = self._seen[name]
+                    seen.at, seen.caught_up, seen.problem = time.time(), True, None
+                case Failed(query=name, problem=problem):
+                    seen = self._seen[name]
+                    seen.status, seen.problem, seen.failures = "failed", problem, seen.failures + 1
+                case Stopped(query=name):
+                    self._seen[name].status = "stopped"
+
+    def all(self) -> list[Seen]:
+        """Return copies of what is seen now."""
+        with self._lock:
+            return [_copy(each) for each in self._seen.values()]
+
+
+def _add(seen: Seen, batch: Batch) -> None:
+    seen.rows += batch.rows
+    seen.batches += 1
+    seen.late += batch.late
+    seen.phases.update(batch.phases)
+    seen.skipped.update(batch.counts.skipped)
+    seen.dead_letters.update(batch.counts.dead_letters)
+    seen.last, seen.at, seen.problem = batch, time.time(), None
+    seen.caught_up = seen.caught_up or not any(batch.behind.values())
+
+
+def _copy(seen: Seen) -> Seen:
+    made = copy(seen)
+    made.phases, made.skipped = Counter(seen.phases), Counter(seen.skipped)
+    made.dead_letters = Counter(seen.dead_letters)
+    return made
+
+
+def _models(query: Query) -> tuple[str, ...]:
+    names = (target.model for target in query.outputs if not isinstance(target, DeadLetters))
+    return tuple(name.removeprefix("model.") for name in names)

@@ -1,0 +1,67 @@
+"""`/metrics`, `/healthz` and `/readyz` of a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.ops.metrics import exposition
+from millstream.ops.seen import Watcher
+
+PORT = 9464
+HOST = "127.0.0.1"
+
+
+@contextmanager
+def serving(watcher: Watcher, host: str = HOST, port: int = PORT) -> Iterator[str]:
+    """Answer over HTTP while the block runs; give the address."""
+    try:
+        server = ThreadingHTTPServer((host, port), _handler(watcher))
+    except OSError as error:
+        message = f"nothing can listen on {host}:{port}: {error.strerror or error}"
+        raise MillstreamError(
+            Diagnostic("MS881", message, None, "choose another --port, or 0 for none")
+        ) from None
+    thread = Thread(target=server.serve_forever, name="http", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{host}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _handler(watcher: Watcher) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            match self.path.partition("?")[0]:
+                case "/metrics":
+                    self._answer(200, exposition(watcher), "text/plain; version=0.0.4; charset=utf-8")
+                case "/healthz":
+                    self._probe({each.query: each.status != "failed" for each in watcher.all()})
+                case "/readyz":
+                    self._probe({each.query: each.caught_up for each in watcher.all()})
+                case _:
+                    self._answer(404, b"there are /metrics, /healthz and /readyz\n", "text/plain")
+
+        def _probe(self, queries: dict[str, bool]) -> None:
+            good = bool(queries) and all(queries.values())
+            body = {"good": good, "queries": queries}
+            self._answer(200 if good else 503, json.dumps(body).encode() + b"\n", "application/json")
+
+        def _answer(self, status: int, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing: probes come every few seconds."""
+
+    return Handler

@@ -1,0 +1,85 @@
+"""Which rows reach each state: told from the plan as written, so that no other model has a say in it.
+
+In the optimized plan, rows pass what other models ask for, too: a filter that is the OR of all, columns that
+only some of them read. What one model counts does not change with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from millstream.physical.meanings import Meanings, digest
+from millstream.plan.nodes import (
+    Aggregate,
+    Binary,
+    Decode,
+    Dedupe,
+    Expand,
+    Filter,
+    Node,
+    Opaque,
+    Project,
+    Repartition,
+    Stateful,
+    TopicScan,
+    Union,
+    Watermark,
+)
+from millstream.plan.walk import in_order
+
+
+class Passing:
+    """Tells rows by a digest of all that decides which of them pass; each node is told once."""
+
+    def __init__(self, roots: Mapping[str, Node], meanings: Meanings) -> None:
+        self._roots = roots
+        self._meanings = meanings
+        self._known: dict[int, str] = {}
+
+    def rows(self, node: Node) -> str:
+        """Return what tells the rows of a node."""
+        order = in_order((node,), self._known)
+        self._meanings.tell(order)
+        for each in order:
+            self._known[id(each)] = digest("\n".join(self._parts(each)))
+        return self._known[id(node)]
+
+    def _parts(self, node: Node) -> list[str]:
+        below = [self._known[id(each)] for each in node.inputs]
+        match node:
+            case Filter():
+                return self._filters(node)
+            case Project() | Repartition() | Watermark():
+                return below
+            case Decode():
+                return [*below, node.relation, node.format, node.on_bad_record, *node.unique_by]
+            case TopicScan():
+                root = self._roots.get(node.relation)
+                return [node.relation, self.rows(root) if root is not None else ""]
+            case Expand():
+                return [*below, self._meanings.of(node.input, node.call), str(node.outer)]
+            case Union():
+                return ["union", *below]
+            case Binary():
+                return [
+                    *below,
+                    type(node).__name__,
+                    node.kind,
+                    *(self._meanings.of(node, each) for each in node.on),
+                ]
+            case Aggregate() | Dedupe() | Stateful():
+                return [*below, *(f"{name} {fact}" for name, fact in self._meanings.facts(node, {}))]
+            case Opaque():
+                return [*below, node.fingerprint]
+            case _:
+                return [*below, type(node).__name__, getattr(node, "relation", "")]
+
+    def _filters(self, node: Filter) -> list[str]:
+        """Tell filters that stand on each other, columns between them aside: their order says nothing."""
+        conditions: list[str] = []
+        at: Node = node
+        while isinstance(at, Filter | Project | Repartition | Watermark):
+            if isinstance(at, Filter):
+                conditions += [self._meanings.of(at.input, each) for each in at.conditions]
+            at = at.input
+        return [self._known[id(at)], *sorted(set(conditions))]

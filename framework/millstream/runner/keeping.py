@@ -1,0 +1,147 @@
+"""A query that is kept running: started again after a failure, later and later, until it is asked to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import Query
+from millstream.project.secrets import mask, secrets_in
+from millstream.runner.batches import Batch, Offsets, has_read
+from millstream.runner.committing import Commits
+from millstream.runner.engine import Engine
+from millstream.runner.failures import problem_of, told_of
+from millstream.runner.listening import Listener
+from millstream.runner.preparing import prepare
+from millstream.runner.realtime import start_realtime
+from millstream.runner.starting import start
+from millstream.runner.triggers import DEFAULT, Every, Passes, RealTime, Trigger
+from millstream.runner.values import Batched, Failed, Idle, Running, Stopped, Waiting
+
+FIRST, LONGEST = 1.0, 60.0
+"""Seconds until a failed query is started again: at first, and at most."""
+BETWEEN = 1.0
+"""Seconds between two passes over what is there."""
+
+
+class Kept:
+    """One query and the thread that keeps it running. What happens to it is told as events."""
+
+    def __init__(
+        self,
+        running: Engine,
+        query: Query,
+        trigger: Trigger,
+        ends: Mapping[str, Offsets],
+        commits: Commits,
+        stopping: threading.Event,
+    ) -> None:
+        self.query = query
+        self.caught_up = threading.Event()
+        """It has read all that its topics held when the run began."""
+        self._running = running
+        self._trigger = trigger
+        self._ends = {source.topic: ends.get(source.topic, {}) for source in query.sources if source.topic}
+        self._commits = commits
+        self._stopping = stopping
+        self._lock = threading.Lock()
+        self._streaming: StreamingQuery | None = None
+        self._failures = 0
+        self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
+        self._after: list[Kept] = []
+
+    def start(self, after: list[Kept]) -> None:
+        """Start it when others have caught up: rows look up what these keep."""
+        self._after = after
+        self._running.tell(Waiting(self.query))
+        self._thread.start()
+
+    def stop(self, deadline: float) -> None:
+        """Let the batch that runs end, but not longer than until a time of the monotonic clock."""
+        with self._lock:
+            streaming = self._streaming
+        if streaming is not None:
+            while _in_batch(streaming) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            streaming.stop()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        for each in self._after:
+            while not each.caught_up.wait(0.2):
+                if self._stopping.is_set():
+                    return
+        while not self._stopping.is_set():
+            problem = self._once()
+            if self._stopping.is_set():
+                break
+            if problem is None:
+                self._stopping.wait(BETWEEN)
+                continue
+            self._failures += 1
+            wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
+            self._running.tell(Failed(self.query.name, problem, self._failures, wait))
+            self._stopping.wait(wait)
+        self._running.tell(Stopped(self.query.name))
+
+    def _once(self) -> Diagnostic | None:
+        """Run it until it ends; return why, where it was not asked to."""
+        listener = Listener()
+        try:
+            streaming = self._started(listener)
+            if streaming is None:
+                return None
+            self._running.tell(Running(self.query))
+            while (heard := listener.heard.get()) != "ended":
+                self._heard(heard)
+            error = streaming.exception()
+        except (MillstreamError, PySparkException, Py4JError, OSError) as raised:
+            if self._stopping.is_set():
+                return None
+            return self._problem(raised)
+        finally:
+            with self._lock:
+                self._streaming = None
+        return None if error is None else self._problem(error)
+
+    def _started(self, listener: Listener) -> StreamingQuery | None:
+        around = prepare(self._running, self.query)
+        with self._lock:
+            if self._stopping.is_set():
+                return None
+            spark = self._running.spark
+            match self._trigger:
+                case RealTime() if not self.query.realtime:
+                    self._streaming = start_realtime(spark, self.query, around, listener)
+                case RealTime():
+                    self._streaming = start(spark, self.query, around, listener, **Every(DEFAULT).options)
+                case Every() | Passes():
+                    self._streaming = start(spark, self.query, around, listener, **self._trigger.options)
+            return self._streaming
+
+    def _heard(self, heard: Batch | str) -> None:
+        if isinstance(heard, Batch):
+            self._failures = 0
+            self._commits.commit(self.query.name, heard.read)
+            self._running.tell(Batched(self.query.name, heard))
+            if has_read(heard, self._ends):
+                self.caught_up.set()
+        else:
+            self._running.tell(Idle(self.query.name))
+            self.caught_up.set()
+
+    def _problem(self, error: BaseException) -> Diagnostic:
+        found = problem_of(told_of(self.query), error, str(self._running.log))
+        secrets = secrets_in(self._running.job.project.target.settings)
+        return replace(found, message=mask(found.message, secrets))
+
+
+def _in_batch(streaming: StreamingQuery) -> bool:
+    return bool(streaming.isActive and streaming.status["isTriggerActive"])

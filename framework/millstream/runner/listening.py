@@ -1,0 +1,38 @@
+"""Each micro-batch of a query, as Spark tells of it."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import Literal
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from millstream.runner.batches import Batch, batch_of
+
+Heard = Batch | Literal["idle", "ended"]
+"""`idle`: there is nothing new to read. After `ended` comes nothing."""
+
+
+class Listener(StreamingQueryListener):
+    """Hears the one query of a session. Spark waits while it does, so it does no more than pass it on."""
+
+    def __init__(self) -> None:
+        self.heard: SimpleQueue[Heard] = SimpleQueue()
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 -- Spark's name
+        pass
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        self.heard.put(batch_of(event.progress))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: ARG002, N802
+        self.heard.put("idle")
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: ARG002, N802
+        self.heard.put("ended")

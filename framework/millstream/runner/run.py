@@ -1,0 +1,84 @@
+"""The same queries as of a build, kept running until they are asked to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+from pyspark.sql import SparkSession
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.kafka.clients import admin_of
+from millstream.physical.values import Query
+from millstream.runner.build import chosen
+from millstream.runner.committing import Commits
+from millstream.runner.engine import Engine, engine
+from millstream.runner.keeping import Kept
+from millstream.runner.order import needs
+from millstream.runner.preparing import check, keep_lock, refresh
+from millstream.runner.realtime import check_slots, partitions_of
+from millstream.runner.triggers import RealTime, trigger_of
+from millstream.runner.values import Job, Tell
+
+DRAIN = 30.0
+"""Seconds that the batches have to end in when the run is to stop."""
+
+
+def run(
+    job: Job, folder: Path, tell: Tell, stopping: threading.Event, spark: SparkSession | None = None
+) -> None:
+    """Run what a job asks for until `stopping` is set; `folder` takes logs."""
+    job = replace(job, trigger=job.project.target.settings.get("trigger") or None)
+    with engine(job, chosen(job), folder, tell, spark) as running:
+        queries = chosen(running.job)
+        if job.full_refresh:
+            for query in queries:
+                refresh(running, query)
+        _check(running, queries)
+        keep_lock(running, {query.name for query in queries})
+        kept = _kept(running, queries, stopping)
+        try:
+            stopping.wait()
+        finally:
+            stopping.set()
+            _stop(kept.values())
+
+
+def _check(running: Engine, queries: Sequence[Query]) -> None:
+    """Refuse to start before anything runs, with all that is wrong."""
+    problems: list[Diagnostic] = []
+    for query in queries:
+        try:
+            check(running, query)
+        except MillstreamError as error:
+            problems += error.diagnostics
+    if problems:
+        raise MillstreamError(*problems)
+
+
+def _kept(running: Engine, queries: Sequence[Query], stopping: threading.Event) -> dict[str, Kept]:
+    trigger = trigger_of(running.job.trigger)
+    topics = {source.topic for query in queries for source in query.sources if source.topic}
+    ends = running.kafka.held(topics)
+    if isinstance(trigger, RealTime):
+        counts = [(topic, len(numbers)) for topic, numbers in ends.items()]
+        eligible = [query for query in queries if not query.realtime]
+        check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
+    commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
+    kept = {query.name: Kept(running, query, trigger, ends, commits, stopping) for query in queries}
+    wanted = needs(queries)
+    for name, each in kept.items():
+        each.start([kept[other] for other in sorted(wanted[name]) if other in kept])
+    return kept
+
+
+def _stop(kept: Iterable[Kept]) -> None:
+    deadline = time.monotonic() + DRAIN
+    threads = [threading.Thread(target=each.stop, args=(deadline,)) for each in kept]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

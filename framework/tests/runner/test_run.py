@@ -1,0 +1,139 @@
+"""Small projects that run on, on Kafka, Spark and Delta."""
+
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
+from support.running import running
+from support.runs import built, create_topics, received, table_rows
+
+from millstream.errors import MillstreamError
+from millstream.ops.serving import serving
+from millstream.runner.values import Batched, Failed, Stopped
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+SINK = "{{ config(materialized='sink') }}"
+TOTALS = """
+    {{ config(materialized='table', unique_key='user') }}
+    select user, sum(value) as total from {{ source('web', 'events') }} group by user
+"""
+
+
+def rows_of(run, query):
+    return sum(each.batch.rows for each in run.of(Batched) if each.query == query)
+
+
+def event(number, kind="x", value=1.0):
+    return ("a", {"id": number, "kind": kind, "value": value})
+
+
+def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, first_spark):
+    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
+    shop.model("totals", TOTALS)
+    shop.send(event(1))
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: rows_of(run, "events_topics") == 1 and rows_of(run, "totals") == 1)
+        shop.send(event(2), event(3))
+        run.until(lambda: rows_of(run, "events_topics") == 3 and rows_of(run, "totals") == 3)
+    assert {each.query for each in run.of(Stopped)} == {"events_topics", "totals"}
+    assert [each["id"] for each in shop.values("plain")] == [1, 2, 3]
+    assert table_rows(shop.root, "totals") == [{"user": "a", "total": 3.0}]
+    shop.send(event(4))
+    results, _ = built(shop.root, first_spark)
+    assert {each.rows_read for each in results.results} == {1}
+    assert [each["id"] for each in shop.values("plain")] == [1, 2, 3, 4]
+
+
+def test_offsets_are_committed_for_a_group_of_each_query(shop, first_spark):
+    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
+    shop.send(event(1), event(2))
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: rows_of(run, "events_topics") == 2)
+    asked = ConsumerGroupTopicPartitions("millstream.shop.events_topics")
+    admin = AdminClient({"bootstrap.servers": shop.bootstrap})
+    (future,) = admin.list_consumer_group_offsets([asked]).values()
+    assert [(each.topic, each.offset) for each in future.result(10).topic_partitions] == [("events", 2)]
+
+
+def test_a_failing_query_is_started_again_while_others_go_on(shop, first_spark):
+    shop.model("halves", SINK + "select 1 / (value - 7) as half from {{ source('web', 'events') }}")
+    shop.model("totals", TOTALS)
+    shop.send(event(1), event(2, value=7.0))
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: len(run.of(Failed)) >= 2)
+        first, second = run.of(Failed)[:2]
+        assert (first.query, first.problem.code, first.again, second.again) == (
+            "events_topics",
+            "MS868",
+            1,
+            2,
+        )
+        shop.send(event(3))
+        run.until(lambda: rows_of(run, "totals") == 3)
+
+
+def test_probes_and_metrics(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1), event(2))
+
+    def got(path):
+        try:
+            with urllib.request.urlopen(address + path, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    with running(shop.root, first_spark) as run, serving(run.watcher, port=0) as address:
+        assert got("/readyz")[0] == 503
+        run.until(lambda: rows_of(run, "totals") == 2)
+        assert json.loads(got("/readyz")[1]) == {"good": True, "queries": {"totals": True}}
+        metrics = got("/metrics")[1]
+        assert 'millstream_rows_total{query="totals"} 2.0' in metrics
+        assert 'millstream_lag{query="totals",topic="events"} 0.0' in metrics
+        assert 'millstream_state_rows{query="totals"} 1.0' in metrics
+        assert got("/healthz")[0] == 200
+        assert got("/elsewhere")[0] == 404
+
+
+def test_an_edit_that_its_state_does_not_fit_is_refused_before_anything_runs(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
+    shop.send(event(1))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("sum(", "max("))
+    shop.send(event(2))
+    with pytest.raises(MillstreamError, match="MS870"), running(shop.root, first_spark) as run:
+        run.until(lambda: run.of(Batched))
+    assert [each["id"] for each in shop.values("plain")] == [1]
+
+
+def test_a_lookup_waits_until_its_table_has_what_was_there(shop, first_spark):
+    shop.write(
+        "models/names.yml",
+        """
+        sources:
+          - name: crm
+            topics:
+              - name: users
+                table: true
+                key: {name: user, type: string}
+                columns: [{name: name, type: string}]
+        """,
+    )
+    shop.model(
+        "named",
+        SINK + "select e.id, u.name from {{ source('web', 'events') }} e "
+        "left join {{ source('crm', 'users') }} u on e.user = u.user",
+    )
+    create_topics(shop.bootstrap, "users", partitions=1)
+    shop.send(("a", {"name": "Ann"}), topic="users")
+    shop.send(event(1))
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: rows_of(run, "named") == 1)
+    assert [json.loads(each.value())["name"] for each in received(shop.bootstrap, "named")] == ["Ann"]

@@ -1,0 +1,66 @@
+"""A run of a project within the tests' own Spark, in a thread, and what it tells awaited."""
+
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+
+from millstream.ops.seen import Watcher
+from millstream.runner.run import run
+from support.runs import job_of
+
+PATIENCE = 90
+"""Seconds that something has to happen in."""
+
+
+class Running:
+    """What a run told so far; waiting for more of it."""
+
+    def __init__(self):
+        self.told = []
+        self.watcher = Watcher()
+        self.stopping = threading.Event()
+        self.error = None
+        self._news = threading.Condition()
+
+    def tell(self, event):
+        self.watcher.tell(event)
+        with self._news:
+            self.told.append(event)
+            self._news.notify_all()
+
+    def until(self, found: Callable[[], object]):
+        """Wait until something is so; whatever is told, it is asked again."""
+        with self._news:
+            assert self._news.wait_for(lambda: self.error or found(), PATIENCE), self.told[-5:]
+        if self.error:
+            raise self.error
+        return found()
+
+    def of(self, kind):
+        return [each for each in self.told if isinstance(each, kind)]
+
+
+@contextmanager
+def running(root, spark, *, target=None, **options):
+    """Run a project while the block does."""
+    made = Running()
+    job = job_of(root, target=target, **options)
+
+    def go():
+        try:
+            run(job, root / ".millstream", made.tell, made.stopping, spark)
+        except BaseException as error:  # noqa: BLE001 -- raised by the test
+            with made._news:
+                made.error = error
+                made._news.notify_all()
+
+    thread = threading.Thread(target=go, name="run")
+    thread.start()
+    try:
+        yield made
+    finally:
+        made.stopping.set()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    if made.error:
+        raise made.error
