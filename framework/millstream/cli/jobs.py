@@ -1,11 +1,11 @@
-"""A project as a job of the runner: what `build` and `run` have in common."""
+"""A project as a job of the runner: what `build`, `run` and `regroup` have in common."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millstream.cli.options import Choice, Common
+from millstream.cli.options import Changes, Choice, Common
 from millstream.cli.project import chosen, compiled, failed
 
 if TYPE_CHECKING:
@@ -17,17 +17,25 @@ if TYPE_CHECKING:
 
 
 def compiled_job(
-    common: Common, root: Path, choice: Choice, *, full_refresh: bool, accept_forward: bool
+    common: Common, root: Path, choice: Choice, changes: Changes
 ) -> tuple[Compiled, Job | None, Sequence[Diagnostic]]:
     """Return a compiled project with the job that was asked for, none where it has errors."""
     found = compiled(common, root)
     if failed(found):
         return found, None, found.diagnostics
+    models, told = _chosen(found, choice)
+    rebuild, more = (
+        _chosen(found, Choice(changes.rebuild, (), None)) if changes.rebuild else (frozenset(), ())
+    )
+    every = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
+    job = _job(common, root, found, None if every <= models else models, rebuild, changes)
+    return found, job, [*found.diagnostics, *told, *more]
+
+
+def _chosen(found: Compiled, choice: Choice) -> tuple[frozenset[str], Sequence[Diagnostic]]:
     _, selection = chosen(found, choice)
-    models = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
-    ids = None if models <= set(selection.ids) else frozenset(models.intersection(selection.ids))
-    job = _job(common, root, found, ids, full_refresh=full_refresh, accept_forward=accept_forward)
-    return found, job, [*found.diagnostics, *selection.diagnostics]
+    nodes = found.manifest.nodes
+    return frozenset(id_ for id_ in selection.ids if nodes[id_].kind == "model"), selection.diagnostics
 
 
 def _job(
@@ -35,9 +43,8 @@ def _job(
     root: Path,
     found: Compiled,
     models: frozenset[str] | None,
-    *,
-    full_refresh: bool,
-    accept_forward: bool,
+    rebuild: frozenset[str],
+    changes: Changes,
 ) -> Job:
     from millstream.project.load import load_project
     from millstream.results import read_results
@@ -49,5 +56,15 @@ def _job(
     project = load_project(root, common.target, common.vars, common.profiles_dir)
     before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
     topology = compiled_topology(found, before)
-    physical = physical_of(topology, local_lock(checkpoints_of(project.target, root)))
-    return Job(project, topology, physical, models, full_refresh, accept_forward)
+    lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
+    return Job(
+        project,
+        topology,
+        physical_of(topology, lock),
+        lock,
+        models,
+        full_refresh=changes.full_refresh,
+        accept_forward=changes.accept_forward,
+        rebuild=rebuild,
+        regroup=changes.regroup,
+    )

@@ -52,6 +52,15 @@ class Choice(Struct, frozen=True):
         return not (self.select or self.exclude or self.selector)
 
 
+class Changes(Struct, frozen=True):
+    """What becomes of what ran before, where it does not fit any more."""
+
+    full_refresh: bool = False
+    accept_forward: bool = False
+    rebuild: tuple[str, ...] = ()
+    regroup: bool = False
+
+
 def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], Function]:
     """Give a command the common options as its first argument; `outputs` are more values of --output."""
     choices = ["text", "json", *outputs]
@@ -119,6 +128,38 @@ def choosing(function: Function) -> Function:
         *args: Any, select: tuple[str, ...], exclude: tuple[str, ...], selector: str | None, **rest: Any
     ) -> Any:
         return function(*args, choice=Choice(select, exclude, selector), **rest)
+
+    return _with(wrapped, options)  # type: ignore[return-value]
+
+
+def changing(function: Function) -> Function:
+    """Give a command what is to become of what ran before, as `changes`."""
+    options = (
+        click.option(
+            "--rebuild",
+            multiple=True,
+            metavar="SELECTOR",
+            shell_complete=complete_selector,
+            help=(
+                "Make anew what models keep, from the start of their sources, beside what is there; "
+                "then swap. `totals+`: and what reads them."
+            ),
+        ),
+        click.option(
+            "--accept-forward",
+            is_flag=True,
+            help="Go on where what happens to rows before a state changed; what it holds stays as it is.",
+        ),
+        click.option(
+            "--full-refresh", is_flag=True, help="Forget state and tables, and read topics from the start."
+        ),
+    )
+
+    @functools.wraps(function)
+    def wrapped(
+        *args: Any, rebuild: tuple[str, ...], accept_forward: bool, full_refresh: bool, **rest: Any
+    ) -> Any:
+        return function(*args, changes=Changes(full_refresh, accept_forward, rebuild), **rest)
 
     return _with(wrapped, options)  # type: ignore[return-value]
 

@@ -102,4 +102,14 @@ CODES: dict[str, Code] = {
         "In real-time mode a task for each partition runs all the time. Those that get no core would wait for "
         "ever, and Spark would not say so.",
     ),
+    "MS881": Code(
+        "Nothing can listen where metrics are to be answered",
+        "`millstream run` answers `/metrics`, `/healthz` and `/readyz` on `--host` and `--port`. Another program, or "
+        "another run, has the port. Choose another one; `--port 0` answers nothing.",
+    ),
+    "MS882": Code(
+        "A rebuild would have rows counted twice",
+        "What is rebuilt sends its rows to a topic again, and a model with state reads that topic. Rebuilt together, "
+        "it reads the new rows alone: `--rebuild model+` names a model and all that reads it.",
+    ),
 }

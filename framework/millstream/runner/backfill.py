@@ -33,10 +33,11 @@ def backfill(
     running: Engine, query: Query, record: Record, place: Place, models: Collection[str], new: Iterable[str]
 ) -> None:
     """Run models over what their query has read; `new` are tables that nothing was stored in before."""
-    batch = checkpoints.last_done(running.files, place)
+    spark = place.spark(record)
+    batch = checkpoints.last_done(running.files, spark)
     if batch is None:
         return
-    read = None if query.signature.stateful else checkpoints.read_up_to(running.files, place, batch)
+    read = None if query.signature.stateful else checkpoints.read_up_to(running.files, spark, batch)
     if read is None:
         for model in models:
             running.tell(Told(_late(query, model)))

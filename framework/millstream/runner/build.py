@@ -17,10 +17,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.errors import MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.project.secrets import mask, secrets_in
+from millstream.runner.choosing import chosen
 from millstream.runner.engine import Engine, engine
 from millstream.runner.failures import problem_of, told_of
 from millstream.runner.order import needs, run_in_order
 from millstream.runner.preparing import keep_lock, prepare, refresh
+from millstream.runner.rebuilding import begin, swap, to_rebuild
+from millstream.runner.regrouping import conclude, to_regroup
 from millstream.runner.results import ModelResult, Outcome, RunResults
 from millstream.runner.starting import start
 from millstream.runner.values import Ended, Going, Job, Started, Tell
@@ -39,18 +42,25 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         if job.full_refresh:
             for query in queries:
                 refresh(running, query)
+        anew = to_rebuild(running, queries)
+        if job.regroup:
+            anew = to_regroup(running, queries)
+            queries = list(anew.values())
         started: list[StreamingQuery] = []
         ends = running.kafka.ends(_topics(queries))
         outcomes = run_in_order(
             queries,
             needs(queries),
-            lambda query: _run(running, query, tell, started),
+            lambda query: _run(running, query, tell, started, anew=query.name in anew),
             lambda query, causes: _skipped(query, causes, queries, tell),
             lambda outcome: outcome.status != "success",
             AT_ONCE,
             lambda: _stop(running, started),
         )
-        keep_lock(running, {name for name, each in outcomes.items() if each.status != "skipped"})
+        if not job.regroup:
+            keep_lock(running, {name for name, each in outcomes.items() if each.status != "skipped"})
+        elif all(each.status == "success" for each in outcomes.values()):
+            conclude(running, anew)
         written = _written(running, ends)
     return RunResults(
         "build",
@@ -69,16 +79,6 @@ def _topics(queries: Iterable[Query]) -> list[str]:
     return [topic for topic in topics if topics.count(topic) == 1]
 
 
-def chosen(job: Job) -> list[Query]:
-    """Return the queries of the models that are asked for, and those that keep what these look up."""
-    if job.models is None:
-        return list(job.physical.queries)
-    found = [query for query in job.physical.queries if job.models.intersection(query.models)]
-    read = {read.relation for query in found for read in query.reads}
-    kept = [q for q in job.physical.queries if read.intersection(q.models) and q not in found]
-    return [q for q in kept if any(model.startswith("source.") for model in q.models)] + found
-
-
 def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
     """Return how many records came into each topic; nothing where Kafka does not answer: all is done."""
     try:
@@ -93,7 +93,7 @@ def _stop(running: Engine, started: list[StreamingQuery]) -> None:
     running.spark.sparkContext.cancelAllJobs()  # a backfill is no query that could be stopped
 
 
-def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery]) -> Outcome:
+def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery], *, anew: bool) -> Outcome:
     tell(Started(query))
     began = time.monotonic()
 
@@ -101,14 +101,17 @@ def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery
         return round(time.monotonic() - began, 3)
 
     try:
-        around = prepare(running, query)
-        streaming = start(running.spark, query, around, availableNow=True)
+        aside = begin(running, query) if anew else None
+        made, around = aside or (query, prepare(running, query))
+        streaming = start(running.spark, made, around, availableNow=True)
         started.append(streaming)
         try:
             rows, batches, counts = watch(streaming, lambda rows: tell(Going(query.name, rows)))
             reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
         finally:
             streaming.stop()
+        if aside is not None and not running.job.regroup:
+            swap(running, query)
         outcome = Outcome(
             query.name, "success", rows, batches, took(),
             reads=reads, counts=counts, backfilled=around.backfilled,

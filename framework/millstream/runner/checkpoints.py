@@ -10,13 +10,18 @@ import msgspec
 from msgspec import Struct
 
 from millstream.physical.lock import Lock, decode, encode
-from millstream.physical.values import DeadLetters, Query, Signature, SinkOutput
+from millstream.physical.values import DeadLetters, Query, Signature, SinkOutput, TableOutput
 from millstream.plan.nodes import Column
 from millstream.runner.files import Files, LocalFiles, local_path
 
 FORMAT = 1
 FILE = "millstream.json"
+REBUILD = "rebuild.json"
 LOCK = "groups.lock"
+
+
+Offsets = dict[int, int]
+"""By partition of a topic: the record that is read next."""
 
 
 class Record(Struct, frozen=True):
@@ -34,10 +39,10 @@ class Record(Struct, frozen=True):
     """By model that it stores: the topic, empty for a table. Each of them has all that the query has read."""
     made: str = ""
     format: int = FORMAT
-
-
-Offsets = dict[int, int]
-"""By partition of a topic: the record that is read next."""
+    folder: str = "spark"
+    """Where Spark keeps the checkpoint, within the query's own folder."""
+    began: dict[str, Offsets] = {}
+    """By topic that it writes: where its records begin; those before are of what ran there earlier."""
 
 
 class Place(Struct, frozen=True):
@@ -46,12 +51,15 @@ class Place(Struct, frozen=True):
     folder: str
 
     @property
-    def spark(self) -> str:
-        return f"{self.folder}/spark"
-
-    @property
     def record(self) -> str:
         return f"{self.folder}/{FILE}"
+
+    @property
+    def rebuild(self) -> str:
+        return f"{self.folder}/{REBUILD}"
+
+    def spark(self, record: Record) -> str:
+        return f"{self.folder}/{record.folder}"
 
 
 def place_of(checkpoints: str, query: str) -> Place:
@@ -69,16 +77,24 @@ def outputs_of(query: Query) -> dict[str, str]:
     return {target.model: target.topic if isinstance(target, SinkOutput) else "" for target in listed}
 
 
-def last_done(files: Files, place: Place) -> int | None:
+def tables_of(query: Query) -> tuple[TableOutput, ...]:
+    return tuple(target for target in query.outputs if isinstance(target, TableOutput))
+
+
+def columns_of(query: Query) -> dict[str, tuple[Column, ...]]:
+    return {table.model: table.columns for table in tables_of(query)}
+
+
+def last_done(files: Files, spark: str) -> int | None:
     """Return the last batch that is done; one that was only begun is run again by Spark."""
-    done = (int(name) for name in files.names(f"{place.spark}/commits") if name.isdigit())
+    done = (int(name) for name in files.names(f"{spark}/commits") if name.isdigit())
     return max(done, default=None)
 
 
-def read_up_to(files: Files, place: Place, batch: int) -> dict[str, Offsets] | None:
+def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | None:
     """Return by topic how far a batch has read; None where its file says something else."""
     # OffsetSeqLog: a version, a line of metadata, and a line for each source.
-    content = files.read(f"{place.spark}/offsets/{batch}") or b""
+    content = files.read(f"{spark}/offsets/{batch}") or b""
     lines = content.decode().splitlines()
     if lines[:1] != ["v1"]:
         return None
@@ -98,15 +114,15 @@ def write_record(files: Files, place: Place, record: Record) -> None:
     files.write(place.record, msgspec.json.format(msgspec.json.encode(record), indent=1))
 
 
-def new_record(project: str, query: Query, tables: dict[str, tuple[Column, ...]], id_: str = "") -> Record:
+def new_record(project: str, query: Query) -> Record:
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return Record(
         project=project,
         query=query.name,
-        id=id_ or uuid.uuid4().hex[:12],
+        id=uuid.uuid4().hex[:12],
         signature=query.signature,
         models=query.models,
-        tables=tables,
+        tables=columns_of(query),
         outputs=outputs_of(query),
         made=now,
     )

@@ -16,13 +16,22 @@ from millstream.broker import shared_broker
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import folder_name
 from millstream.project.values import Target
-from millstream.runner.checkpoints import read_lock
+from millstream.runner.checkpoints import (
+    Place,
+    Record,
+    outputs_of,
+    place_of,
+    read_lock,
+    read_record,
+)
 from millstream.runner.deliveries import Stores
-from millstream.runner.files import Files, files_of, local_path
+from millstream.runner.files import Files, files_of
 from millstream.runner.jars import jars_for
 from millstream.runner.only import alone
 from millstream.runner.session import running_spark
+from millstream.runner.starting import Around
 from millstream.runner.states import state_settings
+from millstream.runner.swapping import settle_all
 from millstream.runner.tables import Tables
 from millstream.runner.topics import Kafka, make_ready
 from millstream.runner.values import Job, Stage, Tell
@@ -43,12 +52,18 @@ class Engine(Struct, frozen=True, eq=False):
     tell: Tell
 
     def said(self, source: SourceRead) -> Mapping[str, Any]:
-        """Return what YAML says of a topic; one of the models is read from its start."""
+        """Return what is said of a topic; one of the models is read from where its newest rows begin."""
         topic = self.job.project.sources.get(source.relation.removeprefix("source."))
-        return topic.options if topic else {}
+        if topic is not None:
+            return topic.options
+        writers = (q.name for q in self.job.physical.queries if source.relation in outputs_of(q))
+        places = (place_of(self.checkpoints, name) for name in writers)
+        records = (read_record(self.files, place) for place in places)
+        began = next((each.began.get(source.topic) for each in records if each is not None), None)
+        return {"began": began} if began else {}
 
     def source_options(self, source: SourceRead) -> Mapping[str, str]:
-        return self.kafka.source(self.said(source))
+        return self.kafka.source(source.topic, self.said(source))
 
     def stores(self, query: Query, identity: str, new: frozenset[str]) -> Stores:
         """Return where the batches of a query go; it has one writer for all of its sinks."""
@@ -57,6 +72,25 @@ class Engine(Struct, frozen=True, eq=False):
             if isinstance(target, SinkOutput):
                 given |= target.options.get("producer") or {}
         return Stores(identity, self.kafka.sink(given), self.kafka.producer(given), self.tables.merge, new)
+
+    def around(
+        self,
+        query: Query,
+        record: Record,
+        place: Place,
+        new: frozenset[str] = frozenset(),
+        backfilled: tuple[str, ...] = (),
+    ) -> Around:
+        """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""
+        return Around(
+            project=self.job.project,
+            checkpoint=place.spark(record),
+            stores=self.stores(query, f"{query.name}/{record.id}", new),
+            sources={source.relation: self.source_options(source) for source in query.sources},
+            tables=self.tables,
+            settings=self.settings(query),
+            backfilled=backfilled,
+        )
 
     def settings(self, query: Query) -> Mapping[str, str]:
         return {
@@ -88,6 +122,8 @@ def engine(
             tell(Stage("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
+        tables = Tables(spark, project, job.catalog)
+        settle_all(files, tables, checkpoints)
         job = _with_lock(job, files, checkpoints)
         yield Engine(
             job,
@@ -95,7 +131,7 @@ def engine(
             ready.result(),
             files,
             checkpoints,
-            Tables(spark, project, job.catalog),
+            tables,
             log / "spark.log",
             frozenset(s.relation for query in job.physical.queries for s in query.sources if not s.topic),
             tell,
@@ -103,8 +139,11 @@ def engine(
 
 
 def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:
-    """Plan the queries again by the groups that have state, where only Spark could look for them."""
-    if local_path(checkpoints) is not None or (lock := read_lock(files, checkpoints)) is None:
+    """Plan the queries again where the groups that have state are others than those that were planned by."""
+    if job.regroup:
+        return job
+    lock = read_lock(files, checkpoints)
+    if lock is None or lock == job.lock:
         return job
     return replace(job, physical=physical_of(job.topology, lock))
 

@@ -15,7 +15,10 @@ from pyspark.sql import SparkSession
 class Files(Protocol):
     def read(self, path: str) -> bytes | None: ...
     def write(self, path: str, content: bytes) -> None: ...
-    def remove(self, folder: str) -> None: ...
+    def remove(self, place: str) -> None:
+        """Remove a file, or a folder with all that is in it."""
+        ...
+
     def names(self, folder: str) -> list[str]:
         """Return what is in a folder; nothing where it is not there."""
         ...
@@ -37,7 +40,7 @@ class LocalFiles:
     def read(self, path: str) -> bytes | None:
         try:
             return _path(path).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write(self, path: str, content: bytes) -> None:
@@ -55,10 +58,12 @@ class LocalFiles:
             Path(temporary).unlink(missing_ok=True)
             raise
 
-    def remove(self, folder: str) -> None:
-        shutil.rmtree(_path(folder), ignore_errors=True)
-        if _path(folder).exists():
-            raise OSError(f"{folder} can't be removed")
+    def remove(self, place: str) -> None:
+        path = _path(place)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
     def names(self, folder: str) -> list[str]:
         path = _path(folder)
@@ -96,9 +101,9 @@ class HadoopFiles:
         finally:
             stream.close()
 
-    def remove(self, folder: str) -> None:
-        place, system = self._open(folder)
-        system.delete(place, True)
+    def remove(self, place: str) -> None:
+        path, system = self._open(place)
+        system.delete(path, True)
 
     def names(self, folder: str) -> list[str]:
         place, system = self._open(folder)

@@ -21,6 +21,7 @@ from millstream.runner.failures import problem_of, told_of
 from millstream.runner.listening import Listener
 from millstream.runner.preparing import prepare
 from millstream.runner.realtime import start_realtime
+from millstream.runner.rebuilding import begin, swap
 from millstream.runner.starting import start
 from millstream.runner.triggers import DEFAULT, Every, Passes, RealTime, Trigger
 from millstream.runner.values import Batched, Failed, Idle, Running, Stopped, Waiting
@@ -42,8 +43,12 @@ class Kept:
         ends: Mapping[str, Offsets],
         commits: Commits,
         stopping: threading.Event,
+        *,
+        anew: bool,
     ) -> None:
         self.query = query
+        self._anew = anew
+        """It is to be rebuilt first."""
         self.caught_up = threading.Event()
         """It has read all that its topics held when the run began."""
         self._running = running
@@ -98,10 +103,13 @@ class Kept:
             streaming = self._started(listener)
             if streaming is None:
                 return None
-            self._running.tell(Running(self.query))
+            self._running.tell(Running(self.query, self._anew))
             while (heard := listener.heard.get()) != "ended":
                 self._heard(heard)
             error = streaming.exception()
+            if self._anew and error is None and not self._stopping.is_set():
+                swap(self._running, self.query)
+                self._anew = False
         except (MillstreamError, PySparkException, Py4JError, OSError) as raised:
             if self._stopping.is_set():
                 return None
@@ -112,18 +120,20 @@ class Kept:
         return None if error is None else self._problem(error)
 
     def _started(self, listener: Listener) -> StreamingQuery | None:
-        around = prepare(self._running, self.query)
+        aside = begin(self._running, self.query) if self._anew else None
+        self._anew = aside is not None
+        query, around = aside or (self.query, prepare(self._running, self.query))
         with self._lock:
             if self._stopping.is_set():
                 return None
             spark = self._running.spark
-            match self._trigger:
-                case RealTime() if not self.query.realtime:
-                    self._streaming = start_realtime(spark, self.query, around, listener)
+            match Passes() if aside else self._trigger:
+                case RealTime() if not query.realtime:
+                    self._streaming = start_realtime(spark, query, around, listener)
                 case RealTime():
-                    self._streaming = start(spark, self.query, around, listener, **Every(DEFAULT).options)
-                case Every() | Passes():
-                    self._streaming = start(spark, self.query, around, listener, **self._trigger.options)
+                    self._streaming = start(spark, query, around, listener, **Every(DEFAULT).options)
+                case Every() | Passes() as trigger:
+                    self._streaming = start(spark, query, around, listener, **trigger.options)
             return self._streaming
 
     def _heard(self, heard: Batch | str) -> None:
@@ -131,11 +141,12 @@ class Kept:
             self._failures = 0
             self._commits.commit(self.query.name, heard.read)
             self._running.tell(Batched(self.query.name, heard))
-            if has_read(heard, self._ends):
+            if has_read(heard, self._ends) and not self._anew:
                 self.caught_up.set()
         else:
             self._running.tell(Idle(self.query.name))
-            self.caught_up.set()
+            if not self._anew:
+                self.caught_up.set()
 
     def _problem(self, error: BaseException) -> Diagnostic:
         found = problem_of(told_of(self.query), error, str(self._running.log))

@@ -8,12 +8,11 @@ from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.lock import Lock
-from millstream.physical.values import Query, TableOutput
+from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, verdict
-from millstream.plan.nodes import Column
-from millstream.runner import checkpoints
+from millstream.runner import checkpoints, rebuilding
 from millstream.runner.backfill import backfill, newcomers
-from millstream.runner.checkpoints import Place, Record
+from millstream.runner.checkpoints import Place, Record, place_of, tables_of
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.starting import Around
@@ -21,76 +20,46 @@ from millstream.runner.starting import Around
 
 def refresh(running: Engine, query: Query) -> None:
     """Forget what a query has done: its checkpoint and its tables."""
-    running.files.remove(_place(running, query).folder)
-    for table in _tables(query):
+    rebuilding.forget(running, query)
+    running.files.remove(place_of(running.checkpoints, query.name).folder)
+    for table in tables_of(query):
         running.tables.drop(table)
 
 
 def prepare(running: Engine, query: Query) -> Around:
     """Return what a query needs; refuse where its checkpoint does not fit any more."""
-    place = _place(running, query)
-    tables = _tables(query)
-    columns = {table.model: table.columns for table in tables}
-    record = checkpoints.read_record(running.files, place)
-    if record is not None:
-        _check(running, query, record)
+    place = place_of(running.checkpoints, query.name)
+    before = check(running, query)
     created = {
         table.model
-        for table in tables
-        if (record is None or record.tables.get(table.model) != table.columns)
+        for table in tables_of(query)
+        if (before is None or before.tables.get(table.model) != table.columns)
         and running.tables.create(table, changes=table.model in running.streamed)
     }
-    joining = () if record is None else newcomers(query, record)
-    if record is not None and joining:
-        backfill(running, query, record, place, joining, created)
-    new = created if record is None else ()
-    record = _written(running, query, place, record, columns)
-    return Around(
-        project=running.job.project,
-        checkpoint=place.spark,
-        stores=running.stores(query, f"{query.name}/{record.id}", frozenset(new)),
-        sources={source.relation: running.source_options(source) for source in query.sources},
-        tables=running.tables,
-        settings=running.settings(query),
-        backfilled=joining,
-    )
+    joining = () if before is None else newcomers(query, before)
+    if before is not None and joining:
+        backfill(running, query, before, place, joining, created)
+    record = _written(running, query, place, before)
+    return running.around(query, record, place, frozenset(created if before is None else ()), joining)
 
 
-def _written(
-    running: Engine,
-    query: Query,
-    place: Place,
-    record: Record | None,
-    columns: dict[str, tuple[Column, ...]],
-) -> Record:
-    if record is None:
-        new = checkpoints.new_record(running.job.project.settings.name, query, columns)
-    else:
+def _written(running: Engine, query: Query, place: Place, record: Record | None) -> Record:
+    new = checkpoints.new_record(running.job.project.settings.name, query)
+    if record is not None:
         new = replace(
-            record,
-            signature=query.signature,
-            models=query.models,
-            tables=columns,
-            outputs=checkpoints.outputs_of(query),
+            record, signature=new.signature, models=new.models, tables=new.tables, outputs=new.outputs
         )
     if new != record:
         checkpoints.write_record(running.files, place, new)
     return new
 
 
-def _place(running: Engine, query: Query) -> Place:
-    return checkpoints.place_of(running.checkpoints, query.name)
-
-
-def _tables(query: Query) -> list[TableOutput]:
-    return [target for target in query.outputs if isinstance(target, TableOutput)]
-
-
-def check(running: Engine, query: Query) -> None:
-    """Refuse a query whose checkpoint does not fit any more."""
-    record = checkpoints.read_record(running.files, _place(running, query))
+def check(running: Engine, query: Query) -> Record | None:
+    """Return what is known of a query; refuse it where its checkpoint does not fit any more."""
+    record = checkpoints.read_record(running.files, place_of(running.checkpoints, query.name))
     if record is not None:
         _check(running, query, record)
+    return record
 
 
 def keep_lock(running: Engine, started: Collection[str]) -> None:
@@ -121,13 +90,18 @@ def _check(running: Engine, query: Query, record: Record) -> None:
 def _refused(query: Query, found: Verdict) -> Diagnostic:
     what = told_of(query)
     reasons = "; ".join(found.reasons)
-    rebuild = "millstream build --full-refresh --select "
-    rebuild += " ".join(m.removeprefix("model.") for m in query.models if m.startswith("model."))
+    names = [m.removeprefix("model.") for m in query.models if m.startswith("model.")]
+    rebuild = " ".join(f"--rebuild {name}+" for name in names)
     if found.kind == "forward":
         return Diagnostic(
             "MS871",
             f"{what}: {reasons}",
             None,
-            f"go on from here with --accept-forward, or count all anew: {rebuild}",
+            f"go on from here with --accept-forward, or count all anew with {rebuild}",
         )
-    return Diagnostic("MS870", f"{what} can't go on from its checkpoint: {reasons}", None, rebuild)
+    return Diagnostic(
+        "MS870",
+        f"{what} can't go on from its checkpoint: {reasons}",
+        None,
+        f"count anew beside what is there, and swap: {rebuild}",
+    )

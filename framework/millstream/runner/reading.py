@@ -38,15 +38,16 @@ def records(
 def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:
     """Read the records of a topic between two offsets of each partition, as a table at rest."""
     own = {name: value for name, value in options.items() if not name.startswith("starting")}
-    own["startingOffsets"] = _offsets(source.topic, {number: first for number, (first, _) in ranges.items()})
-    own["endingOffsets"] = _offsets(source.topic, {number: stop for number, (_, stop) in ranges.items()})
+    own["startingOffsets"] = offsets_of({source.topic: {n: first for n, (first, _) in ranges.items()}})
+    own["endingOffsets"] = offsets_of({source.topic: {n: stop for n, (_, stop) in ranges.items()}})
     reader = session.read.format("kafka").options(**own).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())
     reader.load().createOrReplaceTempView(source.view)
 
 
-def _offsets(topic: str, numbers: Mapping[int, int]) -> str:
-    return json.dumps({topic: {str(number): offset for number, offset in numbers.items()}})
+def offsets_of(topics: Mapping[str, Mapping[int, int]]) -> str:
+    """Return a place by topic and partition as the Kafka source wants it."""
+    return json.dumps({topic: {str(n): at for n, at in numbers.items()} for topic, numbers in topics.items()})
 
 
 def seed(session: SparkSession, view: str, project: Project, given: Seed) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -13,13 +13,14 @@ from pyspark.sql import SparkSession
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.physical.values import Query
-from millstream.runner.build import chosen
+from millstream.runner.choosing import chosen
 from millstream.runner.committing import Commits
 from millstream.runner.engine import Engine, engine
 from millstream.runner.keeping import Kept
 from millstream.runner.order import needs
 from millstream.runner.preparing import check, keep_lock, refresh
 from millstream.runner.realtime import check_slots, partitions_of
+from millstream.runner.rebuilding import to_rebuild
 from millstream.runner.triggers import RealTime, trigger_of
 from millstream.runner.values import Job, Tell
 
@@ -37,9 +38,10 @@ def run(
         if job.full_refresh:
             for query in queries:
                 refresh(running, query)
-        _check(running, queries)
+        anew = to_rebuild(running, queries)
+        _check(running, [query for query in queries if query.name not in anew])
         keep_lock(running, {query.name for query in queries})
-        kept = _kept(running, queries, stopping)
+        kept = _kept(running, queries, anew, stopping)
         try:
             stopping.wait()
         finally:
@@ -59,7 +61,9 @@ def _check(running: Engine, queries: Sequence[Query]) -> None:
         raise MillstreamError(*problems)
 
 
-def _kept(running: Engine, queries: Sequence[Query], stopping: threading.Event) -> dict[str, Kept]:
+def _kept(
+    running: Engine, queries: Sequence[Query], anew: Collection[str], stopping: threading.Event
+) -> dict[str, Kept]:
     trigger = trigger_of(running.job.trigger)
     topics = {source.topic for query in queries for source in query.sources if source.topic}
     ends = running.kafka.held(topics)
@@ -68,7 +72,10 @@ def _kept(running: Engine, queries: Sequence[Query], stopping: threading.Event) 
         eligible = [query for query in queries if not query.realtime]
         check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
     commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
-    kept = {query.name: Kept(running, query, trigger, ends, commits, stopping) for query in queries}
+    kept = {
+        query.name: Kept(running, query, trigger, ends, commits, stopping, anew=query.name in anew)
+        for query in queries
+    }
     wanted = needs(queries)
     for name, each in kept.items():
         each.start([kept[other] for other in sorted(wanted[name]) if other in kept])

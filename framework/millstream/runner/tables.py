@@ -15,8 +15,18 @@ from millstream.plan.build.catalog import Catalog
 from millstream.project.values import Project
 from millstream.runner.files import files_of
 from millstream.runner.retention import within
-from millstream.runner.stores import delta, postgres, postgres_rows, postgres_tables
+from millstream.runner.stores import (
+    delta,
+    delta_swap,
+    postgres,
+    postgres_rows,
+    postgres_swap,
+    postgres_tables,
+)
 from millstream.tables.places import Delta, Place, place_of
+
+ASIDE = ".rebuilt"
+"""What the name of a table ends with until it takes the place of the other one: no model is called so."""
 
 
 class Tables(Struct, frozen=True, eq=False):
@@ -53,6 +63,15 @@ class Tables(Struct, frozen=True, eq=False):
                         delta.merge(kept, table, path, app=app, batch=batch, deletes=deletes, limit=limit)
             case place:
                 postgres.merge(rows, table, place, query=app, batch_id=batch, deletes=deletes)
+
+    def swap(self, new: TableOutput, table: TableOutput, app: str, *, changes: bool) -> None:
+        """Give a table the rows of another one, which was made anew, once; `changes` as for `create`."""
+        match self.place(table.model):
+            case Delta() as place:
+                paths = place.place_of(new.model), place.place_of(table.model)
+                delta_swap.swap(self.spark, table, *paths, app=app, changes=changes)
+            case place:
+                postgres_swap.swap(place, new, table)
 
     def drop(self, table: TableOutput) -> None:
         match self.place(table.model):
@@ -94,6 +113,6 @@ class Tables(Struct, frozen=True, eq=False):
         raise MillstreamError(Diagnostic("MS875", message, None, remedy))
 
     def place(self, relation: str) -> Place:
-        model = self.catalog.models.get(relation)
+        model = self.catalog.models.get(relation.removesuffix(ASIDE))
         options = model.options if model else {}
         return place_of(relation, options, self.project.target, Path(self.project.root))

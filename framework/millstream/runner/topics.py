@@ -19,7 +19,7 @@ from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import producer_config, sink_options, source_options
 from millstream.kafka.topics import Topic, create_missing, differences
 from millstream.physical.values import Query
-from millstream.runner.reading import Ranges
+from millstream.runner.reading import Ranges, offsets_of
 from millstream.runner.triggers import DEFAULT
 from millstream.runner.values import Job, Stage, Tell, Told
 from millstream.runner.wanted import read_topics, written_topics
@@ -31,9 +31,12 @@ class Kafka(Struct, frozen=True):
     trigger: str
     zone: str
 
-    def source(self, said: Mapping[str, Any]) -> dict[str, str]:
-        """Return the options of Spark's Kafka source; `said` is what YAML says of the topic."""
-        starting = self._starting(str(said.get("starting") or "earliest"))
+    def source(self, topic: str, said: Mapping[str, Any]) -> dict[str, str]:
+        """Return the options of Spark's Kafka source; `said` is what is said of the topic."""
+        if began := said.get("began"):
+            starting = {"startingOffsets": offsets_of({topic: began})}
+        else:
+            starting = self._starting(str(said.get("starting") or "earliest"))
         return starting | revealed(source_options(self.cluster, said.get("options") or {}, self.trigger))
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
@@ -49,7 +52,7 @@ class Kafka(Struct, frozen=True):
         starting = str(said.get("starting") or "earliest")
         there = bounds(admin, [topic])
         timed = there and starting not in {"earliest", "latest"}
-        starts = since(admin, topic, self._millis(starting)) if timed else {}
+        starts = since(admin, topic, self._millis(starting)) if timed else said.get("began") or {}
         found: dict[int, tuple[int, int]] = {}
         for (_, number), (first, end) in there.items():
             stop = min(ends.get(number, first), end)

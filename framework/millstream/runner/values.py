@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from millstream.errors import Diagnostic
+from millstream.physical.lock import Lock
 from millstream.physical.plan import Physical
 from millstream.physical.values import Query
 from millstream.plan.build.catalog import Catalog
@@ -22,10 +23,16 @@ class Job(Struct, frozen=True):
     project: Project
     topology: Topology
     physical: Physical
+    lock: Lock | None = None
+    """The groups that have state, as far as it was known when the queries were planned."""
     models: frozenset[str] | None = None
     """Ids of the models that are asked for; None: all."""
     full_refresh: bool = False
     accept_forward: bool = False
+    rebuild: frozenset[str] = frozenset()
+    """Ids of the models that are made anew beside what they have."""
+    regroup: bool = False
+    """Which models share a state is decided anew, and what changes by it is rebuilt."""
     trigger: str | None = "available_now"
     """When queries look for new records; None: as a run does where its target says nothing."""
 
@@ -71,6 +78,8 @@ class Running(Struct, frozen=True):
     """It started, for the first time or again."""
 
     query: Query
+    anew: bool = False
+    """It is rebuilt beside what is there."""
 
 
 class Batched(Struct, frozen=True):

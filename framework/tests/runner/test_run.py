@@ -43,7 +43,7 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
         run.until(lambda: rows_of(run, "events_topics") == 3 and rows_of(run, "totals") == 3)
     assert {each.query for each in run.of(Stopped)} == {"events_topics", "totals"}
     assert [each["id"] for each in shop.values("plain")] == [1, 2, 3]
-    assert table_rows(shop.root, "totals") == [{"user": "a", "total": 3.0}]
+    assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 3.0}]
     shop.send(event(4))
     results, _ = built(shop.root, first_spark)
     assert {each.rows_read for each in results.results} == {1}

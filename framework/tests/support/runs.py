@@ -20,8 +20,8 @@ def job_of(root, *, target=None, **options):
     assert not [each for each in compiled.diagnostics if each.severity == "error"], compiled.diagnostics
     project = load_project(root, target, None, None)
     topology = compiled_topology(compiled)
-    lock = local_lock(checkpoints_of(project.target, root))
-    return Job(project, topology, physical_of(topology, lock), **options)
+    lock = None if options.get("regroup") else local_lock(checkpoints_of(project.target, root))
+    return Job(project, topology, physical_of(topology, lock), lock, **options)
 
 
 def built(root, spark, *, target=None, **options):

@@ -6,7 +6,7 @@ import click
 from msgspec import to_builtins
 
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import models_in, root_of
 
@@ -15,29 +15,26 @@ from millstream.cli.project import models_in, root_of
     "build",
     epilog=(
         "\b\nExamples:\n  millstream build\n  millstream build --select +daily_totals"
-        "\n  millstream build --full-refresh --select daily_totals   # count anew"
+        "\n  millstream build --rebuild daily_totals+   # count anew, beside what is there"
         "\n  millstream build --target production --output json"
     ),
 )
 @common()
 @choosing
-@click.option("--full-refresh", is_flag=True, help="Forget state and tables, and read topics from the start.")
-@click.option(
-    "--accept-forward",
-    is_flag=True,
-    help="Go on where what happens to rows before a state changed: what it holds stays as it was counted.",
-)
-def command(common: Common, *, choice: Choice, full_refresh: bool, accept_forward: bool) -> int:
+@changing
+def command(common: Common, choice: Choice, changes: Changes) -> int:
     """Run every model over what the topics hold now.
 
     Topics are created where they are missing; on the local target, empty source topics are filled from the
     generators of `seeds/`. What was built before goes on where it stopped. A failed model skips what
     reads it. The exit code is 1 if a model failed.
     """
+    return built(common, choice, changes)
+
+
+def built(common: Common, choice: Choice, changes: Changes) -> int:
     root = root_of(common)
-    found, job, diagnostics = compiled_job(
-        common, root, choice, full_refresh=full_refresh, accept_forward=accept_forward
-    )
+    found, job, diagnostics = compiled_job(common, root, choice, changes)
     if job is None:
         return finish(common.look, found.diagnostics, models=models_in(found))
     if not common.look.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
 from millstream.cli.output import finish, show
 from millstream.cli.project import models_in, root_of
 
@@ -14,26 +14,20 @@ from millstream.cli.project import models_in, root_of
     "run",
     epilog=(
         "\b\nExamples:\n  millstream run\n  millstream run --select +daily_totals"
+        "\n  millstream run --rebuild daily_totals+   # after an edit that its state does not fit"
         "\n  millstream run --target production --output json   # a line of JSON for each event"
     ),
 )
 @common()
 @choosing
-@click.option("--full-refresh", is_flag=True, help="Forget state and tables, and read topics from the start.")
-@click.option(
-    "--accept-forward",
-    is_flag=True,
-    help="Go on where what happens to rows before a state changed: what it holds stays as it was counted.",
-)
+@changing
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Where to answer /metrics, /healthz and /readyz."
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="0: do not answer."
 )
-def command(
-    common: Common, *, choice: Choice, full_refresh: bool, accept_forward: bool, host: str, port: int
-) -> int:
+def command(common: Common, choice: Choice, changes: Changes, host: str, port: int) -> int:
     """Run every model, continuously.
 
     A query that fails is started again, later and later; the others go on. SIGTERM or Ctrl-C lets the
@@ -41,9 +35,7 @@ def command(
     Kafka's tools show the lag.
     """
     root = root_of(common)
-    found, job, diagnostics = compiled_job(
-        common, root, choice, full_refresh=full_refresh, accept_forward=accept_forward
-    )
+    found, job, diagnostics = compiled_job(common, root, choice, changes)
     if job is None:
         return finish(common.look, found.diagnostics, models=models_in(found))
     if not common.look.json:

@@ -29,14 +29,14 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
 
     `changes`: somebody reads them as they come.
     """
-    new = not _is_there(session, path)
+    new = not is_there(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
     properties = f"{_PROPERTIES}, 'delta.enableChangeDataFeed' = '{str(changes).lower()}'"
     session.sql(
-        f"create table if not exists {_table(path)} ({columns}) using delta tblproperties ({properties})"
+        f"create table if not exists {table_at(path)} ({columns}) using delta tblproperties ({properties})"
     )
     if changes:
-        session.sql(f"alter table {_table(path)} set tblproperties ('delta.enableChangeDataFeed' = 'true')")
+        session.sql(f"alter table {table_at(path)} set tblproperties ('delta.enableChangeDataFeed' = 'true')")
     there = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
     missing: list[Column] = []
     for column in table.columns:
@@ -46,11 +46,11 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
             raise _changed(table, column, field.dataType.simpleString())
     if missing:
         added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
-        session.sql(f"alter table {_table(path)} add columns ({added})")
+        session.sql(f"alter table {table_at(path)} add columns ({added})")
     return new
 
 
-def _is_there(session: SparkSession, path: str) -> bool:
+def is_there(session: SparkSession, path: str) -> bool:
     java: Any = session._jvm  # noqa: SLF001 -- PySpark has no other way to ask
     return bool(java.io.delta.tables.DeltaTable.isDeltaTable(session._jsparkSession, path))  # noqa: SLF001
 
@@ -58,7 +58,7 @@ def _is_there(session: SparkSession, path: str) -> bool:
 def fill(rows: DataFrame, path: str, *, app: str, batch: int, deletes: bool) -> None:
     """Store the first rows of a new table: there is nothing to merge them with."""
     kept = rows.where("not _deleted").drop("_deleted") if deletes else rows
-    with _once(kept.sparkSession, app, batch):
+    with once(kept.sparkSession, app, batch):
         kept.write.format("delta").mode("append").save(path)
 
 
@@ -76,7 +76,7 @@ def merge(
     session = rows.sparkSession
     view = "_millstream_rows"
     rows.createOrReplaceTempView(view)
-    with _once(session, app, batch):
+    with once(session, app, batch):
         session.sql(merge_sql(table, view, path, deletes=deletes, limit=limit))
 
 
@@ -114,7 +114,7 @@ def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit:
     if order_by:
         column = quoted(order_by)
         newer = f" and (old.{column} is null or new.{column} >= old.{column})"
-    lines = [f"merge into {_table(path)} as old", f"using {view} as new", f"on {on}"]
+    lines = [f"merge into {table_at(path)} as old", f"using {view} as new", f"on {on}"]
     if deletes:
         lines.append(f"when matched and new._deleted{newer} then delete")
     condition = newer if deletes else newer.removeprefix(" and")
@@ -130,7 +130,7 @@ def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit:
 
 
 @contextmanager
-def _once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
+def once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
     """Let Delta leave out a batch that it has; the settings are those of the batch's own session."""
     session.conf.set(_APP, app)
     session.conf.set(_VERSION, str(batch))
@@ -141,7 +141,7 @@ def _once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
         session.conf.unset(_VERSION)
 
 
-def _table(path: str) -> str:
+def table_at(path: str) -> str:
     return f"delta.`{path.replace('`', '``')}`"
 
 

@@ -101,6 +101,11 @@ def drop(place: Postgres, table: TableOutput) -> None:
             connection.execute(sql.SQL("delete from {} where relation = %s").format(NEWEST), (table.model,))
 
 
+def shape(connection: Connection, table: TableOutput) -> tuple[dict[str, str], list[list[str]]]:
+    """Return the columns that a table has with their types, none where it is not there, and its keys."""
+    return _columns(connection, table), sorted(row[0] for row in _keys(connection, table))
+
+
 def table_name(table: TableOutput) -> sql.Identifier:
     return sql.Identifier(stored_name(_model(table)))
 
@@ -163,8 +168,8 @@ def _columns(connection: Connection, table: TableOutput) -> dict[str, str]:
     return dict(connection.execute(text, (stored_name(_model(table)),)).fetchall())
 
 
-def _check_key(connection: Connection, table: TableOutput) -> None:
-    """Refuse a table without a unique index over exactly the keys: conflicts could not be found."""
+def _keys(connection: Connection, table: TableOutput) -> list[tuple[list[str], bool, bool]]:
+    """Return the columns of each unique index, whether its NULLs are equal, and whether it is the first."""
     text = (
         "select array(select a.attname::text from pg_attribute a where a.attrelid = i.indrelid"
         " and a.attnum = any(i.indkey) order by 1),"
@@ -174,7 +179,12 @@ def _check_key(connection: Connection, table: TableOutput) -> None:
         " and c.relname = %s"
         " and i.indisunique and i.indpred is null and i.indexprs is null"
     )
-    found = connection.execute(text, (stored_name(_model(table)),)).fetchall()
+    return connection.execute(text, (stored_name(_model(table)),)).fetchall()
+
+
+def _check_key(connection: Connection, table: TableOutput) -> None:
+    """Refuse a table without a unique index over exactly the keys: conflicts could not be found."""
+    found = _keys(connection, table)
     keys = sorted(stored_name(key) for key in table.keys)
     same = [row for row in found if sorted(row[0]) == keys]
     if same and (not _null_keys(connection, table) or any(row[1] for row in same)):

@@ -1,0 +1,126 @@
+"""A query is made anew beside what it has, from the start of its sources, and takes its place in the end.
+
+Meanwhile its tables stay as they are. Its new rows go to tables of another name; what it sends to topics is
+sent at once. Killed before the swap (`swapping`), it goes on the next time that somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+import msgspec
+from msgspec.structs import replace
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import PerBatch, Query, SinkOutput, TableOutput
+from millstream.runner import checkpoints
+from millstream.runner.checkpoints import Offsets, place_of, tables_of
+from millstream.runner.choosing import makes
+from millstream.runner.engine import Engine
+from millstream.runner.failures import told_of
+from millstream.runner.starting import Around
+from millstream.runner.swapping import Rebuild, decide, named_aside, read, settle, write
+
+
+def to_rebuild(running: Engine, queries: Iterable[Query]) -> dict[str, Query]:
+    """Return the queries that are to be made anew, by name; refuse where rows would be counted twice.
+
+    Those that keep nothing have nothing to make anew, and what never ran is new as it is.
+    """
+    anew = {
+        query.name: query
+        for query in queries
+        if running.job.rebuild & makes(running.job, query)
+        and (query.signature.stateful or tables_of(query))
+        and checkpoints.read_record(running.files, place_of(running.checkpoints, query.name)) is not None
+    }
+    check_readers(running, anew)
+    return anew
+
+
+def check_readers(running: Engine, anew: Mapping[str, Query]) -> None:
+    """Refuse to send rows again to a topic of which a state would count them twice."""
+    problems = []
+    for query in anew.values():
+        sent = {t.model for t in query.outputs if isinstance(t, SinkOutput)}
+        if query.output_mode != "append" or not sent:
+            continue
+        for reader in running.job.physical.queries:
+            read = sent.intersection(each.relation for each in reader.sources)
+            if read and reader.signature.stateful and reader.name not in anew:
+                problems.append(_counted_twice(query, reader, min(read)))
+    if problems:
+        raise MillstreamError(*problems)
+
+
+def begin(running: Engine, query: Query) -> tuple[Query, Around] | None:
+    """Return a query and its surroundings until the swap; nothing where that has begun, and is ended now."""
+    place = place_of(running.checkpoints, query.name)
+    new = checkpoints.new_record(running.job.project.settings.name, query)
+    found = read(running.files, place)
+    if found is not None and found.swapping:
+        settle(running.files, running.tables, place)
+        return None
+    digest = _digest(running, query)
+    if found is None or found.digest != digest:
+        forget(running, query)
+        sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
+        record = replace(new, folder=f"spark-{new.id}", began=_began(running, query, sent))
+        streamed = tuple(sorted(running.streamed.intersection(record.tables)))
+        found = Rebuild(record, digest, tables_of(query), streamed)
+        write(running.files, place, found)
+    aside = _aside(query)
+    created = {t.model for t in tables_of(aside) if running.tables.create(t, changes=False)}
+    return aside, running.around(aside, found.record, place, frozenset(created))
+
+
+def swap(running: Engine, query: Query) -> None:
+    """Put what was rebuilt in the place of what was there."""
+    place = place_of(running.checkpoints, query.name)
+    decide(running.files, place)
+    settle(running.files, running.tables, place)
+
+
+def forget(running: Engine, query: Query) -> None:
+    """Remove what a rebuild that did not come to its end has made."""
+    place = place_of(running.checkpoints, query.name)
+    found = read(running.files, place)
+    if found is None:
+        return
+    for table in found.tables:
+        running.tables.drop(named_aside(table))
+    running.files.remove(place.spark(found.record))
+    running.files.remove(place.rebuild)
+
+
+def _digest(running: Engine, query: Query) -> str:
+    """Return what changes with anything that a query does: half of a rebuild is of no use to another one."""
+    functions = [running.job.catalog.functions[name].digest for name in query.functions]
+    return blake2b(msgspec.json.encode((query, functions)), digest_size=12).hexdigest()
+
+
+def _began(running: Engine, query: Query, topics: Iterable[str]) -> dict[str, Offsets]:
+    """Return where the records begin that a query sends from now on; only who appends sends them again."""
+    return running.kafka.held(topics) if query.output_mode == "append" else {}
+
+
+def _aside(query: Query) -> Query:
+    """Return a query that stores its rows in tables of another name."""
+    if not isinstance(query.deliver, PerBatch):
+        return query
+    deliveries = tuple(
+        replace(each, target=named_aside(each.target)) if isinstance(each.target, TableOutput) else each
+        for each in query.deliver.deliveries
+    )
+    return replace(query, deliver=replace(query.deliver, deliveries=deliveries))
+
+
+def _counted_twice(query: Query, reader: Query, model: str) -> Diagnostic:
+    name = model.removeprefix("model.")
+    return Diagnostic(
+        "MS882",
+        f"{told_of(query)} would send its rows again, and {told_of(reader)} count them twice",
+        None,
+        f"rebuild both: --rebuild {name}+",
+    )

@@ -1,0 +1,38 @@
+"""A table in PostgreSQL gets the rows of another one in one transaction."""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from millstream.physical.values import TableOutput
+from millstream.runner.stores.postgres_tables import BATCHES, NEWEST, Connection, shape, table_name
+from millstream.tables.places import Postgres
+from millstream.tables.postgres import connected
+
+
+def swap(place: Postgres, new: TableOutput, table: TableOutput) -> None:
+    """Give `table` the rows of `new`, which is gone then, and what is known of its batches."""
+    with connected(place) as connection:
+        made = shape(connection, new)
+        if not made[0]:
+            return  # it was done before
+        names = {"new": table_name(new), "table": table_name(table)}
+        if made == shape(connection, table):
+            # Who may read it, and views over it, stay.
+            columns = sql.SQL(", ").join(map(sql.Identifier, made[0]))
+            connection.execute(sql.SQL("delete from {table}").format(**names))
+            copy = sql.SQL("insert into {table} ({columns}) select {columns} from {new}")
+            connection.execute(copy.format(columns=columns, **names))
+            connection.execute(sql.SQL("drop table {new}").format(**names))
+        else:
+            connection.execute(sql.SQL("drop table if exists {table}").format(**names))
+            connection.execute(sql.SQL("alter table {new} rename to {table}").format(**names))
+        for known in (BATCHES, NEWEST):
+            _rename(connection, known, new.model, table.model)
+
+
+def _rename(connection: Connection, known: sql.Identifier, old: str, name: str) -> None:
+    if connection.execute("select to_regclass(%s)", (known.as_string(connection),)).fetchone() == (None,):
+        return
+    connection.execute(sql.SQL("delete from {} where relation = %s").format(known), (name,))
+    connection.execute(sql.SQL("update {} set relation = %s where relation = %s").format(known), (name, old))

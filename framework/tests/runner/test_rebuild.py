@@ -1,0 +1,216 @@
+"""Models that are made anew beside what runs, and swapped, on Kafka, Spark and Delta."""
+
+import json
+
+import pytest
+from deltalake import DeltaTable
+from support.running import running
+from support.runs import built, job_of, received, statuses, table_rows
+
+from millstream.errors import MillstreamError
+from millstream.runner.checkpoints import place_of
+from millstream.runner.engine import engine
+from millstream.runner.rebuilding import begin
+from millstream.runner.starting import start
+from millstream.runner.swapping import decide
+from millstream.runner.values import Batched, Running
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+TOTALS = """
+    {{ config(materialized='table', unique_key='user') }}
+    select user, sum(value) as total from {{ source('web', 'events') }} group by user
+"""
+REBUILD = {"rebuild": frozenset({"model.totals"})}
+
+
+def event(number, user="a", value=1.0, kind="x"):
+    return (user, {"id": number, "kind": kind, "value": value})
+
+
+def totals(shop):
+    return {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")}
+
+
+def folders(shop):
+    """Return the names of what is kept for the query."""
+    return sorted(path.name for path in (shop.root / ".millstream").glob("*/checkpoints/totals/*"))
+
+
+def test_what_its_state_does_not_fit_is_rebuilt_and_goes_on(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("sum(", "max("))
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"totals": "error"}
+    assert totals(shop) == {"a": 5.0, "b": 1.0}
+    results, _ = built(shop.root, first_spark, **REBUILD)
+    assert statuses(results) == {"totals": "success"}
+    assert totals(shop) == {"a": 3.0, "b": 1.0}
+    shop.send(event(4, value=7.0), event(5, "c"))
+    results, _ = built(shop.root, first_spark)
+    assert [each.rows_read for each in results.results] == [2]
+    assert totals(shop) == {"a": 7.0, "b": 1.0, "c": 1.0}
+    assert len(folders(shop)) == 2
+    assert "rebuild.json" not in folders(shop)
+
+
+def test_keys_that_are_gone_are_deleted_and_others_left_alone(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, kind="y"), event(2, "b"), event(3, "c"))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace(" group by", " where kind = 'x' group by"))
+    built(shop.root, first_spark, **REBUILD)
+    assert totals(shop) == {"b": 1.0, "c": 1.0}
+    (path,) = (shop.root / ".millstream").glob("*/tables/totals")
+    last = DeltaTable(path).history(1)[0]
+    touched = {
+        name: last["operationMetrics"][name] for name in ("numTargetRowsDeleted", "numTargetRowsUpdated")
+    }
+    assert {name: int(count) for name, count in touched.items()} == {
+        "numTargetRowsDeleted": 1,
+        "numTargetRowsUpdated": 0,
+    }
+
+
+def test_a_table_gets_the_columns_of_the_model(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1), event(2))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("sum(value) as total", "count(*) as total, max(id) as last"))
+    built(shop.root, first_spark, **REBUILD)
+    assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 2, "last": 2}]
+
+
+def test_a_rebuild_that_was_killed_goes_on_where_it_was(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, value=3.0))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("sum(", "max("))
+    half_done(shop, first_spark)
+    assert totals(shop) == {"a": 5.0}
+    shop.send(event(3, value=4.0))
+    results, _ = built(shop.root, first_spark, **REBUILD)
+    assert [each.rows_read for each in results.results] == [1]
+    assert totals(shop) == {"a": 4.0}
+
+
+def test_another_edit_makes_a_half_done_rebuild_useless(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, value=3.0))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("sum(", "max("))
+    half_done(shop, first_spark)
+    shop.model("totals", TOTALS.replace("sum(", "min("))
+    results, _ = built(shop.root, first_spark, **REBUILD)
+    assert [each.rows_read for each in results.results] == [2]
+    assert totals(shop) == {"a": 2.0}
+
+
+def test_a_swap_that_has_begun_is_ended_whatever_the_model_says_by_then(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, value=3.0))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("sum(", "max("))
+    half_done(shop, first_spark, swapping=True)
+    shop.model("totals", TOTALS)  # as it was before
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"totals": "error"}
+    assert totals(shop) == {"a": 3.0}
+
+
+def half_done(shop, spark, *, swapping=False):
+    """Rebuild totals as far as a process does that is killed before the swap, or within it."""
+    job = job_of(shop.root, **REBUILD)
+    with engine(job, job.physical.queries, shop.root / ".millstream", lambda _: None, spark) as going:
+        (query,) = job.physical.queries
+        aside, around = begin(going, query)
+        streaming = start(going.spark, aside, around, availableNow=True)
+        streaming.awaitTermination()
+        if swapping:
+            decide(going.files, place_of(going.checkpoints, query.name))
+
+
+def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
+    shop.send(event(1, value=2.0), event(2, value=3.0))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.replace("sum(", "max("))
+    with running(shop.root, first_spark, **REBUILD) as run:
+        run.until(
+            lambda: [each.anew for each in run.of(Running) if each.query.name == "totals"] == [True, False]
+        )
+        shop.send(event(3, value=9.0))
+        run.until(lambda: rows_after_the_swap(run) and totals(shop) == {"a": 9.0})
+    assert [each["id"] for each in shop.values("plain")] == [1, 2, 3]
+
+
+def rows_after_the_swap(run):
+    swapped = next(i for i, each in enumerate(run.told) if isinstance(each, Running) and not each.anew)
+    return [each for each in run.told[swapped:] if isinstance(each, Batched) and each.query == "totals"]
+
+
+WINDOWS = """
+    {{ config(materialized='sink', emit='on_close') }}
+    select window(at, '1 minute').start as minute, 'all' as kind, count(*) as events
+    from {{ source('web', 'events') }} group by window(at, '1 minute')
+"""
+
+SUMS = """
+    {{ config(materialized='table', unique_key='kind') }}
+    select kind, sum(events) as total from {{ ref('windows') }} group by kind
+"""
+UNOPTIMIZED = """
+    shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, optimization: none}}}
+"""
+
+
+def minute(number):
+    return ("a", {"id": number, "kind": "x", "value": 1.0, "at": f"2026-01-01T00:{number:02}:00Z"})
+
+
+def test_who_counts_the_rows_of_what_is_rebuilt_must_be_rebuilt_too(shop, first_spark):
+    shop.write("profiles.yml", UNOPTIMIZED)
+    shop.model("windows", WINDOWS)
+    shop.model("totals", SUMS)
+    shop.send(*(minute(number) for number in range(10)))
+    built(shop.root, first_spark)
+    before = table_rows(shop.root, "model.totals")
+    with pytest.raises(MillstreamError, match="MS882"):
+        built(shop.root, first_spark, rebuild=frozenset({"model.windows"}))
+    built(shop.root, first_spark, rebuild=frozenset({"model.windows", "model.totals"}))
+    assert table_rows(shop.root, "model.totals") == before
+    sent = [json.loads(each.value())["minute"] for each in received(shop.bootstrap, "windows")]
+    assert len(sent) == 2 * len(set(sent)) > 0
+
+
+COUNTS = """
+    {{ config(materialized='table', unique_key='user') }}
+    select user, count(*) as events from {{ source('web', 'events') }} group by user
+"""
+
+
+def test_a_model_that_came_later_is_brought_into_the_group(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, "b"))
+    built(shop.root, first_spark)
+    shop.model("counts", COUNTS)
+    built(shop.root, first_spark)
+    assert len(job_of(shop.root).physical.queries) == 2
+    before = totals(shop), table_rows(shop.root, "model.counts")
+    results, _ = built(shop.root, first_spark, regroup=True)
+    assert set(statuses(results).values()) == {"success"}
+    (group,) = job_of(shop.root).physical.queries
+    assert set(group.models) == {"model.counts", "model.totals"}
+    key = lambda row: row["user"]  # noqa: E731
+    assert totals(shop) == before[0]
+    assert sorted(table_rows(shop.root, "model.counts"), key=key) == sorted(before[1], key=key)
+    shop.send(event(3, value=1.0))
+    results, _ = built(shop.root, first_spark)
+    assert {each.rows_read for each in results.results} == {1}
+    assert totals(shop) == {"a": 3.0, "b": 1.0}
+    assert [path.name for path in (shop.root / ".millstream").glob("*/checkpoints/*/")] == [group.name]
