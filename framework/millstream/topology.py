@@ -101,10 +101,11 @@ def physical_of(topology: Topology, lock: Lock | None = None) -> Physical:
     )
 
 
-def alone_of(topology: Topology, name: str, models: Collection[str]) -> Query:
-    """Return some models of a query without state as a query of their own."""
+def alone_of(topology: Topology, name: str, models: Collection[str], *, letters: bool = False) -> Query:
+    """Return some models of a query without state as a query of their own; `letters`: with dead letters."""
     references = kept_references(topology.plan, topology.catalog.topics)
-    return alone(topology.plan, physical_settings(topology.catalog), name, models, references)
+    settings = physical_settings(topology.catalog)
+    return alone(topology.plan, settings, name, models, references, letters=letters)
 
 
 def physical_settings(catalog: Catalog) -> PhysicalSettings:

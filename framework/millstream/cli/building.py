@@ -18,7 +18,7 @@ from millstream.cli.output import Look
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
 from millstream.runner.results import Counts, Outcome, RunResults
-from millstream.runner.values import Ended, Event, Going, Stage, Started, Told
+from millstream.runner.values import Ended, Event, Going, LeftOut, Stage, Started, Told
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
 _NAMES = 62
@@ -72,6 +72,9 @@ class Telling:
                         self.progress.update(self._tasks[name], rows=f"{rows:,} rows, {rows / took:,.0f}/s")
                 case Ended(outcome=outcome):
                     self._end(outcome)
+                case LeftOut(model=model, problem=problem):
+                    self._line("error", model.partition(".")[2], "left out of its query; the others go on")
+                    self._problem(problem)
                 case Told(diagnostic=diagnostic):
                     self._problem(diagnostic)
 

@@ -22,7 +22,18 @@ from millstream.cli.diagnostics import as_data, clean, count, render
 from millstream.cli.output import Look
 from millstream.errors import Diagnostic
 from millstream.ops.seen import Seen, Watcher
-from millstream.runner.values import Batched, Event, Failed, Idle, Running, Stage, Stopped, Told, Waiting
+from millstream.runner.values import (
+    Batched,
+    Event,
+    Failed,
+    Idle,
+    LeftOut,
+    Running,
+    Stage,
+    Stopped,
+    Told,
+    Waiting,
+)
 
 _NAMES = 44
 
@@ -68,14 +79,19 @@ class Showing:
                 self._stage = "" if done else f"{name}: {said}" if said else name
                 if done and said:
                     self._say("stage", f"{name}: {said}", {"name": name, "said": said})
-            case Running(query=query):
-                self._say("started", f"{query.name} runs", {"query": query.name})
+            case Running(query=query, anew=anew):
+                said = f"{query.name} is rebuilt" if anew else f"{query.name} runs"
+                self._say("started", said, {"query": query.name, "anew": anew})
             case Batched(query=name, batch=batch):
                 self._batch(name, batch)
             case Failed(query=name, problem=problem, failures=failures, again=again):
                 self._problem(problem)
                 said = f"{name} failed, and starts again in {again:g} s"
                 self._say("failed", said, {"query": name, "failures": failures, "again": again})
+            case LeftOut(query=name, model=model, problem=problem):
+                self._problem(problem)
+                said = f"{model.partition('.')[2]} is left out of {name}; the others go on"
+                self._say("left_out", said, {"query": name, "model": model})
             case Stopped(query=name):
                 self._say("stopped", f"{name} stopped", {"query": name})
             case Told(diagnostic=problem):
@@ -123,7 +139,13 @@ class Showing:
         return Group(table, Text(self._stage, "dim"))
 
 
-_STYLES = {"running": "green", "waiting": "yellow", "failed": "bold red", "stopped": "dim"}
+_STYLES = {
+    "running": "green",
+    "waiting": "yellow",
+    "failed": "bold red",
+    "rebuilding": "cyan",
+    "stopped": "dim",
+}
 
 
 def _row(seen: Seen) -> list[Text]:

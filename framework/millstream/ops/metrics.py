@@ -34,6 +34,11 @@ def exposition(watcher: Watcher) -> bytes:
 
 def _queries(seen: list[Seen]) -> Iterator[Metric]:
     info = GaugeMetricFamily("millstream_model", "Which query makes a model.", labels=["model", "query"])
+    out = GaugeMetricFamily(
+        "millstream_left_out",
+        "Models that failed, without which their query goes on.",
+        labels=["model", "query"],
+    )
     up = GaugeMetricFamily("millstream_up", "Whether a query runs.", labels=["query"])
     rows = CounterMetricFamily("millstream_rows", "Rows that were read.", labels=["query"])
     batches = CounterMetricFamily("millstream_batches", "Micro-batches that ended well.", labels=["query"])
@@ -57,6 +62,7 @@ def _queries(seen: list[Seen]) -> Iterator[Metric]:
     for each in seen:
         for model in each.models:
             info.add_metric([model, each.query], 1)
+            out.add_metric([model, each.query], float(model in each.left_out))
         up.add_metric([each.query], float(each.status == "running"))
         for family, value in ((rows, each.rows), (batches, each.batches), (late, each.late)):
             family.add_metric([each.query], value)
@@ -64,7 +70,7 @@ def _queries(seen: list[Seen]) -> Iterator[Metric]:
         for family, by in ((phases, each.phases), (skipped, each.skipped), (letters, each.dead_letters)):
             for label, value in by.items():
                 family.add_metric([each.query, label], value)
-    yield from (info, up, rows, batches, late, failures, phases, skipped, letters)
+    yield from (info, out, up, rows, batches, late, failures, phases, skipped, letters)
 
 
 def _batches(seen: list[Seen]) -> Iterator[Metric]:

@@ -13,9 +13,9 @@ from msgspec import Struct, field
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
 from millstream.runner.batches import Batch
-from millstream.runner.values import Batched, Event, Failed, Idle, Running, Stopped, Waiting
+from millstream.runner.values import Batched, Event, Failed, Idle, LeftOut, Running, Stopped, Waiting
 
-Status = Literal["waiting", "running", "failed", "stopped"]
+Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
 
 
 class Seen(Struct):
@@ -36,6 +36,8 @@ class Seen(Struct):
     """When its last batch ended, or it last had nothing to read, as seconds since 1970."""
     caught_up: bool = False
     problem: Diagnostic | None = None
+    left_out: dict[str, Diagnostic] = field(default_factory=dict)
+    """Models that failed on their own, and why."""
 
     @property
     def behind(self) -> int:
@@ -54,8 +56,10 @@ class Watcher:
             match event:
                 case Waiting(query=query):
                     self._seen[query.name] = Seen(query.name, _models(query))
-                case Running(query=query):
-                    self._seen[query.name].status = "running"
+                case Running(query=query, anew=anew):
+                    self._seen[query.name].status = "rebuilding" if anew else "running"
+                case LeftOut(query=name, model=model, problem=problem):
+                    self._seen[name].left_out[model.removeprefix("model.")] = problem
                 case Batched(query=name, batch=batch):
                     _add(self._seen[name], batch)
                 case Idle(query=name):
@@ -87,7 +91,7 @@ def _add(seen: Seen, batch: Batch) -> None:
 def _copy(seen: Seen) -> Seen:
     made = copy(seen)
     made.phases, made.skipped = Counter(seen.phases), Counter(seen.skipped)
-    made.dead_letters = Counter(seen.dead_letters)
+    made.dead_letters, made.left_out = Counter(seen.dead_letters), dict(seen.left_out)
     return made
 
 

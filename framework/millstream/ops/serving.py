@@ -10,7 +10,7 @@ from threading import Thread
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.metrics import exposition
-from millstream.ops.seen import Watcher
+from millstream.ops.seen import Seen, Watcher
 
 PORT = 9464
 HOST = "127.0.0.1"
@@ -36,6 +36,10 @@ def serving(watcher: Watcher, host: str = HOST, port: int = PORT) -> Iterator[st
         thread.join()
 
 
+def _ready(seen: Seen) -> bool:
+    return seen.caught_up and seen.status == "running" and not seen.left_out
+
+
 def _handler(watcher: Watcher) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -43,9 +47,9 @@ def _handler(watcher: Watcher) -> type[BaseHTTPRequestHandler]:
                 case "/metrics":
                     self._answer(200, exposition(watcher), "text/plain; version=0.0.4; charset=utf-8")
                 case "/healthz":
-                    self._probe({each.query: each.status != "failed" for each in watcher.all()})
+                    self._probe({each.query: each.status != "stopped" for each in watcher.all()})
                 case "/readyz":
-                    self._probe({each.query: each.caught_up for each in watcher.all()})
+                    self._probe({each.query: _ready(each) for each in watcher.all()})
                 case _:
                     self._answer(404, b"there are /metrics, /healthz and /readyz\n", "text/plain")
 

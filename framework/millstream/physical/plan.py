@@ -77,11 +77,13 @@ def alone(
     name: str,
     models: Collection[str],
     references: Sequence[Output] = (),
+    *,
+    letters: bool = False,
 ) -> Query:
     """Return what some models of a query without state are within it, without the others.
 
     It decodes what the others want, too: a record that is bad for one is bad for all. What can't be decoded
-    was sent on by the others.
+    is sent on by the others, or by these, as `letters` says.
     """
     stored = _stored(plan, references)
     order = in_order(stored.outputs)
@@ -92,7 +94,8 @@ def alone(
         Part(tuple(output for output in part.outputs if output.model in models), part.trunk)
         for part in recipe.parts
     ]
-    only = replace(recipe, parts=tuple(part for part in parts if part.outputs), letters=None)
+    own = recipe.letters if letters else None
+    only = replace(recipe, parts=tuple(part for part in parts if part.outputs), letters=own)
     return build(only, settings, Signatures(settings.functions, plan)).query
 
 

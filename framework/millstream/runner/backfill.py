@@ -7,16 +7,19 @@ its records say, as all do, what they were made from; while it runs, nobody move
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
-from millstream.errors import Diagnostic
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import PerBatch, Query
 from millstream.runner import checkpoints
-from millstream.runner.checkpoints import Place, Record, outputs_of
+from millstream.runner.checkpoints import Offsets, Place, Record, outputs_of
 from millstream.runner.engine import Engine
 from millstream.runner.reading import Ranges
-from millstream.runner.starting import Around, run_once
+from millstream.runner.starting import run_once
 from millstream.runner.values import Stage, Told
 from millstream.topology import alone_of
 
@@ -31,40 +34,70 @@ def newcomers(query: Query, record: Record) -> tuple[str, ...]:
 
 def backfill(
     running: Engine, query: Query, record: Record, place: Place, models: Collection[str], new: Iterable[str]
-) -> None:
-    """Run models over what their query has read; `new` are tables that nothing was stored in before."""
+) -> dict[str, Diagnostic]:
+    """Run models over what their query has read; return those that fail, with why.
+
+    `new` are tables that nothing was stored in before.
+    """
     spark = place.spark(record)
     batch = checkpoints.last_done(running.files, spark)
     if batch is None:
-        return
+        return {}
     read = None if query.signature.stateful else checkpoints.read_up_to(running.files, spark, batch)
     if read is None:
         for model in models:
             running.tell(Told(_late(query, model)))
-        return
-    ranges = {
-        source.topic: running.kafka.until(source.topic, running.said(source), read.get(source.topic, {}))
-        for source in query.sources
-        if source.topic
-    }
-    count = sum(stop - first for parts in ranges.values() for first, stop in parts.values())
-    if not count and all(source.topic for source in query.sources):
-        return
+        return {}
+    failed: dict[str, Diagnostic] = {}
+    for together, starts in _by_start(record, models):
+        ranges = running.ranges(query, starts, read)
+        if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:
+            continue
+        failed |= _filled(running, query, record, together, ranges, frozenset(new))
+    return failed
+
+
+def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], dict[str, Offsets]]]:
+    """Put those models together that begin at the same records."""
+    found: list[tuple[list[str], dict[str, Offsets]]] = []
+    for model in models:
+        starts = record.left_out.get(model, {})
+        together = next((names for names, those in found if those == starts), None)
+        if together is None:
+            found.append(([model], starts))
+        else:
+            together.append(model)
+    return found
+
+
+def _filled(
+    running: Engine,
+    query: Query,
+    record: Record,
+    models: Sequence[str],
+    ranges: dict[str, Ranges],
+    new: frozenset[str],
+) -> dict[str, Diagnostic]:
+    """Run some models together; where that fails, each on its own."""
     names = ", ".join(model.partition(".")[2] for model in models)
     stage = f"backfill of {names}"
     running.tell(Stage(stage))
     alone = alone_of(running.job.topology, query.name, models)
-    around = Around(
-        project=running.job.project,
-        checkpoint="",
-        stores=running.stores(alone, _identity(alone, record, ranges), frozenset(new)),
-        sources={source.relation: running.source_options(source) for source in alone.sources},
-        tables=running.tables,
-        settings=running.settings(alone),
-    )
-    run_once(running.spark, alone, around, ranges)
+    around = running.around_of(alone, _identity(alone, record, ranges), new)
+    try:
+        run_once(running.spark, alone, around, ranges)
+    except (MillstreamError, PySparkException, Py4JError) as error:
+        running.tell(Stage(stage, done=True))
+        if len(models) == 1:
+            return {models[0]: running.problem(alone, error)}
+        found: dict[str, Diagnostic] = {}
+        for model in models:
+            found |= _filled(running, query, record, [model], ranges, new)
+        return found
+    count = sum(stop - first for parts in ranges.values() for first, stop in parts.values())
     said = f"{count:,} records" if ranges else "the rows of tables"
     running.tell(Stage(stage, f"{said} that {query.name} has read before", done=True))
+    return {}
 
 
 def _identity(alone: Query, record: Record, ranges: dict[str, Ranges]) -> str:

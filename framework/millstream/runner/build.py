@@ -14,19 +14,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.errors import MillstreamError
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput
-from millstream.project.secrets import mask, secrets_in
 from millstream.runner.choosing import chosen
 from millstream.runner.engine import Engine, engine
-from millstream.runner.failures import problem_of, told_of
+from millstream.runner.failures import told_of
+from millstream.runner.isolating import isolate, without
 from millstream.runner.order import needs, run_in_order
 from millstream.runner.preparing import keep_lock, prepare, refresh
 from millstream.runner.rebuilding import begin, swap, to_rebuild
 from millstream.runner.regrouping import conclude, to_regroup
 from millstream.runner.results import ModelResult, Outcome, RunResults
 from millstream.runner.starting import start
-from millstream.runner.values import Ended, Going, Job, Started, Tell
+from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 from millstream.runner.watch import read_of, watch
 
 AT_ONCE = 2
@@ -48,11 +48,20 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
             queries = list(anew.values())
         started: list[StreamingQuery] = []
         ends = running.kafka.ends(_topics(queries))
+        failed: set[str] = set()
+
+        def work(query: Query) -> Outcome:
+            if causes := sorted(failed.intersection(each.relation for each in query.sources)):
+                return _skipped(query, [cause.partition(".")[2] for cause in causes], tell)
+            outcome = _run(running, query, tell, started, anew=query.name in anew)
+            failed.update(outcome.left_out)
+            return outcome
+
         outcomes = run_in_order(
             queries,
             needs(queries),
-            lambda query: _run(running, query, tell, started, anew=query.name in anew),
-            lambda query, causes: _skipped(query, causes, queries, tell),
+            work,
+            lambda query, causes: _skipped(query, [told_of(q) for q in queries if q.name in causes], tell),
             lambda outcome: outcome.status != "success",
             AT_ONCE,
             lambda: _stop(running, started),
@@ -94,40 +103,61 @@ def _stop(running: Engine, started: list[StreamingQuery]) -> None:
 
 
 def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery], *, anew: bool) -> Outcome:
+    """Run a query, without the models that fail on their own, if need be."""
     tell(Started(query))
     began = time.monotonic()
-
-    def took() -> float:
-        return round(time.monotonic() - began, 3)
-
-    try:
-        aside = begin(running, query) if anew else None
-        made, around = aside or (query, prepare(running, query))
-        streaming = start(running.spark, made, around, availableNow=True)
-        started.append(streaming)
+    left_out: dict[str, Diagnostic] = {}
+    while True:
         try:
-            rows, batches, counts = watch(streaming, lambda rows: tell(Going(query.name, rows)))
-            reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
-        finally:
-            streaming.stop()
-        if aside is not None and not running.job.regroup:
-            swap(running, query)
-        outcome = Outcome(
-            query.name, "success", rows, batches, took(),
-            reads=reads, counts=counts, backfilled=around.backfilled,
-        )  # fmt: skip
-    except (MillstreamError, PySparkException, Py4JError, OSError) as error:
-        problem = problem_of(told_of(query), error, str(running.log))
-        secrets = secrets_in(running.job.project.target.settings)
-        problem = replace(problem, message=mask(problem.message, secrets))
-        outcome = Outcome(query.name, "error", seconds=took(), problem=problem)
+            outcome = _once(running, query, tell, started, left_out, anew=anew)
+            break
+        except (MillstreamError, PySparkException, Py4JError, OSError) as error:
+            found = {} if anew else isolate(running, without(running, query, left_out))
+            for model, problem in found.items():
+                tell(LeftOut(query.name, model, problem))
+            if not found:
+                outcome = Outcome(query.name, "error", problem=running.problem(query, error))
+                break
+            left_out |= found
+    outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
     tell(Ended(outcome))
     return outcome
 
 
-def _skipped(query: Query, causes: frozenset[str], queries: Iterable[Query], tell: Tell) -> Outcome:
-    failed = ", ".join(told_of(each) for each in queries if each.name in causes)
-    outcome = Outcome(query.name, "skipped", message=f"{failed} failed, and it reads that")
+def _once(
+    running: Engine,
+    query: Query,
+    tell: Tell,
+    started: list[StreamingQuery],
+    left_out: dict[str, Diagnostic],
+    *,
+    anew: bool,
+) -> Outcome:
+    aside = begin(running, query) if anew else None
+    made, around = aside or prepare(running, query, left_out)
+    streaming = start(running.spark, made, around, availableNow=True)
+    started.append(streaming)
+    try:
+        rows, batches, counts = watch(streaming, lambda rows: tell(Going(query.name, rows)))
+        reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
+    finally:
+        streaming.stop()
+    if aside is not None and not running.job.regroup:
+        swap(running, query)
+    return Outcome(
+        query.name,
+        "success",
+        rows,
+        batches,
+        reads=reads,
+        counts=counts,
+        backfilled=around.backfilled,
+        left_out=left_out | dict(around.left_out),
+    )
+
+
+def _skipped(query: Query, causes: Iterable[str], tell: Tell) -> Outcome:
+    outcome = Outcome(query.name, "skipped", message=f"{', '.join(causes)} failed, and it reads that")
     tell(Ended(outcome))
     return outcome
 
@@ -143,13 +173,14 @@ def _results(
             # What a backfill sent was not made of what the query has read now.
             backfilled = target.model in outcome.backfilled
             left_out = outcome.counts.of({target.model, *(each.relation for each in query.sources)})
+            problem = outcome.left_out.get(target.model) or outcome.problem
             yield ModelResult(
                 target.model,
-                outcome.status,
+                "error" if target.model in outcome.left_out else outcome.status,
                 query.name,
                 outcome.rows,
                 outcome.seconds,
-                outcome.problem.message if outcome.problem else outcome.message,
+                problem.message if problem else outcome.message,
                 outcome.reads,
                 written.get(target.topic) if isinstance(target, SinkOutput) and not backfilled else None,
                 left_out.skipped,

@@ -41,6 +41,8 @@ class Record(Struct, frozen=True):
     format: int = FORMAT
     folder: str = "spark"
     """Where Spark keeps the checkpoint, within the query's own folder."""
+    left_out: dict[str, dict[str, Offsets]] = {}
+    """Models that failed, so that the others could go on: by topic, where what they have not got begins."""
     began: dict[str, Offsets] = {}
     """By topic that it writes: where its records begin; those before are of what ran there earlier."""
 
@@ -89,6 +91,12 @@ def last_done(files: Files, spark: str) -> int | None:
     """Return the last batch that is done; one that was only begun is run again by Spark."""
     done = (int(name) for name in files.names(f"{spark}/commits") if name.isdigit())
     return max(done, default=None)
+
+
+def last_begun(files: Files, spark: str) -> int | None:
+    """Return the last batch whose records are decided on."""
+    begun = (int(name) for name in files.names(f"{spark}/offsets") if name.isdigit())
+    return max(begun, default=None)
 
 
 def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | None:

@@ -13,10 +13,13 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.broker import shared_broker
+from millstream.errors import Diagnostic
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import folder_name
+from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import Target
 from millstream.runner.checkpoints import (
+    Offsets,
     Place,
     Record,
     outputs_of,
@@ -25,9 +28,11 @@ from millstream.runner.checkpoints import (
     read_record,
 )
 from millstream.runner.deliveries import Stores
+from millstream.runner.failures import problem_of, told_of
 from millstream.runner.files import Files, files_of
 from millstream.runner.jars import jars_for
 from millstream.runner.only import alone
+from millstream.runner.reading import Ranges
 from millstream.runner.session import running_spark
 from millstream.runner.starting import Around
 from millstream.runner.states import state_settings
@@ -79,18 +84,40 @@ class Engine(Struct, frozen=True, eq=False):
         record: Record,
         place: Place,
         new: frozenset[str] = frozenset(),
-        backfilled: tuple[str, ...] = (),
     ) -> Around:
         """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""
+        found = self.around_of(query, f"{query.name}/{record.id}", new)
+        return replace(found, checkpoint=place.spark(record))
+
+    def around_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> Around:
+        """Return what a query needs without a checkpoint; `identity` is told to those who get its rows."""
         return Around(
             project=self.job.project,
-            checkpoint=place.spark(record),
-            stores=self.stores(query, f"{query.name}/{record.id}", new),
+            checkpoint="",
+            stores=self.stores(query, identity, new),
             sources={source.relation: self.source_options(source) for source in query.sources},
             tables=self.tables,
             settings=self.settings(query),
-            backfilled=backfilled,
         )
+
+    def ranges(
+        self, query: Query, starts: Mapping[str, Offsets], ends: Mapping[str, Offsets]
+    ) -> dict[str, Ranges]:
+        """Return the records of a query's topics between two places; a topic begins where it is said to."""
+        found: dict[str, Ranges] = {}
+        for source in query.sources:
+            if source.topic:
+                whole = self.kafka.until(source.topic, self.said(source), ends.get(source.topic, {}))
+                own = starts.get(source.topic, {})
+                found[source.topic] = {
+                    n: (min(max(first, own.get(n, first)), stop), stop) for n, (first, stop) in whole.items()
+                }
+        return found
+
+    def problem(self, query: Query, error: BaseException) -> Diagnostic:
+        """Tell why a query failed, without secrets."""
+        found = problem_of(told_of(query), error, str(self.log))
+        return replace(found, message=mask(found.message, secrets_in(self.job.project.target.settings)))
 
     def settings(self, query: Query) -> Mapping[str, str]:
         return {

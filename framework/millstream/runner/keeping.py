@@ -6,28 +6,26 @@ import threading
 import time
 from collections.abc import Mapping
 
-from msgspec.structs import replace
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import Diagnostic
 from millstream.physical.values import Query
-from millstream.project.secrets import mask, secrets_in
 from millstream.runner.batches import Batch, Offsets, has_read
 from millstream.runner.committing import Commits
 from millstream.runner.engine import Engine
-from millstream.runner.failures import problem_of, told_of
+from millstream.runner.isolating import isolate, without
 from millstream.runner.listening import Listener
 from millstream.runner.preparing import prepare
 from millstream.runner.realtime import start_realtime
 from millstream.runner.rebuilding import begin, swap
 from millstream.runner.starting import start
 from millstream.runner.triggers import DEFAULT, Every, Passes, RealTime, Trigger
-from millstream.runner.values import Batched, Failed, Idle, Running, Stopped, Waiting
+from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Stopped, Waiting
 
 FIRST, LONGEST = 1.0, 60.0
 """Seconds until a failed query is started again: at first, and at most."""
+SURE = 2
+"""Failures, one after the other, until it is asked which models of the query they are of."""
 BETWEEN = 1.0
 """Seconds between two passes over what is there."""
 
@@ -59,6 +57,7 @@ class Kept:
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None
         self._failures = 0
+        self._left_out: set[str] = set()
         self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
         self._after: list[Kept] = []
 
@@ -91,10 +90,20 @@ class Kept:
                 self._stopping.wait(BETWEEN)
                 continue
             self._failures += 1
+            if self._failures >= SURE and self._isolated():
+                continue
             wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
             self._running.tell(Failed(self.query.name, problem, self._failures, wait))
             self._stopping.wait(wait)
         self._running.tell(Stopped(self.query.name))
+
+    def _isolated(self) -> bool:
+        """Go on without the models that fail on their own; tell if there are any."""
+        found = isolate(self._running, without(self._running, self.query, self._left_out))
+        for model, problem in found.items():
+            self._left_out.add(model)
+            self._running.tell(LeftOut(self.query.name, model, problem))
+        return bool(found)
 
     def _once(self) -> Diagnostic | None:
         """Run it until it ends; return why, where it was not asked to."""
@@ -110,19 +119,19 @@ class Kept:
             if self._anew and error is None and not self._stopping.is_set():
                 swap(self._running, self.query)
                 self._anew = False
-        except (MillstreamError, PySparkException, Py4JError, OSError) as raised:
+        except Exception as raised:  # noqa: BLE001 -- of a thread that just ends nobody would hear
             if self._stopping.is_set():
                 return None
-            return self._problem(raised)
+            return self._running.problem(self.query, raised)
         finally:
             with self._lock:
                 self._streaming = None
-        return None if error is None else self._problem(error)
+        return None if error is None else self._running.problem(self.query, error)
 
     def _started(self, listener: Listener) -> StreamingQuery | None:
         aside = begin(self._running, self.query) if self._anew else None
         self._anew = aside is not None
-        query, around = aside or (self.query, prepare(self._running, self.query))
+        query, around = aside or prepare(self._running, self.query, self._left_out)
         with self._lock:
             if self._stopping.is_set():
                 return None
@@ -147,11 +156,6 @@ class Kept:
             self._running.tell(Idle(self.query.name))
             if not self._anew:
                 self.caught_up.set()
-
-    def _problem(self, error: BaseException) -> Diagnostic:
-        found = problem_of(told_of(self.query), error, str(self._running.log))
-        secrets = secrets_in(self._running.job.project.target.settings)
-        return replace(found, message=mask(found.message, secrets))
 
 
 def _in_batch(streaming: StreamingQuery) -> bool:

@@ -12,10 +12,12 @@ from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, verdict
 from millstream.runner import checkpoints, rebuilding
 from millstream.runner.backfill import backfill, newcomers
-from millstream.runner.checkpoints import Place, Record, place_of, tables_of
+from millstream.runner.checkpoints import Place, Record, outputs_of, place_of, tables_of
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
+from millstream.runner.isolating import kept, without
 from millstream.runner.starting import Around
+from millstream.runner.values import LeftOut
 
 
 def refresh(running: Engine, query: Query) -> None:
@@ -26,8 +28,11 @@ def refresh(running: Engine, query: Query) -> None:
         running.tables.drop(table)
 
 
-def prepare(running: Engine, query: Query) -> Around:
-    """Return what a query needs; refuse where its checkpoint does not fit any more."""
+def prepare(running: Engine, query: Query, left_out: Collection[str] = ()) -> tuple[Query, Around]:
+    """Return a query and what it needs; refuse where its checkpoint does not fit any more.
+
+    Models that are left out are not in it, nor those that have to catch up and fail.
+    """
     place = place_of(running.checkpoints, query.name)
     before = check(running, query)
     created = {
@@ -36,18 +41,37 @@ def prepare(running: Engine, query: Query) -> Around:
         if (before is None or before.tables.get(table.model) != table.columns)
         and running.tables.create(table, changes=table.model in running.streamed)
     }
-    joining = () if before is None else newcomers(query, before)
+    joining = [] if before is None else [m for m in newcomers(query, before) if m not in left_out]
+    failed: dict[str, Diagnostic] = {}
     if before is not None and joining:
-        backfill(running, query, before, place, joining, created)
-    record = _written(running, query, place, before)
-    return running.around(query, record, place, frozenset(created if before is None else ()), joining)
+        failed = backfill(running, query, before, place, joining, created)
+    out = [model for model in outputs_of(query) if model in left_out or model in failed]
+    if failed and len(out) == len(outputs_of(query)):
+        raise MillstreamError(*failed.values())
+    for model, problem in failed.items():
+        running.tell(LeftOut(query.name, model, problem))
+    record = _written(running, query, place, before, out)
+    made = without(running, query, out)
+    new = frozenset(created if before is None else ())
+    around = running.around(made, record, place, new)
+    joined = tuple(model for model in joining if model not in failed)
+    return made, replace(around, backfilled=joined, left_out=failed)
 
 
-def _written(running: Engine, query: Query, place: Place, record: Record | None) -> Record:
+def _written(
+    running: Engine, query: Query, place: Place, record: Record | None, out: Collection[str]
+) -> Record:
     new = checkpoints.new_record(running.job.project.settings.name, query)
+    outputs = {model: topic for model, topic in outputs_of(query).items() if model not in out}
+    new = replace(new, outputs=outputs, left_out=kept(record, out))
     if record is not None:
         new = replace(
-            record, signature=new.signature, models=new.models, tables=new.tables, outputs=new.outputs
+            record,
+            signature=new.signature,
+            models=new.models,
+            tables=new.tables,
+            outputs=outputs,
+            left_out=new.left_out,
         )
     if new != record:
         checkpoints.write_record(running.files, place, new)

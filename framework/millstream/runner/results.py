@@ -41,3 +41,5 @@ class Outcome(Struct, frozen=True):
     counts: Counts = Counts()
     backfilled: tuple[str, ...] = ()
     """Models whose topics got more than what the query read."""
+    left_out: dict[str, Diagnostic] = {}
+    """Models that failed, so that the others could go on without them."""

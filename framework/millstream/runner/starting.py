@@ -10,6 +10,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from millstream.errors import Diagnostic
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step
 from millstream.physical.values import (
     OutputMode,
@@ -40,6 +41,8 @@ class Around(Struct, frozen=True):
     """Of the query's session alone."""
     backfilled: tuple[str, ...] = ()
     """Models that got what the query had read before, on their own."""
+    left_out: Mapping[str, Diagnostic] = {}
+    """Models that should have, and failed."""
 
 
 def start(
@@ -63,14 +66,7 @@ def start(
 
 def run_once(spark: SparkSession, query: Query, around: Around, ranges: Mapping[str, Ranges]) -> None:
     """Run a query without state as one batch: over some records of each topic, and all rows of tables."""
-
-    def read(session: SparkSession, source: SourceRead) -> None:
-        if source.topic:
-            reading.bounded(session, source, around.sources[source.relation], ranges[source.topic])
-        else:
-            around.tables.whole(session, source)
-
-    session = _session(spark, query, around, read)
+    session = _session(spark, query, around, _bounded(around, ranges))
     rows, how, stores = counting.counted(session.sql(query.sql), query), query.deliver, around.stores
     if isinstance(how, PerBatch):
         deliver(how, stores)(rows, 0)
@@ -80,9 +76,32 @@ def run_once(spark: SparkSession, query: Query, around: Around, ranges: Mapping[
         rows.write.format("kafka").options(**stores.kafka).save()
 
 
-def _session(
-    spark: SparkSession, query: Query, around: Around, read: Callable[[SparkSession, SourceRead], None]
-) -> SparkSession:
+def try_out(spark: SparkSession, query: Query, around: Around, ranges: Mapping[str, Ranges]) -> None:
+    """Make the rows of a query without state over some records, for nobody: it fails where they do."""
+    session = _session(spark, query, around, _bounded(around, ranges))
+    rows = session.sql(query.sql)
+    made = [rows]
+    if isinstance(query.deliver, PerBatch):
+        rows.createOrReplaceTempView(query.deliver.view)
+        made = [session.sql(each.sql) for each in query.deliver.deliveries]
+    for each in made:
+        each.write.format("noop").mode("overwrite").save()
+
+
+Read = Callable[[SparkSession, SourceRead], None]
+
+
+def _bounded(around: Around, ranges: Mapping[str, Ranges]) -> Read:
+    def read(session: SparkSession, source: SourceRead) -> None:
+        if source.topic:
+            reading.bounded(session, source, around.sources[source.relation], ranges[source.topic])
+        else:
+            around.tables.whole(session, source)
+
+    return read
+
+
+def _session(spark: SparkSession, query: Query, around: Around, read: Read) -> SparkSession:
     """Return a session that has all views and functions of a query."""
     session = spark.newSession()
     for name, value in around.settings.items():

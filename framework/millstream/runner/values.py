@@ -102,12 +102,20 @@ class Failed(Struct, frozen=True):
     """Seconds until it is started again."""
 
 
+class LeftOut(Struct, frozen=True):
+    """A model fails on its own: the others of its query go on without it."""
+
+    query: str
+    model: str
+    problem: Diagnostic
+
+
 class Stopped(Struct, frozen=True):
     query: str
 
 
-OfBuild = Stage | Started | Going | Ended | Told
-OfRun = Stage | Told | Waiting | Running | Batched | Idle | Failed | Stopped
+OfBuild = Stage | Started | Going | LeftOut | Ended | Told
+OfRun = Stage | Told | Waiting | Running | Batched | Idle | Failed | LeftOut | Stopped
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""
