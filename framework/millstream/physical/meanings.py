@@ -107,7 +107,8 @@ class Meanings:
                 asked += [ref.column for ref in item.expression.refs if ref.column.lower() in measures]
         places = {measure.name: place for place, measure in enumerate(node.measures, 1)}
         order = [str(places[name]) for name in dict.fromkeys(asked) if name in places]
-        facts: Facts = [("order", ", ".join(order))] if order else []
+        own = [str(place) for place in places.values()]
+        facts: Facts = [("order", ", ".join(order))] if order and order != own else []
         return facts + [("kept", text) for text in sorted(kept)]
 
     def _join(self, node: Join) -> Facts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.physical.branches import STATEFUL
 from millstream.physical.meanings import Meanings, digest
 from millstream.plan.nodes import (
     Aggregate,
@@ -16,6 +17,7 @@ from millstream.plan.nodes import (
     Dedupe,
     Expand,
     Filter,
+    Join,
     Node,
     Opaque,
     Project,
@@ -41,16 +43,27 @@ class Passing:
         order = in_order((node,), self._known)
         self._meanings.tell(order)
         for each in order:
-            self._known[id(each)] = digest("\n".join(self._parts(each)))
+            if isinstance(each, Project | Repartition | Watermark):
+                self._known[id(each)] = self._known[id(each.input)]
+            else:
+                self._known[id(each)] = digest("\n".join(self._parts(each)))
         return self._known[id(node)]
+
+    def above(self, node: Node) -> list[str]:
+        """Return what is asked of rows above the states below a node: it can be asked before them, too."""
+        found: set[str] = set()
+        for each in in_order((node,)):
+            if isinstance(each, Filter) and any(isinstance(n, STATEFUL) for n in in_order((each.input,))):
+                found.update(self._meanings.of(each.input, condition) for condition in each.conditions)
+            elif isinstance(each, Join):
+                found.update(self._meanings.of(each, condition) for condition in each.on)
+        return sorted(found)
 
     def _parts(self, node: Node) -> list[str]:
         below = [self._known[id(each)] for each in node.inputs]
         match node:
             case Filter():
                 return self._filters(node)
-            case Project() | Repartition() | Watermark():
-                return below
             case Decode():
                 return [*below, node.relation, node.format, node.on_bad_record, *node.unique_by]
             case TopicScan():

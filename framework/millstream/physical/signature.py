@@ -12,7 +12,7 @@ from millstream.physical.branches import STATEFUL
 from millstream.physical.emit.names import called
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
-from millstream.physical.values import Operator
+from millstream.physical.values import Operator, Stored
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import in_order
@@ -24,8 +24,9 @@ class Signatures:
     def __init__(self, functions: Mapping[str, str], written: Plan) -> None:
         self._meanings = Meanings(functions)
         self._written = {output.model: output.input for output in written.outputs}
-        meanings = Meanings(functions, self._written)
-        self._passing = Passing(self._written, meanings)
+        self._meaning = Meanings(functions, self._written)
+        """As written."""
+        self._passing = Passing(self._written, self._meaning)
 
     def operators(self, outputs: Sequence[Output]) -> tuple[Operator, ...]:
         """Return the stateful operators below some outputs, in the order in which rows reach them."""
@@ -49,6 +50,20 @@ class Signatures:
             for node in states
         )
 
+    def stored(self, outputs: Sequence[Output]) -> tuple[Stored, ...]:
+        """Return what the rows are made of that stay where they are stored."""
+        kept = [each for each in outputs if each.kind == "table" or traits_of(each.input).mode == "upsert"]
+        return tuple(
+            Stored(each.model, tuple(key.lower() for key in each.keys), self._made(each)) for each in kept
+        )
+
+    def _made(self, output: Output) -> str:
+        root = self._written.get(output.model, output.input)
+        told = [self._passing.rows(root)]
+        told += sorted(f"{c.name.lower()} {self._meaning.column(root, c.name)}" for c in root.columns)
+        told += [f"{each.name} {self._meaning.of(root, each.expression)}" for each in output.extras]
+        return digest("\n".join([*told, str(output.options.get("order_by") or "").lower()]))
+
     def _below(self, outputs: Sequence[Output]) -> Mapping[int, set[str]]:
         """Tell for each state which rows reach it, as the models that read it were written."""
         found: dict[int, set[str]] = {}
@@ -61,6 +76,8 @@ class Signatures:
                 wanted = [own[place]] if len(own) == len(there) else own
                 known = found.setdefault(id(node), set())
                 known.update(self._passing.rows(each) for state in wanted for each in state.inputs)
+                if root is not None and traits_of(root).mode == "append":
+                    known.update(self._passing.above(root))
         return found
 
 

@@ -129,6 +129,15 @@ class Operator(Struct, frozen=True):
     """Digest of what happens to rows before; a change of it goes forward only."""
 
 
+class Stored(Struct, frozen=True):
+    """What the newest rows of a table, or of a topic with a row a key, are made of."""
+
+    model: str
+    keys: tuple[str, ...]
+    rows: str
+    """Digest of all that is done to them, from the sources on."""
+
+
 class Signature(Struct, frozen=True):
     """What a query's checkpoint depends on."""
 
@@ -137,6 +146,8 @@ class Signature(Struct, frozen=True):
     operators: tuple[Operator, ...]
     branches: tuple[str, ...] = ()
     timezone: str = "UTC"
+    stored: tuple[Stored, ...] = ()
+    """Rows that stay as they are until others of their keys come."""
 
     @property
     def stateful(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.physical.values import Operator, Signature
+from millstream.physical.values import Operator, Signature, Stored
 
 Kind = Literal["same", "forward", "rebuild"]
 
@@ -33,12 +33,28 @@ def verdict(old: Signature, new: Signature) -> Verdict:
         for was, now in zip(old.operators, new.operators, strict=True)
         if was.below != now.below
     )
+    reasons = reasons or tuple(
+        f"{name}: what its rows are made of changed; those that are stored stay as they are"
+        for name, was, now in _both(old, new)
+        if was.rows != now.rows
+    )
     return Verdict("forward", reasons) if reasons else Verdict("same")
+
+
+def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]]:
+    """Give what was stored before and is stored now; models of a query come and go."""
+    before = {each.model: each for each in old.stored}
+    for now in new.stored:
+        if (was := before.get(now.model)) is not None:
+            yield now.model.partition(".")[2], was, now
 
 
 def _misfits(old: Signature, new: Signature) -> Iterator[str]:
     if old.sources != new.sources:
         yield f"it reads {_listed(new.sources)} instead of {_listed(old.sources)}"
+    for name, before, after in _both(old, new):
+        if before.keys != after.keys:
+            yield f"the key of {name} is {', '.join(after.keys)} instead of {', '.join(before.keys)}"
     if not old.stateful and not new.stateful:
         return
     if old.timezone != new.timezone:

@@ -1,0 +1,267 @@
+"""Edits of models that keep state, and what may happen to the state: one line an edit.
+
+`same`: the state goes on, and so do the rows. `forward`: it could, but old rows stay as they were counted.
+`rebuild`: it can't, or nobody has proven that it can. Spark itself refuses some of these edits, and takes many
+that give wrong rows from then on.
+"""
+
+from typing import Literal, NamedTuple
+
+Verdict = Literal["same", "forward", "rebuild"]
+
+
+class Edit(NamedTuple):
+    name: str
+    verdict: Verdict
+    before: str
+    after: str
+
+
+EVENTS = "{{ source('web', 'events') }}"
+OTHERS = "{{ source('web', 'others') }}"
+
+
+def table(key, sql, **options):
+    more = "".join(f", {name}={value!r}" for name, value in options.items())
+    return f"{{{{ config(materialized='table', unique_key={key!r}{more}) }}}}\n{sql}"
+
+
+def _edits(base, *listed):
+    """Return edits of one SQL: name, verdict, and what is replaced by what."""
+    for name, verdict, *replaced in listed:
+        after = base
+        for old, new in zip(replaced[::2], replaced[1::2], strict=True):
+            assert old in after, (name, old)
+            after = after.replace(old, new)
+        assert after != base, name
+        yield Edit(name, verdict, base, after)
+
+
+SUMS = table(
+    "user",
+    f"select user, sum(value) as total, sum(value * 2) as twice, sum(id) as ids, count(*) as events\n"
+    f"from {EVENTS} where kind <> 'd' group by user",
+)
+AGGREGATES = _edits(
+    SUMS,
+    ("formatting", "same", "select user, sum", "SELECT\n    user,\n    SUM", " group by", "\nGROUP   BY"),
+    ("a comment", "same", "select user", "-- who\nselect /* and */ user"),
+    ("alias in capitals", "same", "as total", "as TOTAL"),
+    ("a CTE", "same", f"from {EVENTS} where", f"from (select * from {EVENTS}) e where"),
+    (
+        "a named CTE",
+        "same",
+        "select user",
+        f"with e as (select * from {EVENTS} where kind <> 'd') select user",
+        f"from {EVENTS} where kind <> 'd' group",
+        "from e group",
+    ),
+    ("a condition said otherwise", "forward", "where kind <> 'd'", "where kind != 'd'"),
+    ("parentheses", "rebuild", "sum(value * 2)", "sum((value * 2))"),
+    (
+        "two sums swapped",
+        "rebuild",
+        "sum(value) as total, sum(value * 2) as twice",
+        "sum(value * 2) as total, sum(value) as twice",
+    ),
+    ("sum to max", "rebuild", "sum(value) as total", "max(value) as total"),
+    ("sum to min", "rebuild", "sum(value) as total", "min(value) as total"),
+    ("sum to avg", "rebuild", "sum(value) as total", "avg(value) as total"),
+    ("sum to count", "rebuild", "sum(id) as ids", "count(id) as ids"),
+    ("sum of another column", "rebuild", "sum(value) as total", "sum(cast(id as double)) as total"),
+    ("factor out of a sum", "rebuild", "sum(value * 2)", "2 * sum(value)"),
+    ("another factor", "rebuild", "value * 2", "value * 3"),
+    ("sum of distinct", "rebuild", "sum(id)", "sum(distinct id)"),
+    ("count of a column", "rebuild", "count(*)", "count(kind)"),
+    ("count with a condition", "rebuild", "count(*)", "count_if(value > 1)"),
+    ("a filter clause", "rebuild", "sum(value) as total", "sum(value) filter (where id > 5) as total"),
+    ("a NULL taken for 0", "rebuild", "sum(value) as total", "sum(coalesce(value, 0)) as total"),
+    (
+        "a key changed by upper()",
+        "rebuild",
+        "select user,",
+        "select upper(user) as user,",
+        "by user",
+        "by upper(user)",
+    ),
+    ("another key", "rebuild", "select user,", "select kind as user,", "by user", "by kind"),
+    ("a measure more", "rebuild", "count(*) as events", "count(*) as events, max(id) as last"),
+    ("a measure less", "rebuild", ", sum(id) as ids", ""),
+    ("another filter before", "forward", "kind <> 'd'", "kind <> 'c'"),
+    ("a filter less", "forward", " where kind <> 'd'", ""),
+    ("a filter more", "forward", "kind <> 'd'", "kind <> 'd' and id > 3"),
+    ("what is done with a result", "forward", "sum(id) as ids", "sum(id) + 1 as ids"),
+    (
+        "a column of results more",
+        "forward",
+        "count(*) as events",
+        "count(*) as events, count(*) * 2 as doubled",
+    ),
+)
+
+LAST = table(
+    "user",
+    f"select user, max_by(kind, id) as kind, min_by(value, id) as first, collect_set(kind) as kinds\n"
+    f"from {EVENTS} group by user",
+)
+ORDERED = _edits(
+    LAST,
+    ("max_by by another column", "rebuild", "max_by(kind, id)", "max_by(kind, value)"),
+    ("max_by to min_by", "rebuild", "max_by(kind, id)", "min_by(kind, id)"),
+    ("set of something else", "rebuild", "collect_set(kind)", "collect_set(user)"),
+    ("set to list", "rebuild", "collect_set(kind)", "collect_list(kind)"),
+    ("set of longer numbers", "rebuild", "collect_set(kind)", "collect_set(cast(id as bigint))"),
+    ("a result sorted", "forward", "collect_set(kind) as", "sort_array(collect_set(kind)) as"),
+)
+
+WINDOWS = table(
+    "minute",
+    "select window(at, '1 minute').start as minute, count(*) as events, sum(value) as total\n"
+    f"from {EVENTS} group by window(at, '1 minute')",
+    emit="on_close",
+)
+SLIDING = table(
+    "minute",
+    "select window(at, '2 minutes', '1 minute').start as minute, count(*) as events\n"
+    f"from {EVENTS} group by window(at, '2 minutes', '1 minute')",
+)
+KEYED = table(
+    ["minute", "user"],
+    "select window(at, '1 minute').start as minute, user, count(*) as events\n"
+    f"from {EVENTS} group by window(at, '1 minute'), user",
+    emit="on_close",
+)
+SESSIONS = table(
+    ["user", "began"],
+    "select user, session_window(at, '30 seconds').start as began, count(*) as events\n"
+    f"from {EVENTS} group by user, session_window(at, '30 seconds')",
+    emit="on_close",
+)
+TIMES = (
+    *_edits(
+        WINDOWS,
+        ("a window said in seconds", "rebuild", "'1 minute'", "'60 seconds'"),
+        ("a longer window", "rebuild", "'1 minute'", "'2 minutes'"),
+        ("a sliding window", "rebuild", "'1 minute')", "'1 minute', '30 seconds')"),
+        (
+            "a window by another time",
+            "rebuild",
+            "window(at,",
+            "window(cast(at as timestamp) + interval 1 hour,",
+        ),
+        ("windows told before they close", "rebuild", ", emit='on_close'", ""),
+        ("a measure of a window", "rebuild", "sum(value)", "max(value)"),
+        ("windows formatted", "same", "select window", "select\n  window"),
+    ),
+    *_edits(
+        SLIDING,
+        ("another slide", "rebuild", "'2 minutes', '1 minute'", "'2 minutes', '30 seconds'"),
+        ("no slide", "rebuild", "'2 minutes', '1 minute'", "'2 minutes'"),
+        ("an offset", "rebuild", "'2 minutes', '1 minute'", "'2 minutes', '1 minute', '10 seconds'"),
+    ),
+    *_edits(
+        KEYED,
+        ("another key beside a window", "rebuild", "user", "kind"),
+        (
+            "keys of a window swapped",
+            "rebuild",
+            "by window(at, '1 minute'), user",
+            "by user, window(at, '1 minute')",
+        ),
+        (
+            "a filter on a window's key",
+            "rebuild",
+            "by window(at, '1 minute'), user",
+            "by window(at, '1 minute'), user having user <> 'b'",
+        ),
+        ("a filter before a window", "forward", " group by", " where id > 2 group by"),
+    ),
+    *_edits(
+        SESSIONS,
+        ("a longer gap", "rebuild", "'30 seconds'", "'40 seconds'"),
+        ("sessions of something else", "rebuild", "user", "kind"),
+        ("a comment on sessions", "same", "select user", "select /* of whom */ user"),
+    ),
+)
+
+DEDUPE = table(
+    "id", f"select id, user, kind from {EVENTS}", dedupe={"keys": ["user", "kind"], "within": "1 hour"}
+)
+DEDUPES = _edits(
+    DEDUPE,
+    ("keys of a dedupe swapped", "rebuild", "['user', 'kind']", "['kind', 'user']"),
+    ("another key of a dedupe", "rebuild", "['user', 'kind']", "['user', 'id']"),
+    ("a key of a dedupe less", "rebuild", "['user', 'kind']", "['user']"),
+    ("remembered longer", "rebuild", "'1 hour'", "'2 hours'"),
+    ("a filter before a dedupe", "forward", f"from {EVENTS}", f"from {EVENTS} where id > 4"),
+    ("a dedupe formatted", "same", "select id, user", "select id,\n  user"),
+)
+
+JOIN = table(
+    "id",
+    f"select e.id, e.user, o.kind as other from {EVENTS} e join {OTHERS} o\n"
+    "on e.user = o.user and o.at between e.at - interval 1 minute and e.at + interval 1 minute",
+)
+JOINS = _edits(
+    JOIN,
+    ("wider bounds of time", "rebuild", "+ interval 1 minute", "+ interval 2 minutes"),
+    ("joined by something else", "rebuild", "e.user = o.user", "e.kind = o.kind"),
+    ("an outer join", "rebuild", " join {{", " left join {{"),
+    ("a condition on one side", "forward", "and o.at", "and o.value > 1 and o.at"),
+    ("sides swapped", "rebuild", f"{EVENTS} e join {OTHERS} o", f"{OTHERS} o join {EVENTS} e"),
+    ("a column more of a side", "rebuild", "o.kind as other", "o.kind as other, o.value as much"),
+    (
+        "a filter before a join",
+        "forward",
+        "e join",
+        "e join",
+        f"from {EVENTS} e",
+        f"from (select * from {EVENTS} where id > 2) e",
+    ),
+    ("other names in a join", "same", " e join", " a join", "e.", "a."),
+)
+
+UNION = table(
+    "user",
+    f"select user, count(*) as events from (select user from {EVENTS} union all select user from {OTHERS}) u group by user",
+)
+UNIONS = _edits(
+    UNION,
+    (
+        "sides of a union swapped",
+        "rebuild",
+        f"select user from {EVENTS} union all select user from {OTHERS}",
+        f"select user from {OTHERS} union all select user from {EVENTS}",
+    ),
+    ("a side of a union less", "rebuild", f" union all select user from {OTHERS}", ""),
+)
+
+FUNCTION = table(
+    "part", f"select part_of(user) as part, count(*) as events from {EVENTS} group by part_of(user)"
+)
+FUNCTIONS = _edits(
+    FUNCTION,
+    ("another function of a key", "rebuild", "part_of", "letter_of"),
+    ("a function of a key in capitals", "same", "select part_of", "SELECT part_of"),
+)
+
+STATELESS = table("user", f"select user, id, value * 2 as twice from {EVENTS}", order_by="id")
+STORED = _edits(
+    STATELESS,
+    ("a stored column's expression", "forward", "value * 2", "value * 3"),
+    ("which rows are stored", "forward", f"from {EVENTS}", f"from {EVENTS} where id > 3"),
+    ("another key of a table", "rebuild", "unique_key='user'", "unique_key='id'"),
+    ("another order of a table", "forward", "order_by='id'", "order_by='twice'"),
+    ("a table formatted", "same", "select user, id", "select user,\n       id"),
+)
+
+EDITS = (*AGGREGATES, *ORDERED, *TIMES, *DEDUPES, *JOINS, *UNIONS, *FUNCTIONS, *STORED)
+
+MACROS = """
+def part_of(user: str) -> str:
+    return user[:1]
+
+
+def letter_of(user: str) -> str:
+    return user[-1:]
+"""

@@ -1,0 +1,130 @@
+"""Each edit of the corpus, told from the plan, and run: on half of the records, edited, on all of them."""
+
+import json
+import os
+
+import pytest
+from edits.corpus import EDITS, MACROS
+from support.runs import built, create_topics, job_of, send, statuses, table_rows
+from support.shops import Shop
+
+from millstream.broker import shared_broker
+from millstream.physical.verdict import verdict
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+STEP = int(os.environ.get("MILLSTREAM_EDITS_STEP", "1"))
+"""Every how many edits are run; all of them are told."""
+PROFILES = """
+    shop:
+      target: local
+      outputs:
+        local: &local {master: "local[2]", kafka: embedded, grouping: off}
+        fresh: *local
+"""
+OTHERS = """
+      - name: others
+        key: {name: user, type: string}
+        columns:
+          - {name: id, type: int}
+          - {name: kind, type: string}
+          - {name: value, type: double}
+          - {name: at, type: timestamp}
+        watermark: {column: at, delay: 1 minute}
+"""
+
+
+def name_of(edit):
+    return f"m{EDITS.index(edit):02}"
+
+
+def write(shop, edits, side):
+    shop.write("profiles.yml", PROFILES)
+    shop.more(OTHERS)
+    shop.write("macros/parts.py", MACROS)
+    for edit in edits:
+        shop.model(name_of(edit), getattr(edit, side))
+
+
+def queries(shop):
+    """Return the query of each model."""
+    return {output.model: query for query in job_of(shop.root).physical.queries for output in query.outputs}
+
+
+def test_the_verdict_of_each_edit(tmp_path):
+    shop = Shop(tmp_path, "")
+    write(shop, EDITS, "before")
+    before = queries(shop)
+    write(shop, EDITS, "after")
+    after = queries(shop)
+    told = {
+        edit.name: verdict(before[model].signature, after[model].signature).kind
+        for edit in EDITS
+        for model in [f"model.{name_of(edit)}"]
+    }
+    assert told == {edit.name: edit.verdict for edit in EDITS}
+
+
+@pytest.mark.long
+def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, first_spark):
+    chosen = [edit for place, edit in enumerate(EDITS) if place % STEP == 0]
+    with shared_broker(tmp_path) as starting:
+        shop = Shop(tmp_path, starting.ready().bootstrap_servers)
+        write(shop, chosen, "before")
+        create_topics(shop.bootstrap, "events", "others")
+        send(shop.bootstrap, half(0))
+        succeeded(built(shop.root, first_spark)[0])
+        before = {name_of(edit): rows(shop, edit) for edit in chosen}
+
+        write(shop, chosen, "after")
+        send(shop.bootstrap, half(1))
+        results, told = built(shop.root, first_spark)
+        refused = {each.id for each in results.results if each.status == "error"}
+        assert refused == {f"model.{name_of(edit)}" for edit in chosen if edit.verdict != "same"}
+        codes = {
+            each.outcome.problem.code
+            for each in told
+            if getattr(each, "outcome", None) and each.outcome.problem
+        }
+        assert codes == {"MS870", "MS871"}
+        assert all(rows(shop, edit) == before[name_of(edit)] for edit in chosen if edit.verdict != "same")
+
+        succeeded(built(shop.root, first_spark, rebuild=frozenset(refused))[0])
+        succeeded(built(shop.root, first_spark, target="fresh")[0])
+        differing = {
+            e.name: (rows(shop, e), rows(shop, e, "fresh"))
+            for e in chosen
+            if rows(shop, e) != rows(shop, e, "fresh")
+        }
+        assert differing == {}
+
+
+def succeeded(results):
+    assert {name for name, status in statuses(results).items() if status != "success"} == set()
+
+
+def rows(shop, edit, target=None):
+    """Return the rows of a model's table; sets and lists of a group have no order."""
+
+    def plain(value):
+        return sorted(value) if isinstance(value, list) else value
+
+    found = table_rows(shop.root, f"model.{name_of(edit)}", target)
+    return sorted(
+        json.dumps({k: plain(v) for k, v in row.items()}, default=str, sort_keys=True) for row in found
+    )
+
+
+def half(number):
+    """Return the records of ten minutes, ten seconds from one another, and an hour without any after five."""
+    found = {"events": [], "others": []}
+    for place in range(number * 60, number * 60 + 60):
+        minute, second = divmod(place * 10, 60)
+        at = f"2026-01-01T{1 + 2 * number:02}:{minute % 60:02}:{second:02}Z"
+        for topic, shift in (("events", 0), ("others", 3)):
+            user = "abc"[(place + shift) % 3] + "xy"[place % 2]
+            value = float((place * 7 + shift) % 11)
+            found[topic].append((user, {"id": place, "kind": "cde"[place % 3], "value": value, "at": at}))
+    return found
