@@ -6,8 +6,18 @@ from millstream.broker.shared import (
     Status,
     broker_status,
     keep_broker,
+    revive,
     shared_broker,
     stop_broker,
 )
 
-__all__ = ["Broker", "Starting", "Status", "broker_status", "keep_broker", "shared_broker", "stop_broker"]
+__all__ = [
+    "Broker",
+    "Starting",
+    "Status",
+    "broker_status",
+    "keep_broker",
+    "revive",
+    "shared_broker",
+    "stop_broker",
+]

@@ -95,6 +95,21 @@ def keep_broker(root: Path, progress: Progress | None = None) -> Broker:
     return broker
 
 
+def revive(root: Path) -> bool:
+    """Start the broker again that died under a command which uses it; tell if there was need to."""
+    place = place_of(root)
+    if is_alive(place):
+        return False
+    means = _means(None)
+    with _writing(place), locked(place.start_lock, _LOCK):
+        if is_alive(place):
+            return False
+        state = read_state(place)
+        launch(place, *means, kept=state is not None and state.kept)
+    _wait(place)
+    return True
+
+
 def stop_broker(root: Path, *, force: bool = False) -> Literal["stopped", "not running", "in use"]:
     """Stop the broker; one that a command works with goes on until that command ends, unless forced."""
     check_system()

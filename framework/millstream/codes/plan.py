@@ -19,6 +19,11 @@ CODES = {
         "such a function keeps its state in RocksDB. Other states forget by other options: a dedupe by `within`, a "
         "window by its watermark's delay. `memory` bounds RocksDB, and so goes with `store: rocksdb`.",
     ),
+    "MS523": Code(
+        "A dedupe within a time needs the time of its rows",
+        "`dedupe: {within}` forgets a key by event time: the model's SELECT keeps the column of its source's "
+        "watermark, or `config(watermark=...)` names another one.",
+    ),
     "MS510": Code(
         "Rows that change later are read as if they were final",
         "A relation holds either events, which are only added, or the newest row per key, as an aggregate "

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
+from millstream.broker import revive
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.physical.values import Query
@@ -22,8 +23,10 @@ from millstream.runner.preparing import check, keep_lock, refresh
 from millstream.runner.realtime import check_slots, partitions_of
 from millstream.runner.rebuilding import to_rebuild
 from millstream.runner.triggers import RealTime, trigger_of
-from millstream.runner.values import Job, Tell
+from millstream.runner.values import Job, Stage, Tell
 
+LOOK = 1.0
+"""Seconds between two looks at the broker of this machine."""
 DRAIN = 30.0
 """Seconds that the batches have to end in when the run is to stop."""
 
@@ -43,10 +46,20 @@ def run(
         keep_lock(running, {query.name for query in queries})
         kept = _kept(running, queries, anew, stopping)
         try:
-            stopping.wait()
+            _wait(running, stopping)
         finally:
             stopping.set()
             _stop(kept.values())
+
+
+def _wait(running: Engine, stopping: threading.Event) -> None:
+    """Wait until the run is to stop; on this machine, nobody else would start a broker that died."""
+    root = Path(running.job.project.root)
+    if not running.kafka.cluster.embedded:
+        stopping.wait()
+    while not stopping.wait(LOOK):
+        if revive(root):
+            running.tell(Stage("broker", "it died, and is started again", done=True))
 
 
 def _check(running: Engine, queries: Sequence[Query]) -> None:

@@ -185,7 +185,7 @@ TIMES = (
 )
 
 DEDUPE = table(
-    "id", f"select id, user, kind from {EVENTS}", dedupe={"keys": ["user", "kind"], "within": "1 hour"}
+    "id", f"select id, user, kind, at from {EVENTS}", dedupe={"keys": ["user", "kind"], "within": "1 hour"}
 )
 DEDUPES = _edits(
     DEDUPE,

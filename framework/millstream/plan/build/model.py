@@ -181,6 +181,14 @@ class ModelBuilder:
             node = self.made(Watermark(input=node, time=time, delay=delay, models=models), None)
         if self.spec.dedupe:
             keys, within = self.spec.dedupe
+            known = self.traits.of(node)
+            if within and known.mode == "append" and not known.watermarks:
+                self.problem(
+                    "MS523",
+                    "these rows have no event time by which `within` could forget them",
+                    "select the column of the source's watermark, or set `watermark` of the model",
+                    option="dedupe",
+                )
             together = Repartition(input=node, keys=keys, models=models)
             node = self.made(Dedupe(input=together, keys=keys, within=within, models=models), None)
         return node

@@ -1,0 +1,205 @@
+"""`millstream run`, killed again and again while records come: nothing is lost, and tables are exact.
+
+`MILLSTREAM_CRASHES=300 MILLSTREAM_SEED=7 uv run pytest -m long framework/tests/crash` is a longer run.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+
+import pytest
+from support.runs import create_topics, headers, received, send, table_rows
+from support.shops import Shop
+
+from millstream.broker import keep_broker, stop_broker
+from millstream.broker.place import place_of
+from millstream.broker.state import read_pid
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+CRASHES = int(os.environ.get("MILLSTREAM_CRASHES", "30"))
+SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
+PATIENCE = 120
+EACH = 120
+"""Records of a round."""
+PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds}}}\n'
+NAMES = """
+sources:
+  - name: crm
+    topics:
+      - name: users
+        table: true
+        key: {name: user, type: string}
+        columns: [{name: name, type: string}]
+"""
+MILLSTREAM = (sys.executable, "-m", "millstream")
+EVENTS = "{{ source('web', 'events') }}"
+MODELS = {
+    "plain": f"{{{{ config(materialized='sink', key='user') }}}} select id, user from {EVENTS} where value >= 1",
+    "odd": f"{{{{ config(materialized='sink') }}}} select id from {EVENTS} where id % 2 = 1",
+    "windows": "{{ config(materialized='table', unique_key=['minute', 'user'], emit='on_close') }} "
+    f"select window(at, '1 minute').start as minute, user, count(*) as events from {EVENTS} "
+    "group by window(at, '1 minute'), user",
+    "totals": "{{ config(materialized='table', unique_key='user') }} "
+    f"select user, count(*) as events, sum(id) as ids, max(id) as last from {EVENTS} group by user",
+    "named": "{{ config(materialized='sink') }} select e.id, u.name "
+    f"from {EVENTS} e left join {{{{ source('crm', 'users') }}}} u on e.user = u.user",
+}
+
+
+class Traffic:
+    """Records with ascending ids, ten seconds from one another, of five users."""
+
+    def __init__(self, bootstrap):
+        self.bootstrap = bootstrap
+        self.sent = []
+
+    def more(self, count):
+        rows = [row(number) for number in range(len(self.sent), len(self.sent) + count)]
+        send(
+            self.bootstrap,
+            {"events": [(each["user"], {k: v for k, v in each.items() if k != "user"}) for each in rows]},
+        )
+        self.sent += rows
+
+
+def row(number):
+    minute, second = divmod(number * 10, 60)
+    day, minute = divmod(minute, 1440)
+    at = f"2026-01-{1 + day:02}T{minute // 60:02}:{minute % 60:02}:{second:02}Z"
+    return {"user": f"u{number % 5}", "id": number, "kind": "x", "value": float(number % 3), "at": at}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    broker = keep_broker(tmp_path)
+    made = Shop(tmp_path, broker.bootstrap_servers)
+    made.write("profiles.yml", PROFILES)
+    made.write("models/crm.yml", NAMES)
+    for name, sql in MODELS.items():
+        made.model(name, sql)
+    create_topics(made.bootstrap, "events", "users")
+    send(made.bootstrap, {"users": [(f"u{number}", {"name": f"user {number}"}) for number in range(5)]})
+    yield made
+    stop_broker(tmp_path, force=True)
+
+
+def test_nothing_is_lost_and_tables_are_exact(shop):
+    dice = random.Random(SEED)
+    traffic = Traffic(shop.bootstrap)
+    for _ in range(CRASHES):
+        crash(shop, traffic, dice)
+    traffic.more(EACH)
+    subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, capture_output=True)
+    check(shop, traffic.sent)
+
+
+def crash(shop, traffic, dice):
+    """Run until some query runs, send records, and kill the run or the broker at any moment after that."""
+    keep_broker(shop.root)
+    run = Run(shop.root)
+    try:
+        run.until("started")
+        traffic.more(EACH)
+        run.go_on(dice.uniform(0, 6))
+        if dice.random() < 0.4:
+            os.kill(read_pid(place_of(shop.root)), signal.SIGKILL)
+            run.until("broker")
+            traffic.more(EACH)
+            run.go_on(dice.uniform(0, 6))
+    finally:
+        run.kill(whole=dice.random() < 0.5)
+
+
+class Run:
+    """`millstream run`, and what it tells."""
+
+    def __init__(self, root):
+        self.process = subprocess.Popen(
+            [*MILLSTREAM, "run", "--output", "json", "--port", "0"],
+            cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
+        )  # fmt: skip
+        self.lines = queue.SimpleQueue()
+        self.said = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        with self.process.stdout as lines:
+            for line in lines:
+                self.lines.put(line)
+        self.lines.put("")
+
+    def until(self, wanted):
+        """Wait for an event, or for a stage by its name."""
+        while True:
+            told = json.loads(self._line(PATIENCE))
+            if wanted in (told["event"], told.get("name")):
+                return
+
+    def go_on(self, seconds):
+        end = time.monotonic() + seconds
+        with contextlib.suppress(queue.Empty):
+            while (left := end - time.monotonic()) > 0:
+                self._line(left)
+
+    def _line(self, seconds):
+        line = self.lines.get(timeout=seconds)
+        self.said.append(line)
+        assert line, f"the run ended: {self.said[-5:]}"
+        return line
+
+    def kill(self, *, whole):
+        """Kill the process, or those that it started with it."""
+        if whole:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
+        self.process.wait()
+
+
+def check(shop, sent):
+    expected = {
+        "plain": {each["id"] for each in sent if each["value"] >= 1},
+        "odd": {each["id"] for each in sent if each["id"] % 2},
+        "named": {each["id"] for each in sent},
+    }
+    for topic, ids in expected.items():
+        once(received(shop.bootstrap, topic), ids)
+    named = {(each["id"], each["name"]) for each in shop.values("named")}
+    assert named == {(each["id"], f"user {each['id'] % 5}") for each in sent}
+
+    totals = defaultdict(list)
+    for each in sent:
+        totals[each["user"]].append(each["id"])
+    assert {r["user"]: (r["events"], r["ids"], r["last"]) for r in table_rows(shop.root, "model.totals")} == {
+        user: (len(ids), sum(ids), max(ids)) for user, ids in totals.items()
+    }
+    # The watermark is a minute behind the newest record: what ended before it is told.
+    windows = Counter((each["at"][:16], each["user"]) for each in sent)
+    told = {
+        (r["minute"].strftime("%Y-%m-%dT%H:%M"), r["user"]): r["events"]
+        for r in table_rows(shop.root, "model.windows")
+    }
+    assert told.items() <= windows.items()
+    open_ones = {key for key in windows if key not in told}
+    assert {minute for minute, _ in open_ones} <= set(sorted({minute for minute, _ in windows})[-3:])
+
+
+def once(messages, ids):
+    """Check that each record came, and what came twice says so in its headers."""
+    found = defaultdict(list)
+    for each in messages:
+        found[json.loads(each.value())["id"]].append(headers(each))
+    assert set(found) == ids
+    for number, listed in found.items():
+        if len(listed) > 1:
+            places = {each["millstream.position"] for each in listed}
+            assert len(places) == 1, (number, listed)
