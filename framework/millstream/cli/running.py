@@ -20,7 +20,7 @@ from rich.text import Text
 
 from millstream.cli.diagnostics import as_data, clean, count, render
 from millstream.cli.output import Look
-from millstream.errors import Diagnostic
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Seen, Watcher
 from millstream.runner.values import (
     Batched,
@@ -64,7 +64,22 @@ class Showing:
         self._lock = threading.Lock()
         self._stage = ""
 
-    def answers(self, address: str) -> None:
+    @contextmanager
+    def refusals(self) -> Iterator[list[Diagnostic]]:
+        """Tell programs in lines, too, why a run ended; people are told as by all commands."""
+        refused: list[Diagnostic] = []
+        try:
+            yield refused
+        except MillstreamError as error:
+            if not self._look.json:
+                raise
+            refused += error.diagnostics
+            for problem in refused:
+                self._problem(problem)
+
+    def answers(self, address: str | None) -> None:
+        if address is None:
+            return
         with self._lock:
             self._say("serving", f"{address}/metrics, /healthz and /readyz", {"address": address})
 

@@ -3,19 +3,15 @@
 `MILLSTREAM_CRASHES=300 MILLSTREAM_SEED=7 uv run pytest -m long framework/tests/crash` is a longer run.
 """
 
-import contextlib
 import json
 import os
-import queue
 import random
 import signal
 import subprocess
-import sys
-import threading
-import time
 from collections import Counter, defaultdict
 
 import pytest
+from support.commands import MILLSTREAM, Run
 from support.runs import create_topics, headers, received, send, table_rows
 from support.shops import Shop
 
@@ -27,7 +23,6 @@ pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarn
 
 CRASHES = int(os.environ.get("MILLSTREAM_CRASHES", "30"))
 SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
-PATIENCE = 120
 EACH = 120
 """Records of a round."""
 PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds}}}\n'
@@ -40,7 +35,6 @@ sources:
         key: {name: user, type: string}
         columns: [{name: name, type: string}]
 """
-MILLSTREAM = (sys.executable, "-m", "millstream")
 EVENTS = "{{ source('web', 'events') }}"
 MODELS = {
     "plain": f"{{{{ config(materialized='sink', key='user') }}}} select id, user from {EVENTS} where value >= 1",
@@ -117,52 +111,6 @@ def crash(shop, traffic, dice):
             run.go_on(dice.uniform(0, 6))
     finally:
         run.kill(whole=dice.random() < 0.5)
-
-
-class Run:
-    """`millstream run`, and what it tells."""
-
-    def __init__(self, root):
-        self.process = subprocess.Popen(
-            [*MILLSTREAM, "run", "--output", "json", "--port", "0"],
-            cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
-        )  # fmt: skip
-        self.lines = queue.SimpleQueue()
-        self.said = []
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self):
-        with self.process.stdout as lines:
-            for line in lines:
-                self.lines.put(line)
-        self.lines.put("")
-
-    def until(self, wanted):
-        """Wait for an event, or for a stage by its name."""
-        while True:
-            told = json.loads(self._line(PATIENCE))
-            if wanted in (told["event"], told.get("name")):
-                return
-
-    def go_on(self, seconds):
-        end = time.monotonic() + seconds
-        with contextlib.suppress(queue.Empty):
-            while (left := end - time.monotonic()) > 0:
-                self._line(left)
-
-    def _line(self, seconds):
-        line = self.lines.get(timeout=seconds)
-        self.said.append(line)
-        assert line, f"the run ended: {self.said[-5:]}"
-        return line
-
-    def kill(self, *, whole):
-        """Kill the process, or those that it started with it."""
-        if whole:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        else:
-            self.process.kill()
-        self.process.wait()
 
 
 def check(shop, sent):

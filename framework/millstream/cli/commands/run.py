@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import click
 
 from millstream.cli.jobs import compiled_job
@@ -48,11 +50,12 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     from millstream.runner.run import run
 
     watcher = Watcher()
-    with stopping_well() as stopping, shown(common.look, watcher) as told:
-        if port:
-            with serving(watcher, host, port) as address:
-                told.answers(address)
-                run(job, root / ".millstream", told.tell, stopping)
-        else:
-            run(job, root / ".millstream", told.tell, stopping)
-    return 0
+    with (
+        stopping_well() as stopping,
+        shown(common.look, watcher) as told,
+        told.refusals() as refused,
+        serving(watcher, host, port) if port else nullcontext() as address,
+    ):
+        told.answers(address)
+        run(job, root / ".millstream", told.tell, stopping)
+    return 2 if refused else 0

@@ -1,0 +1,42 @@
+"""What the example has made, and what it should have."""
+
+from example.oracle import as_rows, expected, same
+from example.reading import latest
+from support.runs import pairs, table_rows
+
+REFERENCES = {"product_data": "product_id", "user_profiles": "user_id"}
+
+
+def stale(root, records, target=None):
+    """Return the keys of reference tables that hold another record than the newest."""
+    found = []
+    for name, key in REFERENCES.items():
+        newest = latest(records[name])
+        rows = {row[key]: row["timestamp"] for row in table_rows(root, f"source.shop.{name}", target)}
+        found += [each for each, row in newest.items() if rows.get(each) != row["timestamp"]]
+    return found
+
+
+def differences(root, bootstrap, records, target=None):
+    assert stale(root, records, target) == []
+    wanted = expected(records)
+    found = {
+        name: as_rows(
+            name,
+            [(row["user_id"], row) for row in table_rows(root, f"model.{name}", target)]
+            if name == "user_activity_state"
+            else pairs(bootstrap, name),
+        )
+        for name in wanted
+    }
+    return same(wanted, found)
+
+
+def piece(records, number, size):
+    """Return the events of one build; reference topics come whole before the first, since lookups see the newest."""
+    return {
+        name: (rows if number == 0 else [])
+        if name in REFERENCES
+        else rows[number * size : (number + 1) * size]
+        for name, rows in records.items()
+    }

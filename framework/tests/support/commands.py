@@ -1,0 +1,68 @@
+"""Commands as processes of their own, as a user starts them."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+MILLSTREAM = (sys.executable, "-m", "millstream")
+PATIENCE = 120
+"""Seconds that something has to happen in."""
+
+
+class Run:
+    """`millstream run`, and what it tells."""
+
+    def __init__(self, root, *arguments):
+        self.process = subprocess.Popen(
+            [*MILLSTREAM, "run", "--output", "json", "--port", "0", *arguments],
+            cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
+        )  # fmt: skip
+        self.lines = queue.SimpleQueue()
+        self.said = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        with self.process.stdout as lines:
+            for line in lines:
+                self.lines.put(line)
+        self.lines.put("")
+
+    def until(self, wanted):
+        """Wait for an event, or for a stage by its name."""
+        while True:
+            line = self._line(PATIENCE)
+            assert line.endswith("}\n"), f"the run ended: {line}{''.join(iter(self.lines.get, ''))}"
+            told = json.loads(line)
+            if wanted in (told["event"], told.get("name")):
+                return
+
+    def go_on(self, seconds):
+        end = time.monotonic() + seconds
+        with contextlib.suppress(queue.Empty):
+            while (left := end - time.monotonic()) > 0:
+                self._line(left)
+
+    def _line(self, seconds):
+        line = self.lines.get(timeout=seconds)
+        self.said.append(line)
+        assert line, f"the run ended: {self.said[-5:]}"
+        return line
+
+    def kill(self, *, whole):
+        """Kill the process, or those that it started with it."""
+        if whole:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """Ask it to end, and wait until it has; return its exit code."""
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
