@@ -31,7 +31,7 @@ from millstream.runner.deliveries import Stores
 from millstream.runner.failures import problem_of, told_of
 from millstream.runner.files import Files, files_of
 from millstream.runner.jars import jars_for
-from millstream.runner.only import alone
+from millstream.runner.only import alone, alone_at
 from millstream.runner.reading import Ranges
 from millstream.runner.session import running_spark
 from millstream.runner.starting import Around
@@ -149,6 +149,7 @@ def engine(
             tell(Stage("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
+        stack.enter_context(alone_at(checkpoints, files, project.target.name))
         tables = Tables(spark, project, job.catalog)
         settle_all(files, tables, checkpoints)
         job = _with_lock(job, files, checkpoints)

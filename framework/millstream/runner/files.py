@@ -94,12 +94,21 @@ class HadoopFiles:
             stream.close()
 
     def write(self, path: str, content: bytes) -> None:
-        place, system = self._open(path)
-        stream = system.create(place, True)
+        """Replace a file as a whole, in the way in which Spark's own checkpoints are written there."""
+        package = self._java.org.apache.spark.sql.execution.streaming.checkpointing
+        place = self._java.org.apache.hadoop.fs.Path(path)
+        manager = getattr(getattr(package, "CheckpointFileManager$"), "MODULE$").create(
+            place.getParent(), self._settings
+        )
+        if not manager.exists(place.getParent()):
+            manager.mkdirs(place.getParent())
+        stream = manager.createAtomic(place, True)
         try:
             stream.write(bytearray(content))
-        finally:
-            stream.close()
+        except BaseException:
+            stream.cancel()
+            raise
+        stream.close()
 
     def remove(self, place: str) -> None:
         path, system = self._open(place)

@@ -1,9 +1,14 @@
 """Checkpoints that only Spark's file system can read, here Hadoop's `viewfs`."""
 
+import os
+import socket
+
 import pytest
 from support.runs import built, problems, table_rows
 
+from millstream.errors import MillstreamError
 from millstream.runner.files import HadoopFiles
+from millstream.runner.only import alone_at
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -67,3 +72,32 @@ def test_a_new_sink_gets_what_was_there_before(shop, first_spark, remote):
     _, told = built(shop.root, first_spark)
     assert problems(told) == []
     assert shop.values("two") == [{"id": 1}]
+
+
+def test_a_file_is_replaced_as_a_whole(first_spark, remote):
+    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints/one/a"
+    files.write(place, b"before")
+    files.write(place, b"after")
+    assert files.read(place) == b"after"
+    assert [each.name for each in (remote / "one").iterdir() if not each.name.startswith(".")] == ["a"]
+
+
+@pytest.mark.long
+def test_two_machines_exclude_each_other(first_spark, remote):
+    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
+    with (
+        alone_at(place, files, "production"),
+        pytest.raises(MillstreamError, match="MS874") as refused,
+        alone_at(place, files, "production"),
+    ):
+        pass
+    assert f"process {os.getpid()} on {socket.gethostname()}" in str(refused.value)
+    assert files.names(place) == []
+
+
+@pytest.mark.long
+def test_who_was_killed_excludes_nobody(first_spark, remote):
+    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
+    files.write(f"{place}/running.json", b'{"owner": "x", "host": "far", "process": 1}')
+    with alone_at(place, files, "production"):
+        assert b'"far"' not in files.read(f"{place}/running.json")
