@@ -24,6 +24,12 @@ CODES = {
         "`dedupe: {within}` forgets a key by event time: the model's SELECT keeps the column of its source's "
         "watermark, or `config(watermark=...)` names another one.",
     ),
+    "MS524": Code(
+        "An aggregate of what is distinct reads a stream",
+        "`count(distinct x)` and the like would have to remember every value, which Spark's streaming aggregates "
+        "do not. `size(collect_set(x))` does, in the open; `approx_count_distinct(x)` needs little memory; "
+        "`dedupe` forgets by event time.",
+    ),
     "MS510": Code(
         "Rows that change later are read as if they were final",
         "A relation holds either events, which are only added, or the newest row per key, as an aggregate "

@@ -5,12 +5,13 @@ Every trait is derived, in one place, from a node and the traits of its inputs; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
 
-from millstream.expressions import Expression
+from millstream.expressions import Expression, Ref
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
@@ -46,6 +47,9 @@ class Traits(Struct, frozen=True):
     """The columns whose equal values are in one place; () is everything in one place."""
     watermarks: tuple[tuple[str, str], ...] = ()
     """Event times: column and delay."""
+
+
+_DISTINCT = re.compile(r"\w+\(\s*distinct\b", re.IGNORECASE)
 
 
 class NotIncrementalError(Exception):
@@ -251,15 +255,29 @@ def _aggregated(node: Aggregate, given: Traits) -> Traits:
     )
     if given.mode == "static":
         return Traits("static")
+    for measure in node.measures:
+        if _DISTINCT.match(str(measure.call.pieces[0])):
+            message = "Spark can't keep what is distinct as rows come"
+            remedy = "size(collect_set(x)) counts exactly, approx_count_distinct(x) in little memory"
+            raise NotIncrementalError("MS524", message, remedy)
     window = node.window
     times: tuple[tuple[str, str], ...] = ()
     if window is not None:
-        read = {column.lower() for column in window.expression.columns}
-        times = tuple((window.name, delay) for name, delay in given.watermarks if name.lower() in read)
+        time = _time_of(window.expression)
+        times = tuple((window.name, delay) for name, delay in given.watermarks if name.lower() == time)
     keys = tuple(key.name for key in node.keys)
     _check_emit(node, times)
     mode: Mode = "append" if node.emit == "on_close" else "upsert"
     return Traits(mode, keys if mode == "upsert" else (), keys, times)
+
+
+def _time_of(window: Expression) -> str:
+    """Return the column whose watermark closes a window: of an expression, TimeWindowing knows of none."""
+    match window.pieces:
+        case (str(), Ref() as ref, str() as rest, *_) if rest.lstrip()[:1] in {",", ")"}:
+            return ref.column.lower()
+        case _:
+            return ""
 
 
 def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...]) -> None:

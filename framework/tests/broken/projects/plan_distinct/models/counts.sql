@@ -1,0 +1,3 @@
+select e.customer_id, count(distinct e.country) as countries
+from {{ source('app', 'orders') }} as e
+group by e.customer_id
