@@ -24,6 +24,10 @@ from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, St
 
 FIRST, LONGEST = 1.0, 60.0
 """Seconds until a failed query is started again: at first, and at most."""
+AT_ONCE = 2
+"""Queries that begin at a time: all at once, each would wait for all others to be planned and compiled."""
+HEAD_START = 10.0
+"""Seconds that a query gets for its first batch before the next one begins."""
 SURE = 2
 """Failures, one after the other, until it is asked which models of the query they are of."""
 BETWEEN = 1.0
@@ -41,6 +45,7 @@ class Kept:
         ends: Mapping[str, Offsets],
         commits: Commits,
         stopping: threading.Event,
+        gate: threading.Semaphore,
         *,
         anew: bool,
     ) -> None:
@@ -54,6 +59,7 @@ class Kept:
         self._ends = {source.topic: ends.get(source.topic, {}) for source in query.sources if source.topic}
         self._commits = commits
         self._stopping = stopping
+        self._gate = gate
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None
         self._failures = 0
@@ -109,12 +115,15 @@ class Kept:
         """Run it until it ends; return why, where it was not asked to."""
         listener = Listener()
         try:
-            streaming = self._started(listener)
-            if streaming is None:
-                return None
-            self._running.tell(Running(self.query, self._anew))
-            while (heard := listener.heard.get()) != "ended":
+            with self._gate:
+                streaming = self._started(listener)
+                if streaming is None:
+                    return None
+                self._running.tell(Running(self.query, self._anew))
+                heard = listener.first(HEAD_START)
+            while (heard := heard or listener.heard.get()) != "ended":
                 self._heard(heard)
+                heard = None
             error = streaming.exception()
             if self._anew and error is None and not self._stopping.is_set():
                 swap(self._running, self.query)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Literal
 
 from pyspark.sql.streaming.listener import (
@@ -24,6 +24,13 @@ class Listener(StreamingQueryListener):
 
     def __init__(self) -> None:
         self.heard: SimpleQueue[Heard] = SimpleQueue()
+
+    def first(self, seconds: float) -> Heard | None:
+        """Return what is heard first, if anything is in time."""
+        try:
+            return self.heard.get(timeout=seconds)
+        except Empty:
+            return None
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 -- Spark's name
         pass

@@ -17,7 +17,7 @@ from millstream.physical.values import Query
 from millstream.runner.choosing import chosen
 from millstream.runner.committing import Commits
 from millstream.runner.engine import Engine, engine
-from millstream.runner.keeping import Kept
+from millstream.runner.keeping import AT_ONCE, Kept
 from millstream.runner.order import needs
 from millstream.runner.preparing import check, keep_lock, refresh
 from millstream.runner.realtime import check_slots, partitions_of
@@ -85,8 +85,9 @@ def _kept(
         eligible = [query for query in queries if not query.realtime]
         check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
     commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
+    gate = threading.Semaphore(AT_ONCE)
     kept = {
-        query.name: Kept(running, query, trigger, ends, commits, stopping, anew=query.name in anew)
+        query.name: Kept(running, query, trigger, ends, commits, stopping, gate, anew=query.name in anew)
         for query in queries
     }
     wanted = needs(queries)
