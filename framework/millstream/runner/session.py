@@ -117,7 +117,7 @@ def _own_jars() -> list[Path]:
 
 
 def _end_jvm() -> bool:
-    """Wait for the JVM to end, which ends with the pipe that it was started with; kill it where it does not."""
+    """Wait for the JVM to end, as it does with its standard input; kill it where it does not."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 -- nothing else knows the process
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     gateway.shutdown()
