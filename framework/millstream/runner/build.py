@@ -52,12 +52,13 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         )
         keep_lock(running, {name for name, each in outcomes.items() if each.status != "skipped"})
         written = _written(running, ends)
+        took = round(time.monotonic() - began, 3)  # without what is kept for the next start
     return RunResults(
         "build",
         job.project.settings.name,
         job.project.target.name,
         now.isoformat(timespec="seconds"),
-        round(time.monotonic() - began, 3),
+        took,
         tuple(_results(queries, outcomes, written)),
         anew=job.full_refresh,
     )
