@@ -20,12 +20,7 @@ from millstream.physical.values import DeadLetters, Query
 from millstream.runner.results import Counts, Outcome, RunResults
 from millstream.runner.values import Ended, Event, Going, Stage, Started, Told
 
-_MARKS = {
-    "begun": ("·", "blue"),
-    "success": ("✓", "green"),
-    "error": ("✗", "red"),
-    "skipped": ("○", "yellow"),
-}
+_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
 _NAMES = 62
 
 
@@ -101,7 +96,7 @@ class Telling:
             return
         self._start(name, shown)
         if not self.console.is_terminal:
-            self._line("begun", shown, "")
+            self.console.print(Text.assemble(("·", "bold blue"), " ", clean(shown)))
 
     def _end(self, outcome: Outcome) -> None:
         if (task := self._tasks.pop(outcome.query, None)) is not None:
