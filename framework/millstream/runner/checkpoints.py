@@ -58,19 +58,6 @@ def place_of(checkpoints: str, query: str) -> Place:
     return Place(f"{checkpoints.rstrip('/')}/{query}")
 
 
-def checkpoint_settings(checkpoints: str) -> dict[str, str]:
-    """Return the settings of the sessions of queries.
-
-    On this machine, Spark's usual way to rename a file starts `readlink` four times (Hadoop's FileContext):
-    hundreds of processes in a build. A file gets its name in one step either way, and a build is alone there.
-    """
-    if local_path(checkpoints) is None:
-        return {}
-    package = "org.apache.spark.sql.execution.streaming.checkpointing"
-    manager = f"{package}.FileSystemBasedCheckpointFileManager"
-    return {"spark.sql.streaming.checkpointFileManagerClass": manager}
-
-
 def read_record(files: Files, place: Place) -> Record | None:
     content = files.read(place.record)
     return None if content is None else msgspec.json.decode(content, type=Record)

@@ -16,7 +16,7 @@ from millstream.broker import shared_broker
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import folder_name
 from millstream.project.values import Target
-from millstream.runner.checkpoints import checkpoint_settings, read_lock
+from millstream.runner.checkpoints import read_lock
 from millstream.runner.deliveries import Stores
 from millstream.runner.files import Files, files_of, local_path
 from millstream.runner.jars import jars_for
@@ -60,7 +60,6 @@ class Engine(Struct, frozen=True, eq=False):
 
     def settings(self, query: Query) -> Mapping[str, str]:
         return {
-            **checkpoint_settings(self.checkpoints),
             **state_settings(query, self.job.catalog),
             # Without windows to close, a batch without rows has nothing to say.
             "spark.sql.streaming.noDataMicroBatches.enabled": str(query.output_mode == "append").lower(),
