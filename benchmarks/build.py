@@ -100,7 +100,7 @@ def measured(run: Callable[[], None]) -> float:
     return cpu() - before
 
 
-def compare(name: str, events: int, rounds: int) -> None:
+def compare(name: str, events: int, rounds: int, warm: int) -> None:
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         root = (
             project(name, Path(folder) / "project") if (Path(folder) / "project").mkdir() is None else Path()
@@ -112,9 +112,12 @@ def compare(name: str, events: int, rounds: int) -> None:
             job = job_of(root, full_refresh=True)
             jars = [path for paths in fetch(("kafka", "delta")).values() for path in paths]
             spark = start_spark("benchmark", job.project.target, jars, root / "log")
+            # Topics of its own for each time: else a query by hand reads what all times before wrote.
+            turns = range(warm + rounds)
+            prefixes = {side: [f"{side}.{n}." for n in turns] for side in ("plain", "tuned")}
             topics = [
                 q.topic
-                for p in ("plain.", "tuned.")
+                for p in (*prefixes["plain"], *prefixes["tuned"])
                 for q in hand.queries(spark, bootstrap, root, p)
                 if q.topic
             ]
@@ -129,24 +132,25 @@ def compare(name: str, events: int, rounds: int) -> None:
             def ours() -> None:
                 assert not build(job, root / ".millstream", lambda _: None, spark).failed
 
-            def theirs(prefix: str, producer: Any) -> Callable[[], None]:
+            def theirs(side: str, producer: Any) -> Callable[[], None]:
+                left = iter(prefixes[side])
+
                 def run() -> None:
-                    by_hand(name, spark, bootstrap, Path(tempfile.mkdtemp(dir=folder)), prefix, producer)
+                    by_hand(name, spark, bootstrap, Path(tempfile.mkdtemp(dir=folder)), next(left), producer)
 
                 return run
 
             sides = {
                 "millstream": ours,
-                "by hand": theirs("plain.", None),
-                "by hand, tuned": theirs("tuned.", tuned),
+                "by hand": theirs("plain", None),
+                "by hand, tuned": theirs("tuned", tuned),
             }
-            for run in sides.values():
-                run()
-            differ = (
-                []
-                if name == "example"
-                else different(bootstrap, [t for t in topics if t.startswith("plain.")], name)
-            )
+            for turn in range(warm):
+                for run in sides.values():
+                    run()
+                if turn == 0:
+                    written = [topic for topic in topics if topic.startswith(prefixes["plain"][0])]
+                    differ = [] if name == "example" else different(bootstrap, written, name)
             figures = {side: [] for side in sides}
             for _ in range(rounds):
                 for side, run in sides.items():
@@ -175,7 +179,7 @@ def different(bootstrap: str, topics: list[str], name: str) -> list[str]:
             return {key: json.dumps(value, sort_keys=True) for key, value in found}
         return Counter((key, json.dumps(value, sort_keys=True)) for key, value in found)
 
-    return [topic for topic in topics if rows(topic) != rows(topic.removeprefix("plain."))]
+    return [topic for topic in topics if rows(topic) != rows(topic.removeprefix("plain.0."))]
 
 
 def told(name: str, events: int, figures: dict[str, list[float]], differ: list[str]) -> None:
@@ -196,7 +200,8 @@ if __name__ == "__main__":
     parser.add_argument("names", nargs="*", default=["stateless", "stateful", "example"])
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--warm", type=int, default=3, help="times that each runs before it is measured")
     given = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     for each in given.names:
-        compare(each, given.events, given.rounds)
+        compare(each, given.events, given.rounds, given.warm)

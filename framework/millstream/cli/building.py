@@ -84,13 +84,22 @@ class Telling:
 
     def _stage(self, stage: Stage) -> None:
         if not stage.done:
-            self._start(stage.name, f"{stage.name}: {stage.said}" if stage.said else stage.name)
+            self._begun(stage.name, f"{stage.name}: {stage.said or 'starting'}")
             return
         if (task := self._tasks.pop(stage.name, None)) is not None:
             self.progress.remove_task(task)
         if stage.said:
             took = time.monotonic() - self._began.get(stage.name, time.monotonic())
             self._line("success", f"{stage.name}: {stage.said}", f"{took:.1f} s")
+
+    def _begun(self, name: str, shown: str) -> None:
+        """Say what a stage is at; where nothing can be written over, only that it has begun."""
+        if name in self._tasks:
+            self.progress.update(self._tasks[name], description=clean(shown))
+            return
+        self._start(name, shown)
+        if not self.console.is_terminal:
+            self.console.print(Text.assemble(("·", "bold blue"), " ", clean(shown)))
 
     def _end(self, outcome: Outcome) -> None:
         if (task := self._tasks.pop(outcome.query, None)) is not None:

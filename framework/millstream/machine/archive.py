@@ -19,6 +19,8 @@ from millstream.machine.jars import cache_folder
 from millstream.machine.java import Java
 
 _UNUSED = 30 * 86_400.0
+_LONGEST = 3_600.0
+"""Seconds after which nobody writes to an archive any more: its JVM was killed."""
 _PREFIX = ".writing-"
 
 
@@ -61,7 +63,8 @@ def keep(archive: Archive) -> None:
         written.replace(file)
         for other in file.parent.iterdir():
             twin = other.name.startswith(f"{Path(archive.name).name}-")
-            if other != file and (twin or time.time() - other.stat().st_mtime > _UNUSED):
+            old = _LONGEST if other.name.startswith(_PREFIX) else _UNUSED
+            if other != file and (twin or time.time() - other.stat().st_mtime > old):
                 other.unlink()
 
 

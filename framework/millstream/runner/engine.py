@@ -145,7 +145,8 @@ def engine(
         if spark is None:
             tell(Stage("Spark"))
             name = f"millstream {project.settings.name}"
-            spark = stack.enter_context(running_spark(name, project.target, jars, log))
+            keeping = Stage("Spark", "keeping loaded classes, for faster starts from now on")
+            spark = stack.enter_context(running_spark(name, project.target, jars, log, lambda: tell(keeping)))
             tell(Stage("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)

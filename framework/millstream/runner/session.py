@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.machine.archive import Archive, archive_for, keep
+from millstream.machine.archive import Archive, archive_for, drop, keep
 from millstream.machine.java import java
 from millstream.project.secrets import Secret
 from millstream.project.values import Target, is_local, shuffle_partitions
@@ -35,6 +36,8 @@ _ALWAYS = {
     "spark.ui.showConsoleProgress": "false",
     # The JVM compiles no method that is longer; without it, Spark makes several of one.
     "spark.sql.codegen.hugeMethodLimit": "8000",
+    # Spark keeps 100 classes, those of a few queries; with more, each batch would compile its code anew.
+    "spark.sql.codegen.cache.maxEntries": "2000",
     # It would make the records of a fan-out twice: once to see whether there are any.
     _EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
     # Spark shows options in plans and logs; its own pattern knows nothing of Kafka's logins.
@@ -82,9 +85,18 @@ def spark_settings(
     return {name: value for name, value in (settings | given).items() if value}
 
 
+def _nothing() -> None:
+    pass
+
+
 @contextmanager
-def running_spark(name: str, target: Target, jars: Sequence[Path], folder: Path) -> Iterator[SparkSession]:
-    """Start Spark, and stop it; the first time on a machine, its JVM leaves an archive of its classes."""
+def running_spark(
+    name: str, target: Target, jars: Sequence[Path], folder: Path, keeping: Callable[[], None] = _nothing
+) -> Iterator[SparkSession]:
+    """Start Spark, and stop it; the first time on a machine, its JVM leaves an archive of its classes.
+
+    That takes a while, of which `keeping` may tell.
+    """
     archive = archive_for("spark", java(), [*_own_jars(), *jars]) if is_local(target) else None
     spark = start_spark(name, target, jars, folder, archive)
     try:
@@ -92,8 +104,11 @@ def running_spark(name: str, target: Target, jars: Sequence[Path], folder: Path)
     finally:
         spark.stop()
         if archive is not None and archive.written:
-            _end_jvm()
-            keep(archive)
+            keeping()
+            if _end_jvm():
+                keep(archive)
+            else:
+                drop(archive)
 
 
 def _own_jars() -> list[Path]:
@@ -101,13 +116,19 @@ def _own_jars() -> list[Path]:
     return [Path(pyspark.__file__).parent / "jars"]
 
 
-def _end_jvm() -> None:
-    """Wait for the JVM to end, which ends with the pipe that it was started with."""
+def _end_jvm() -> bool:
+    """Wait for the JVM to end, as it does with its standard input; kill it where it does not."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 -- nothing else knows the process
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(_LAST)
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    try:
+        gateway.proc.wait(_LAST)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+        return False
+    return True
 
 
 def start_spark(

@@ -4,7 +4,7 @@ from millstream.cli.building import Telling
 from millstream.cli.output import Look
 from millstream.physical.values import Memory, Query, Signature, SinkOutput, ToKafka
 from millstream.runner.results import Counts, Outcome
-from millstream.runner.values import Ended, Started
+from millstream.runner.values import Ended, Stage, Started
 
 QUERY = Query(
     name="events_topics", kind="stateless", models=("model.plain",), sources=(), reads=(), steps=(), sql="",
@@ -26,3 +26,17 @@ def test_records_that_were_left_out_are_told_below_their_query(capfd):
         "  1 record of plain skipped: a function failed",
         "  2 records of web.hits sent to dead letters: not decodable",
     ]
+
+
+def test_a_stage_is_told_when_it_begins_and_when_it_is_done(capfd):
+    told = Telling(Look(color=False, json=False, quiet=False))
+    told.tell(Stage("topics"))
+    for count in (1000, 2000):
+        told.tell(Stage("topics", f"{count} records in events"))
+    assert [task.description for task in told.progress.tasks] == ["topics: 2000 records in events"]
+    told.tell(Stage("topics", "1 created", done=True))
+    assert told.progress.tasks == []
+    told.console.file.close()
+    first, last = capfd.readouterr().err.splitlines()
+    assert first.split() == ["·", "topics:", "starting"]
+    assert last.split()[:4] == ["✓", "topics:", "1", "created"]

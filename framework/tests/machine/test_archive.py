@@ -1,6 +1,7 @@
 """Archives of classes: kept for one Java and class path, and only when whole."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,15 @@ def test_those_of_a_java_that_is_long_gone_are_removed():
     os.utime(old, (0, 0))
     keep(written())
     assert not old.exists()
+
+
+def test_what_a_killed_jvm_began_to_write_is_removed():
+    begun, now = (Path(archive_for("broker", JAVA, JARS).written) for _ in range(2))
+    for file in (begun, now):
+        file.write_bytes(b"half")
+    os.utime(begun, (time.time() - 7200,) * 2)
+    keep(written())
+    assert (begun.exists(), now.exists()) == (False, True)
 
 
 def test_a_cache_that_is_no_folder_means_no_archive(tmp_path, monkeypatch):
