@@ -18,11 +18,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from millstream.cli.diagnostics import as_data, clean, count, render
+from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.output import Look
 from millstream.errors import Diagnostic
 from millstream.ops.seen import Seen, Watcher
 from millstream.runner.values import Batched, Event, Failed, Idle, Running, Stage, Stopped, Told, Waiting
+from millstream.text import clean
 
 _NAMES = 44
 

@@ -101,5 +101,3 @@ def _gain(graph: Layered, one: int, other: int, place: Sequence[int]) -> int:
             for b in second:
                 gain += (a > b) - (a < b)
     return gain
-
-

@@ -33,9 +33,7 @@ def positions(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict
     return _balanced(found)
 
 
-def _crossed(
-    layers: Sequence[Sequence[int]], above: dict[int, list[int]], real: int
-) -> set[tuple[int, int]]:
+def _crossed(layers: Sequence[Sequence[int]], above: dict[int, list[int]], real: int) -> set[tuple[int, int]]:
     """Return the pieces that cross a piece between two bends: the latter should be the straight one."""
     found: set[tuple[int, int]] = set()
     for before, layer in zip(layers, layers[1:], strict=False):
