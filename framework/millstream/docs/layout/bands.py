@@ -107,7 +107,7 @@ def _ordered(track: Mapping[str, int], weights: Counter[tuple[str, str]]) -> lis
         # The next band is the one with most edges to what stands already, or else the one with fewest at all.
         gain = {each: sum(joined[each, done] for done in order) for each in left}
         total = {each: sum(joined[each, other] for other in left) for each in left}
-        order.append(max(left, key=lambda each: (gain[each], -total[each], -each)))
+        order.append(max(left, key=lambda each: (gain[each], total[each] > 0, -total[each], -each)))
         left.remove(order[-1])
     return _swapped(order, joined)
 
