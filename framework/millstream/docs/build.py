@@ -41,5 +41,3 @@ def site_of(material: Material) -> Site:
         plan="" if material.planned else _NO_PLAN,
     )
     return Site(start, drawn, plans, listed, written, code(material, found))
-
-

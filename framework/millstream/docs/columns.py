@@ -20,7 +20,8 @@ def columns(manifest: Manifest, found: Index) -> tuple[Columns, ...]:
     }
     nodes = manifest.nodes
     return tuple(
-        _of_node(nodes[entry.id], found, places) if entry.id in nodes else Columns() for entry in found.entries
+        _of_node(nodes[entry.id], found, places) if entry.id in nodes else Columns()
+        for entry in found.entries
     )
 
 

@@ -13,8 +13,8 @@ from millstream.manifest import ManifestNode
 from millstream.project.secrets import MASK, Secret, is_secret_setting
 
 _FIRST = (
-    "materialized", "topic", "format", "key", "unique_key", "emit", "window", "watermark", "dedupe", "partitions",
-    "replication", "topic_config", "retention", "order_by", "delete_when", "on_bad_record",
+    "materialized", "topic", "format", "key", "unique_key", "emit", "window", "watermark", "dedupe",
+    "partitions", "replication", "topic_config", "retention", "order_by", "delete_when", "on_bad_record",
 )  # fmt: skip
 _SAID = frozenset(("enabled", "tags", "owner", "meta", "opaque", "severity"))
 """Told elsewhere on the page, or of no interest."""

@@ -49,7 +49,7 @@ def health(entries: Sequence[Entry], columns: Sequence[Columns], used: frozenset
         ),
         finding(
             "dead-ends", "Models that nobody reads",
-            "A view that nobody reads is never computed; a topic or table may have readers that no exposure names.",
+            "Such a view is never computed; a topic or table may have readers that no exposure names.",
             lambda e: e.kind == "model", lambda n, _: n not in read,
         ),
     )  # fmt: skip

@@ -34,10 +34,12 @@ class Index(Struct, frozen=True):
 def index(material: Material) -> Index:
     nodes, functions = material.manifest.nodes, material.manifest.functions
     queries = _queries(material)
-    kinds = {id_: node.kind for id_, node in nodes.items()}
+    kinds: dict[str, str] = {id_: node.kind for id_, node in nodes.items()}
     kinds |= {f"function.{name}": "function" for name in functions}
     kinds |= {f"query.{name}": "query" for name in queries}
-    ids = sorted((id_ for id_, kind in kinds.items() if kind in _ORDER), key=lambda i: (_ORDER.index(kinds[i]), i))
+    ids = sorted(
+        (id_ for id_, kind in kinds.items() if kind in _ORDER), key=lambda i: (_ORDER.index(kinds[i]), i)
+    )
     numbers = {id_: number for number, id_ in enumerate(ids)}
     tests = _tests(nodes, numbers)
     made = _made_by(material, numbers)
@@ -78,7 +80,7 @@ def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dic
 
 
 def _made_by(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """Return the queries that make each model, or keep each reference topic; of views those that read them."""
+    """Return the queries that make each model, or keep each reference topic."""
     found: dict[str, list[int]] = {}
     for query in physical_queries(material):
         number = numbers.get(f"query.{query.name}")
@@ -101,7 +103,7 @@ def _of_node(node: ManifestNode, numbers: Mapping[str, int], made: tuple[int, ..
         stored = stored or "view"
     return Entry(
         id=node.id,
-        kind=node.kind,  # type: ignore[arg-type]  # those that have pages were chosen
+        kind=node.kind,
         name=node.name if node.kind != "source" else node.id.partition(".")[2],
         path=node.path,
         folder="/".join(node.fqn[1:-1]) if node.kind == "model" else "",

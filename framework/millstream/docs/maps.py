@@ -26,7 +26,11 @@ def maps(entries: Sequence[Entry]) -> tuple[Map, ...]:
         if parent in place
     ]
     folders = {place[n]: entries[n].folder for n in numbers if entries[n].folder}
-    queries = {place[n]: entries[entries[n].queries[0]].name for n in numbers if entries[n].queries and entries[n].kind == "model"}
+    queries = {
+        place[n]: entries[entries[n].queries[0]].name
+        for n in numbers
+        if entries[n].queries and entries[n].kind == "model"
+    }
     made = {
         name: _map(name, entries, numbers, edges, clusters)
         for name, clusters in (("folder", folders), ("query", queries), ("none", {}))

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 ELEMENTS = frozenset(
-    "p em strong s code pre blockquote ul ol li hr br a h3 h4 h5 h6 table thead tbody tr th td".split()
-)
+    (
+        "p", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "hr", "br", "a",
+        "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td",
+    )
+)  # fmt: skip
 _HEADINGS = {"h1": "h3", "h2": "h4", "h3": "h5"}
 """The page has headings of its own above a description."""
 _SCHEMES = re.compile(r"(https?|mailto):", re.IGNORECASE)

@@ -55,9 +55,7 @@ def gather(
     return Material(manifest, found.sql, _written(root, manifest), results, planned)
 
 
-def _planned(
-    found: Compiled, results: RunResults | None, target_path: str, progress: Progress
-) -> Planned:
+def _planned(found: Compiled, results: RunResults | None, target_path: str, progress: Progress) -> Planned:
     progress("Optimizing")
     topology = compiled_topology(found, results)
     physical = physical_of(topology)

@@ -26,7 +26,7 @@ def pages(material: Material, found: Index) -> tuple[Page, ...]:
             node = material.manifest.nodes[entry.id]
             made.append(_of_node(node, number, found, results.get(entry.id), notes.get(entry.id, ())))
         elif entry.kind == "function":
-            made.append(_of_function(material, entry, found))
+            made.append(_of_function(material, entry))
         else:
             made.append(_of_query(told[entry.name], physical[entry.name], material.planned))
     return tuple(made)
@@ -48,11 +48,13 @@ def _of_node(
     )
 
 
-def _of_function(material: Material, entry: Entry, found: Index) -> Page:
+def _of_function(material: Material, entry: Entry) -> Page:
     function = material.manifest.functions[entry.name]
-    calls = [call for call in material.planned.explanation.calls if call.function == entry.name] if (
-        material.planned
-    ) else []
+    calls = (
+        [call for call in material.planned.explanation.calls if call.function == entry.name]
+        if (material.planned)
+        else []
+    )
     return Page(
         about=markup(function.description),
         facts=(

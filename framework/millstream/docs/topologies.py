@@ -9,8 +9,8 @@ from millstream.docs.layout.layout import lay_out
 from millstream.docs.layout.values import Item
 from millstream.docs.maps import as_map
 from millstream.docs.material import Planned
-from millstream.docs.values import DrawnOperator, Fact, Map, Stage, Topology
 from millstream.docs.values import Drawing as Drawn
+from millstream.docs.values import DrawnOperator, Fact, Map, Stage, Topology
 from millstream.explain.explanation import of_outputs
 from millstream.explain.savings import Cost, Costs, said_saved, saved, table
 from millstream.explain.topology import Drawing, DrawnNode, draw
@@ -20,7 +20,7 @@ from millstream.plan.nodes import Plan
 MOST_OPERATORS = 400
 """A larger plan is no picture any more."""
 MOST_DRAWN = 12_000
-"""Operators in all drawings of a site; of what comes after them only the first and the last plan are drawn."""
+"""Operators in all drawings of a site; after them come as many in first and last plans only."""
 _CHARACTER, _SMALL, _LINE, _HEAD, _AROUND = 7.4, 5.9, 15, 26, 28
 _MOST_CHARACTERS = 54
 _SHOWN = ("key", "partitioned by", "watermark", "state")
@@ -35,9 +35,13 @@ def topologies(planned: Planned, found: Index) -> tuple[Topology, ...]:
     costs = Costs(planned.about.hints)
     made: list[Topology] = []
     left = MOST_DRAWN
-    parts: list[tuple[str, str, Queries, frozenset[str] | None]] = [("project", "The whole project", queries, None)]
+    parts: list[tuple[str, str, Queries, frozenset[str] | None]] = [
+        ("project", "The whole project", queries, None)
+    ]
     parts += [(name, name, ((name, models),), models) for name, models in queries if models]
     for name, title, groups, models in parts:
+        if left <= -MOST_DRAWN:
+            break
         topology = _Stages(planned, found, groups, models, costs).topology(name, title, steps=left > 0)
         if topology:
             left -= sum(len(drawing.operators) for drawing in topology.drawings)
@@ -77,7 +81,9 @@ class _Stages:
                 stage, last = found
                 stages.append(stage)
         new, gone = _changed(last, after)
-        stages.append(Stage("as it runs", self._drawn(after), ("Each query reads for itself.",), "", new, gone))
+        stages.append(
+            Stage("as it runs", self._drawn(after), ("Each query reads for itself.",), "", new, gone)
+        )
         costs = self._costs.of(written), self._costs.of(plan)
         return Topology(
             name,

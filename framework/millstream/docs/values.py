@@ -1,4 +1,4 @@
-"""A site, as small values that are written as they are: `data/*.js` holds them, and the page's script reads them.
+"""A site, as small values: `data/*.js` holds them as they are, and the page's script reads them.
 
 Entries are known by their number, which is their place in `Site.entries`.
 """
@@ -9,9 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-Kind = Literal[
-    "source", "seed", "model", "exposure", "metric", "test", "unit_test", "function", "query"
-]
+Kind = Literal["source", "seed", "model", "exposure", "metric", "test", "unit_test", "function", "query"]
 Markup = list[Any]
 """Texts and elements, `["a", {"href": …}, …children]`: the page makes nothing else of what users write."""
 

@@ -17,10 +17,10 @@ from millstream.artifacts import replace
 from millstream.docs.values import Site
 
 SCRIPTS = (
-    "dom", "data", "highlight", "search", "keys", "canvas", "pack", "columns", "controls", "lineage", "topology", "pages", "home",
-    "health", "export", "main",
+    "dom", "data", "highlight", "search", "keys", "canvas", "pack", "columns", "controls", "lineage",
+    "topology", "pages", "home", "health", "export", "main",
 )  # fmt: skip
-"""Files of `assets/` in the order in which they are joined: each uses only those before it when it is read."""
+"""Files of `assets/js` in the order in which they are joined; the last one begins."""
 _ASSETS = files("millstream.docs") / "assets"
 
 
@@ -64,7 +64,11 @@ def chunk(name: str, value: Any) -> bytes:
     the chunk into a page; the two line ends of Unicode are as well, which older scripts take for their own.
     """
     data = msgspec.json.encode(value, enc_hook=str)
-    data = data.replace(b"<", b"\\u003c").replace("\u2028".encode(), b"\\u2028").replace("\u2029".encode(), b"\\u2029")
+    data = (
+        data.replace(b"<", b"\\u003c")
+        .replace("\u2028".encode(), b"\\u2028")
+        .replace("\u2029".encode(), b"\\u2029")
+    )
     return b"millstreamData(" + msgspec.json.encode(name) + b"," + data + b");\n"
 
 

@@ -1,7 +1,7 @@
 """Which band each node stands in: a band is a stripe from left to right that holds one cluster or more.
 
-Clusters that share no column may stand side by side in one band, so that folders which are layers of a project
-stand from left to right, and folders which are pipelines of their own one below the other.
+Clusters that share no column may stand side by side in one band: folders that are layers of a project stand
+from left to right, folders that are pipelines of their own one below the other.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _swapped(order: list[int], joined: Counter[tuple[int, int]]) -> list[int]:
 def _of_bends(
     graph: Layered, band: Sequence[int], spans: Mapping[str, Span], bands_of: Mapping[str, int]
 ) -> list[int]:
-    """Return the bands of bends: that of the node where the edge begins, or the nearest that has the column."""
+    """Return the bands of bends: that where the edge begins, or the nearest that has the column."""
     present: dict[int, set[int]] = {}
     for name, (first, last) in spans.items():
         for rank in range(first, last + 1):

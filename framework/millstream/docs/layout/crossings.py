@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 
 def crossings(layers: Sequence[Sequence[int]], below: Sequence[Sequence[int]]) -> int:
-    return sum(between(upper, lower, below) for upper, lower in zip(layers, layers[1:], strict=False))
+    return sum(between(upper, lower, below) for upper, lower in pairwise(layers))
 
 
 def between(upper: Sequence[int], lower: Sequence[int], below: Sequence[Sequence[int]]) -> int:
-    """Count by a tree of sums (Barth, Mutzel, Jünger): an edge crosses those that began above and end below."""
+    """Count by a tree of sums (Barth, Mutzel, Jünger): an edge crosses those from above that end below it."""
     place = {node: index for index, node in enumerate(lower)}
     size = 1
     while size < len(lower):

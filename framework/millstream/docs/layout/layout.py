@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from millstream.docs.layout.bands import bands
 from millstream.docs.layout.layers import Layered, layered
@@ -83,7 +83,7 @@ def _heights(layers: list[list[int]], graph: Layered, gap: Gap) -> dict[int, flo
     straight = positions(layers, graph, gap)
     if not straight:
         return {}
-    fullest = max(sum(gap(a, b) for a, b in zip(layer, layer[1:], strict=False)) for layer in layers)
+    fullest = max(sum(gap(a, b) for a, b in pairwise(layer)) for layer in layers)
     if max(straight.values()) - min(straight.values()) <= _HIGHER * fullest + 200:
         return straight
     return relaxed(layers, graph, gap)

@@ -1,4 +1,4 @@
-"""The order of nodes within their columns, with few crossings: median sweeps to and fro, then swaps of neighbours."""
+"""The order of nodes within their columns: median sweeps to and fro, then swaps of neighbours."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ Four extreme assignments, to the top and bottom and from the left and right, are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from millstream.docs.layout.layers import Layered
 
@@ -26,9 +27,9 @@ def positions(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict
         for downwards in (True, False):
             turned = [list(layer) if downwards else list(layer)[::-1] for layer in layers]
             turned = turned if rightwards else turned[::-1]
-            root, align = _aligned(turned, above if rightwards else below, crossed)
+            root = _aligned(turned, above if rightwards else below, crossed)
             apart = gap if downwards else (lambda a, b: gap(b, a))
-            at = _compacted(turned, root, align, apart)
+            at = _compacted(turned, root, apart)
             found.append(at if downwards else {node: -value for node, value in at.items()})
     return _balanced(found)
 
@@ -36,7 +37,7 @@ def positions(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict
 def _crossed(layers: Sequence[Sequence[int]], above: dict[int, list[int]], real: int) -> set[tuple[int, int]]:
     """Return the pieces that cross a piece between two bends: the latter should be the straight one."""
     found: set[tuple[int, int]] = set()
-    for before, layer in zip(layers, layers[1:], strict=False):
+    for before, layer in pairwise(layers):
         place = {node: index for index, node in enumerate(before)}
         first, done = 0, 0
         for index, node in enumerate(layer):
@@ -54,11 +55,14 @@ def _crossed(layers: Sequence[Sequence[int]], above: dict[int, list[int]], real:
 
 def _aligned(
     layers: Sequence[Sequence[int]], near: dict[int, list[int]], crossed: set[tuple[int, int]]
-) -> tuple[dict[int, int], dict[int, int]]:
-    """Join each node with its median neighbour of the column before to a block that stands on one height."""
+) -> dict[int, int]:
+    """Join each node with its median neighbour of the column before: a block stands on one height.
+
+    Return the first node of each block, by its members.
+    """
     root = {node: node for layer in layers for node in layer}
     align = dict(root)
-    for before, layer in zip(layers, layers[1:], strict=False):
+    for before, layer in pairwise(layers):
         place = {node: index for index, node in enumerate(before)}
         last = -1
         for node in layer:
@@ -71,7 +75,7 @@ def _aligned(
                     root[node] = root[each]
                     align[node] = root[node]
                     last = place[each]
-    return root, align
+    return root
 
 
 def _medians(count: int) -> tuple[int, ...]:
@@ -80,9 +84,7 @@ def _medians(count: int) -> tuple[int, ...]:
     return (count // 2,) if count % 2 else (count // 2 - 1, count // 2)
 
 
-def _compacted(
-    layers: Sequence[Sequence[int]], root: dict[int, int], align: dict[int, int], gap: Gap
-) -> dict[int, float]:
+def _compacted(layers: Sequence[Sequence[int]], root: dict[int, int], gap: Gap) -> dict[int, float]:
     """Place blocks as far up as they go, then move each down as far as those below it let it.
 
     Blocks and what must stand between them are a graph without cycles: two passes over its order are enough,
@@ -91,7 +93,7 @@ def _compacted(
     after: dict[int, dict[int, float]] = {block: {} for block in root.values()}
     before: dict[int, dict[int, float]] = {block: {} for block in root.values()}
     for layer in layers:
-        for one, other in zip(layer, layer[1:], strict=False):
+        for one, other in pairwise(layer):
             upper, lower = root[one], root[other]
             least = max(after[upper].get(lower, 0.0), gap(one, other))
             after[upper][lower] = before[lower][upper] = least

@@ -1,11 +1,13 @@
 """Heights for crowded graphs: every node as near to the mean of its neighbours as its column lets it.
 
-Where edges are many, straight ones push all else apart; here the picture stays as small as its fullest column.
+Where edges are many, straight ones push all else apart; here the picture stays as small as its fullest
+column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from millstream.docs.layout.layers import Layered
 from millstream.docs.layout.position import Gap
@@ -16,7 +18,7 @@ _SWEEPS = 16
 def relaxed(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict[int, float]:
     inside = {node for layer in layers for node in layer}
     pulls = {node: _pulls(node, graph, inside) for node in inside}
-    steps = [[gap(a, b) for a, b in zip(layer, layer[1:], strict=False)] for layer in layers]
+    steps = [[gap(a, b) for a, b in pairwise(layer)] for layer in layers]
     at: dict[int, float] = {}
     for layer, apart in zip(layers, steps, strict=True):
         # The middle of each column on one line.
@@ -34,8 +36,7 @@ def relaxed(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict[i
                 pulled = sum(at[other] * weight for other, weight in pulls[node])
                 wanted.append(pulled / total if total else at[node])
                 weights.append(total or 0.1)
-            for node, height in zip(layer, apart_by(steps[column], wanted, weights), strict=True):
-                at[node] = height
+            at.update(zip(layer, apart_by(steps[column], wanted, weights), strict=True))
     return at
 
 
@@ -52,7 +53,8 @@ def _pulls(node: int, graph: Layered, inside: set[int]) -> list[tuple[int, int]]
 def apart_by(steps: Sequence[float], wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
     """Return the heights nearest to those wanted (least squares) that are apart by these steps.
 
-    Neighbours that would come too near become one block at the mean of what they want (pool adjacent violators).
+    Neighbours that would come too near become one block at the mean of what they want (pool adjacent
+    violators).
     """
     offsets = [0.0]
     for step in steps:

@@ -18,7 +18,7 @@ class Item(Struct, frozen=True):
 
 
 class Column(Struct, frozen=True):
-    """All nodes of one rank stand in a column; an edge runs straight through it, and bends between columns."""
+    """All nodes of one rank; an edge runs straight through a column, and bends between columns."""
 
     x: int
     width: int

@@ -138,6 +138,7 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
   const api = {
     element: frame, root, graph, byKey,
     fit() {
+      state.unseen = !root.clientWidth;
       const [width, height] = size();
       const whole = Math.min(width / graph.width, height / graph.height, 1.15);
       const readable = whole >= 0.3 || graph.nodes.length <= 60;
@@ -190,7 +191,8 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
     const [x, y] = [node.x * view.scale + view.x, node.y * view.scale + view.y];
     return x > 0 && y > 0 && x + node.w * view.scale < width && y + node.h * view.scale < height;
   }});
-  new ResizeObserver(later).observe(root);
+  // A canvas that is not on the page yet has no size to fit into.
+  new ResizeObserver(() => (state.unseen ? api.fit() : later())).observe(root);
   return api;
 }
 

@@ -62,7 +62,7 @@ async function near(entry) {
   });
   canvas.root.style.height = `${Math.min(360, Math.max(90, graph.height))}px`;
   canvas.select(entry.number, null);
-  requestAnimationFrame(() => canvas.fit());
+  canvas.fit();
   return section('Lineage', canvas.element, h('p', {class: 'actions'},
     h('a', {class: 'button', href: address('lineage', '', {focus: entry.id, up: 2, down: 2})}, 'Look further'),
     h('a', {class: 'button', href: address('lineage', '', {select: entry.id})}, 'Show in the whole project'),
