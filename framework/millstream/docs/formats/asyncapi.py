@@ -63,9 +63,8 @@ def asyncapi(material: Material) -> str:
 def _topics(manifest: Manifest) -> Iterator[_Topic]:
     for node in manifest.nodes.values():
         if node.kind == "source":
-            key = node.config.get("key") or {}
-            name = str(key.get("name") or "") if isinstance(key, dict) else str(key)
-            yield _Topic(node, str(node.config.get("topic") or node.name), name, "receive")
+            key = str(node.config.get("key") or "")
+            yield _Topic(node, str(node.config.get("topic") or node.name), key, "receive")
         elif node.kind == "model" and node.config.get("materialized") == "sink":
             key = node.config.get("key") or ""
             name = key if isinstance(key, str) else ""

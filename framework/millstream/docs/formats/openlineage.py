@@ -20,10 +20,10 @@ from millstream.manifest import Influence, Manifest, ManifestNode
 PRODUCER = f"urn:millstream:{__version__}"
 _SPEC = "https://openlineage.io/spec"
 _FACETS = {
-    "columnLineage": "1-2-0/ColumnLineageDatasetFacet", "schema": "1-1-1/SchemaDatasetFacet",
-    "documentation": "1-0-1/DocumentationDatasetFacet", "ownership": "1-0-1/OwnershipDatasetFacet",
-    "symlinks": "1-0-1/SymlinksDatasetFacet", "sql": "1-0-1/SQLJobFacet", "jobType": "2-0-3/JobTypeJobFacet",
-    "jobDocumentation": "1-0-1/DocumentationJobFacet", "jobOwnership": "1-0-1/OwnershipJobFacet",
+    "columnLineage": "1-2-0/ColumnLineageDatasetFacet", "schema": "1-2-0/SchemaDatasetFacet",
+    "documentation": "1-1-0/DocumentationDatasetFacet", "ownership": "1-0-1/OwnershipDatasetFacet",
+    "symlinks": "1-0-1/SymlinksDatasetFacet", "sql": "1-1-0/SQLJobFacet", "jobType": "2-0-4/JobTypeJobFacet",
+    "jobDocumentation": "1-1-0/DocumentationJobFacet", "jobOwnership": "1-0-1/OwnershipJobFacet",
 }  # fmt: skip
 _TRANSFORMATIONS = {
     "direct": ("DIRECT", "IDENTITY"), "computed": ("DIRECT", "TRANSFORMATION"),

@@ -50,7 +50,7 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
   }
   const layer = svg('g', {});
   const root = svg('svg', {
-    class: 'canvas', tabindex: '0', role: 'application', 'aria-label': label,
+    class: graph.edges.length > CROWD ? 'canvas dense' : 'canvas', tabindex: '0', role: 'application', 'aria-label': label,
     'aria-roledescription': 'graph', 'aria-keyshortcuts': 'ArrowLeft ArrowRight ArrowUp ArrowDown Enter + - 0',
   }, arrows(), layer);
   const frame = h('div', {class: 'frame'}, root);
@@ -144,7 +144,7 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
       const readable = whole >= 0.3 || graph.nodes.length <= 60;
       view.scale = readable ? whole : Math.max(0.5, Math.min(width / graph.width, 1));
       view.x = Math.max(0, (width - graph.width * view.scale) / 2);
-      view.y = readable ? (height - graph.height * view.scale) / 2 : 0;
+      view.y = (height - graph.height * view.scale) / 2;
       later();
     },
     zoom(by, x, y) {

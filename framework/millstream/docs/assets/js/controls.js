@@ -26,7 +26,7 @@ function change(query, changes) {
 
 function choice(title, options, value, changed) {
   return h('label', {class: 'choice'}, h('span', {}, title),
-    h('select', {onchange: (event) => changed(event.target.value)},
+    h('select', {'aria-label': title, onchange: (event) => changed(event.target.value)},
       options.map(([key, text]) => h('option', {value: key, selected: key === value}, text))));
 }
 

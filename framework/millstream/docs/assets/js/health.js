@@ -2,7 +2,7 @@
 
 function healthView(main) {
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, 'Health'),
-    h('ul', {class: 'tiles'}, site.start.health.map((finding) => {
+    h('ul', {class: 'tiles large'}, site.start.health.map((finding) => {
       const bad = (finding.entries || []).length;
       return h('li', {}, h('a', {class: `tile ${bad ? 'open' : 'good'}`, href: address('health', finding.name)},
         h('b', {}, bad.toLocaleString('en')), h('span', {}, finding.title),

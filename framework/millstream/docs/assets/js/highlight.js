@@ -1,12 +1,12 @@
 // Tokens of SQL (with Jinja in it) and of Python: one tokenizer, which only looks at the beginning of what is left.
 
 const SQL_WORDS = new Set((
-  'all alter and anti any array as asc between both by case cast cluster create cross cube current date day delay ' +
+  'all alter and anti any as asc between both by case cast cluster create cross cube current day delay ' +
   'delete desc describe distinct distribute drop else end escape except exists explode false filter first following ' +
   'for from full function group grouping having hour if ilike in inner insert intersect interval into is join last ' +
-  'lateral left like limit map merge minute minutes month natural not null nulls of offset on or order outer over ' +
+  'lateral left like limit merge minute minutes month natural not null nulls of offset on or order outer over ' +
   'overwrite partition pivot preceding qualify range replace right rlike rollup rows second seconds select semi set ' +
-  'sets some stream struct table tablesample temporary then timestamp to true unbounded union unpivot update using ' +
+  'sets some stream table tablesample temporary then to true unbounded union unpivot update using ' +
   'values view watermark when where window with within year').split(' '));
 const PYTHON_WORDS = new Set((
   'and as assert async await break class continue def del elif else except False finally for from global if import ' +

@@ -52,7 +52,7 @@ function listView(main, {id, query}) {
   const part = found.slice(from, from + PAGE);
   const step = (at, text) => h('a', {class: 'button', href: address('list', id, {from: at || ''})}, text);
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, count(found.length, WORDS[id], MANY[id])),
-    h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'List'}, h('table', {},
+    scrolled('List', h('table', {},
       h('thead', {}, h('tr', {}, ['Name', 'Is', 'Owner', 'What it is'].map((title) => h('th', {scope: 'col'}, title)))),
       h('tbody', {}, part.map((entry) => h('tr', {}, h('th', {scope: 'row'}, link(entry.number)), h('td', {}, (entry.stored || '').replace(/_/g, ' ')),
         h('td', {}, entry.owner || ''), h('td', {}, entry.about || '')))))),

@@ -13,11 +13,11 @@ async function pageView(main, {id, query}) {
   main.replaceChildren(h('article', {class: 'page'},
     h('header', {}, h('p', {class: 'kind'}, badge(entry), entry.tags.map((tag) => tagLink(tag))),
       h('h1', {}, entry.name), entry.path ? h('p', {class: 'path'}, entry.path) : null,
-      page.about ? h('div', {class: 'about'}, markup(page.about)) : h('p', {class: 'quiet'}, 'No description.'),
+      page.about ? h('div', {class: 'about'}, markup(page.about)) : h('p', {class: 'quiet'}, entry.about || 'No description.'),
       entry.owner ? h('p', {}, 'Owner: ', h('a', {href: address('lineage', '', {owner: entry.owner})}, entry.owner)) : null),
     (page.notes || []).map((note) => h('p', {class: 'note'}, note)),
     flows ? await near(entry) : null,
-    entry.kind === 'query' ? list('Models that it makes', entry.parents) : null,
+    entry.kind === 'query' ? [list('Models that it makes', entry.parents), topologyLink(entry)] : null,
     facts('What it says', page.facts), facts('Settings', page.config), facts('More', page.meta),
     columns ? columnTable(entry, columns, rows) : null,
     !flows && entry.kind !== 'query' ? list('Checks', entry.parents) : null,
@@ -26,6 +26,11 @@ async function pageView(main, {id, query}) {
     await tests(entry, columns || []), stateOf(page), result(page.result),
     await codeTabs(entry, code, query)));
   return undefined;
+}
+
+function topologyLink(entry) {
+  const drawn = site.start.topologies.some(([name]) => name === entry.name);
+  return drawn ? h('p', {class: 'actions'}, h('a', {class: 'button', href: address('topology', entry.name)}, 'Its plan, rule by rule')) : null;
 }
 
 function tagLink(tag) {
@@ -40,6 +45,11 @@ function list(title, numbers) {
 
 function section(title, ...children) {
   return h('section', {}, h('h2', {}, title), children);
+}
+
+// A table that is wider than a small screen moves sideways by itself, also by keys.
+function scrolled(label, table) {
+  return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label}, table);
 }
 
 function facts(title, found) {
@@ -78,7 +88,7 @@ async function callers(entry) {
 function columnTable(entry, columns, rows) {
   const edge = ([number, place, kind]) => h('li', {}, h('span', {class: `influence flow-${kind}`}, kind), ' ', columnLink(number, place));
   const to = (column) => address('lineage', '', {column: `${entry.id}.${column.name}`});
-  return section(count(columns.length, 'column'), h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Columns'},
+  return section(count(columns.length, 'column'), scrolled('Columns',
     h('table', {class: 'columns'},
       h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', 'From', 'Tests'].map((title) => h('th', {scope: 'col'}, title)))),
       h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`},
@@ -104,14 +114,14 @@ async function tests(entry, columns) {
   if (!entry.checks.length) return null;
   const pages = await Promise.all(entry.checks.map((number) => of('pages', number)));
   const placed = new Map(columns.flatMap((column) => (column.tests || []).map((test) => [test, column.name])));
-  return section(count(entry.checks.length, 'test'), h('table', {},
+  return section(count(entry.checks.length, 'test'), scrolled('Tests', h('table', {},
     h('thead', {}, h('tr', {}, ['Test', 'Checks', 'Last result'].map((title) => h('th', {scope: 'col'}, title)))),
     h('tbody', {}, entry.checks.map((number, place) => {
       const test = site.entries[number];
       return h('tr', {}, h('th', {scope: 'row'}, link(number)),
         h('td', {}, [test.stored.replace(/_/g, ' ') || WORDS[test.kind], placed.get(number)].filter(Boolean).join(' of ')),
         h('td', {}, pages[place].result ? status(pages[place].result) : h('span', {class: 'quiet'}, 'not run by a build')));
-    }))));
+    })))));
 }
 
 const status = (found) => h('span', {class: `status ${found.status}`}, found.status);
