@@ -143,7 +143,7 @@ def test_column_lineage_says_how_a_column_has_influence(shop: Watched):
     assert "categorized_events.event_time: group, rows are grouped by it" in titles
     assert "shop.user_events.event_type: filter, decides which rows there are" in titles
     page.get_by_label("with what decides over rows").uncheck()
-    page.wait_for_function("document.querySelectorAll('.edge.flow-filter').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('.edge.flow-filter').length === 1")
     kinds = {each.split(": ")[1].split(",")[0] for each in page.locator(".edge title").all_text_contents()}
     assert kinds == {"direct"}
 
@@ -178,7 +178,7 @@ def test_zoom_pan_and_keys(shop: Watched):
     assert page.locator(".panel h2").inner_text() != first
     assert canvas.get_attribute("aria-activedescendant") == page.locator(".node.selected").get_attribute("id")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.getElementById('main').className === 'view-page'")
+    page.wait_for_function("() => document.getElementById('main').className === 'view-page'")
 
 
 def test_the_topology_rule_by_rule(shop: Watched):
@@ -186,7 +186,7 @@ def test_the_topology_rule_by_rule(shop: Watched):
     assert page.locator(".side h2").all_inner_texts() == ["As written", "As it runs"]
     assert page.locator(".box text").first.text_content().startswith("query ")
     page.get_by_role("link", name="push filters").click()
-    page.wait_for_function("document.querySelector('.side h2').textContent.startsWith('After')")
+    page.wait_for_function("() => document.querySelector('.side h2').textContent.startsWith('After')")
     assert page.locator(".side h2").all_inner_texts()[1] == "After push filters"
     assert page.locator(".node.new").count() > 0
     assert page.locator(".node.gone").count() > 0

@@ -2,7 +2,9 @@
 // of a kind are one path: thousands of elements would make every move slow.
 
 const FAR = 0.28;
-const CROWD = 2500;
+const CROWD = 400;
+const FEW = 250;
+const SMALL = 0.6;
 
 function curve(points) {
   let d = '';
@@ -19,7 +21,14 @@ function curve(points) {
   return d;
 }
 
-// The graph of a whole map: its numbers become points.
+// The graph of a whole map: its numbers become points. It is made once: large ones are looked at often.
+const graphs = new WeakMap();
+
+function wholeMap(map) {
+  if (!graphs.has(map)) graphs.set(map, fromMap(map));
+  return graphs.get(map);
+}
+
 function fromMap(map, key) {
   const column = (rank) => map.columns[rank];
   const nodes = map.nodes.map(([entry, rank, y, w, height], place) => (
@@ -40,42 +49,69 @@ function fromMap(map, key) {
   return {width: map.width, height: map.height, nodes, edges, boxes};
 }
 
+const within = (inner, outer) => Boolean(outer) && inner[0] >= outer[0] && inner[1] >= outer[1] && inner[2] <= outer[2] && inner[3] <= outer[3];
+
+function measureEdges(graph) {
+  if (graph.measured) return;
+  graph.measured = true;
+  for (const edge of graph.edges) {
+    let [top, bottom] = [Infinity, -Infinity];
+    for (const [, , y] of edge.points) {
+      top = Math.min(top, y);
+      bottom = Math.max(bottom, y);
+    }
+    edge.box = [edge.points[0][0], top, edge.points[edge.points.length - 1][0], bottom];
+  }
+}
+
+// The line of an edge and its tip, made when they are drawn first.
+function line(edge) {
+  edge.d = edge.d || curve(edge.points);
+  return edge.d;
+}
+
+function tip(edge) {
+  const [x, , y] = edge.points[edge.points.length - 1];
+  return `M${x - 7} ${y - 4}L${x} ${y}L${x - 7} ${y + 4}`;
+}
+
 // `draw(node)` gives the elements within a node, and `said(node)` what a screen reader says of it.
 function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
   const byKey = new Map(graph.nodes.map((node) => [node.key, node]));
-  for (const edge of graph.edges) {
-    edge.d = curve(edge.points);
-    const ys = edge.points.map((point) => point[2]);
-    edge.box = [edge.points[0][0], Math.min(...ys), edge.points[edge.points.length - 1][0], Math.max(...ys)];
-  }
-  const layer = svg('g', {});
+  measureEdges(graph);
+  const layers = {boxes: svg('g', {}), edges: svg('g', {}), nodes: svg('g', {})};
+  const layer = svg('g', {}, layers.boxes, layers.edges, layers.nodes);
+  let groups = new Map();
   const root = svg('svg', {
-    class: graph.edges.length > CROWD ? 'canvas dense' : 'canvas', tabindex: '0', role: 'application', 'aria-label': label,
+    class: graph.edges.length > 4 * CROWD ? 'canvas dense' : 'canvas', tabindex: '0', role: 'application', 'aria-label': label,
     'aria-roledescription': 'graph', 'aria-keyshortcuts': 'ArrowLeft ArrowRight ArrowUp ArrowDown Enter + - 0',
   }, arrows(), layer);
   const frame = h('div', {class: 'frame'}, root);
   const view = {x: 0, y: 0, scale: 1};
-  const state = {selected: null, marked: null, waiting: false, far: null};
+  const state = {selected: null, marked: null, waiting: false, changed: 0};
   const id = `n${Math.random().toString(36).slice(2, 8)}-`;
 
   function size() {
     return [root.clientWidth || 800, root.clientHeight || 500];
   }
 
+  // Draws what is in sight; what was drawn before stays as long as nothing else is to be seen.
   function show() {
     state.waiting = false;
     layer.setAttribute('transform', `translate(${view.x} ${view.y}) scale(${view.scale})`);
-    const [width, height] = size();
+    const [width, height] = size().map((each) => each / view.scale);
     const [left, top] = [-view.x / view.scale, -view.y / view.scale];
-    const seen = [left - 60, top - 60, left + width / view.scale + 60, top + height / view.scale + 60];
-    const nodes = graph.nodes.filter((node) => (
-      node.x < seen[2] && node.x + node.w > seen[0] && node.y < seen[3] && node.y + node.h > seen[1]));
-    const far = view.scale < FAR && nodes.length > 400 || nodes.length > CROWD;
-    const key = far ? `far ${state.selected} ${state.changed}` : null;
-    if (!far || state.far !== key) layer.replaceChildren(...(far ? fromAfar() : nearBy(nodes, seen)));
-    state.far = key;
-    root.classList.toggle('far', far);
-    if (map) map.show(left, top, width / view.scale, height / view.scale);
+    if (map) map.show(left, top, width, height);
+    const seen = [left, top, left + width, top + height];
+    const level = view.scale < FAR && graph.nodes.length > CROWD ? 'far' : view.scale < SMALL ? 'small' : 'full';
+    const same = state.drawn === state.changed && state.level === level;
+    if (same && (level === 'far' || within(seen, state.area))) return;
+    // Who moves the picture goes on moving it: then more than what is in sight is drawn at once.
+    const more = same ? [width / 2, height / 2] : [40, 40];
+    const area = [left - more[0], top - more[1], seen[2] + more[0], seen[3] + more[1]];
+    if (level === 'far') fromAfar();
+    else nearBy(area, level !== state.level);
+    Object.assign(state, {area, level, drawn: state.changed});
   }
 
   function later() {
@@ -96,28 +132,54 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
     return state.marked.has(edge.a) && state.marked.has(edge.b) ? ' marked' : ' dim';
   }
 
-  function edgePath(edge) {
-    const [, , x] = edge.box;
-    const y = edge.points[edge.points.length - 1][2];
+  function edgeGroup(edge) {
     return svg('g', {class: `edge ${edge.look || ''}${marking(edge)}`},
-      svg('path', {d: edge.d}, edge.title ? svg('title', {}, edge.title) : null),
-      svg('path', {class: 'tip', d: `M${x - 7} ${y - 4}L${x} ${y}L${x - 7} ${y + 4}`}));
+      svg('path', {d: line(edge)}, edge.title ? svg('title', {}, edge.title) : null),
+      svg('path', {class: 'tip', d: tip(edge)}));
   }
 
-  function nearBy(nodes, seen) {
+  // Many edges that look the same are one path: an element for each would take longer than all the rest.
+  function edgeGroups(edges) {
+    if (edges.length <= FEW) return edges.filter((edge) => marking(edge) !== ' marked').map(edgeGroup);
+    const alike = edges.filter((edge) => marking(edge) !== ' marked');
+    return [svg('g', {class: `edge${state.marked ? ' dim' : ''}`}, svg('path', {d: alike.map(line).join('')}),
+      svg('path', {class: 'tip', d: alike.map(tip).join('')}))];
+  }
+
+  function nearBy(area, anew) {
+    const nodes = graph.nodes.filter((node) => (
+      node.x < area[2] && node.x + node.w > area[0] && node.y < area[3] && node.y + node.h > area[1]));
     const edges = graph.edges.filter(({box}) => (
-      box[0] < seen[2] && box[2] > seen[0] && box[1] < seen[3] && box[3] > seen[1]));
-    const order = state.marked ? [...edges].sort((one, other) => marking(other).localeCompare(marking(one))) : edges;
-    return [...boxes(), ...order.map(edgePath), ...nodes.map(nodeGroup)];
+      box[0] < area[2] && box[2] > area[0] && box[1] < area[3] && box[3] > area[1]));
+    const marked = state.marked ? edges.filter((edge) => marking(edge) === ' marked') : [];
+    if (!layers.boxes.childElementCount) layers.boxes.replaceChildren(...boxes());
+    layers.edges.replaceChildren(...edgeGroups(edges), ...marked.map(edgeGroup));
+    const before = anew ? new Map() : groups;
+    if (anew || !groups.size) layers.nodes.replaceChildren();
+    const now = new Map();
+    for (const node of nodes) {
+      const group = before.get(node.key) || nodeGroup(node);
+      now.set(node.key, group);
+      before.delete(node.key);
+      const name = nodeClass(node);
+      if (group.getAttribute('class') !== name) group.setAttribute('class', name);
+      if (!group.parentNode) layers.nodes.append(group);
+    }
+    for (const group of before.values()) group.remove();
+    groups = now;
+  }
+
+  function nodeClass(node) {
+    const off = state.marked && !state.marked.has(node.key) ? ' dim' : '';
+    const on = state.selected === node.key ? ' selected' : '';
+    return `node kind-${kind(node)}${off}${on}${node.look ? ' ' + node.look : ''}`;
   }
 
   function nodeGroup(node) {
-    const off = state.marked && !state.marked.has(node.key) ? ' dim' : '';
-    const on = state.selected === node.key ? ' selected' : '';
     return svg('g', {
-      id: id + node.key, class: `node kind-${kind(node)}${off}${on}${node.look ? ' ' + node.look : ''}`, role: 'button',
-      'aria-label': said(node), transform: `translate(${node.x} ${node.y})`, 'data-key': node.key,
-    }, draw(node));
+      id: id + node.key, role: 'button', 'aria-label': said(node), transform: `translate(${node.x} ${node.y})`,
+      'data-key': node.key,
+    }, draw(node, view.scale < SMALL));
   }
 
   function fromAfar() {
@@ -127,12 +189,12 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
       const name = `far-node kind-${kind(node)}${off}`;
       paths.set(name, `${paths.get(name) || ''}M${node.x} ${node.y}h${node.w}v${node.h}h${-node.w}z`);
     }
-    const marked = graph.edges.filter((edge) => marking(edge) === ' marked').slice(0, CROWD);
-    const edges = marked.length || graph.edges.length > CROWD ? marked : graph.edges;
-    return [
-      ...boxes(), svg('path', {class: 'far-edge', d: edges.map((edge) => edge.d).join('')}),
-      ...[...paths].map(([name, d]) => svg('path', {class: name, d})),
-    ];
+    const marked = graph.edges.filter((edge) => marking(edge) === ' marked').slice(0, 8 * CROWD);
+    const edges = marked.length || graph.edges.length > 8 * CROWD ? marked : graph.edges;
+    groups = new Map();
+    layers.boxes.replaceChildren(...boxes());
+    layers.edges.replaceChildren(svg('path', {class: 'far-edge', d: edges.map(line).join('')}));
+    layers.nodes.replaceChildren(...[...paths].map(([name, d]) => svg('path', {class: name, d})));
   }
 
   const api = {
@@ -175,7 +237,7 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
     select(key, marked) {
       state.selected = key;
       state.marked = marked || null;
-      state.changed = (state.changed || 0) + 1;
+      state.changed += 1;
       if (key === null || key === undefined) root.removeAttribute('aria-activedescendant');
       else root.setAttribute('aria-activedescendant', id + key);
       show();

@@ -2,7 +2,14 @@
 
 const TITLES = {kind: 'Kind', stored: 'Stored as', folder: 'Folder', tag: 'Tag', owner: 'Owner'};
 
+const known = new Map();
+
 function values(name) {
+  if (!known.has(name)) known.set(name, valuesOf(name));
+  return known.get(name);
+}
+
+function valuesOf(name) {
   const found = new Set();
   for (const entry of site.entries) {
     if (!flowing(entry)) continue;

@@ -3,17 +3,18 @@
 const HOPS = ['0', '1', '2', '3', '5', 'all'];
 const hops = (text, otherwise) => (text === 'all' ? Infinity : Number(text || otherwise));
 
-function nodeParts(node) {
+function nodeParts(node, small) {
   const entry = site.entries[node.key];
   const most = Math.floor((node.w - 30) / 7.2);
   const name = entry.name.length > most ? entry.name.slice(0, most - 1) + '…' : entry.name;
   const parts = [
     svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
     svg('rect', {class: 'stripe', width: 4, height: node.h - 12, x: 6, y: 6, rx: 2}),
-    svg('text', {class: 'title', x: 17, y: 16}, name),
-    svg('text', {class: 'small', x: 17, y: 29}, smallText(entry)),
+    svg('text', {class: 'title', x: 17, y: small ? 22 : 16}, name),
     svg('title', {}, [entry.name, entry.about].filter(Boolean).join('\n')),
   ];
+  // What nobody can read from so far is not drawn: thousands of texts would slow every move.
+  if (!small) parts.push(svg('text', {class: 'small', x: 17, y: 29}, smallText(entry)));
   if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - 11, cy: 12, r: 3.5}));
   return parts;
 }
@@ -90,7 +91,7 @@ async function lineageView(main, {query}) {
   const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
   const graph = numbers
     ? pack(numbers, edgesAmong(numbers), (number) => ({width: width.get(number), height: NODE.height}), map)
-    : fromMap(map);
+    : wholeMap(map);
   const panel = h('aside', {class: 'panel', 'aria-label': 'What is selected', hidden: true});
   const select = (key) => {
     const entry = site.entries[key];
