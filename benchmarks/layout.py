@@ -79,7 +79,9 @@ def _layers(random: Random, count: int):
         first = max(0, (node // width - 1) * width)
         near = first + (node % width)
         for _ in range(2):
-            edges.append((min(node - 1, max(first, min(first + width - 1, near + random.randrange(-4, 5)))), node))
+            edges.append(
+                (min(node - 1, max(first, min(first + width - 1, near + random.randrange(-4, 5)))), node)
+            )
     return _shuffled(random, count, edges)
 
 
@@ -136,7 +138,9 @@ def naive(graph: Graph) -> Quality:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1)
     print(f"{'':16} {'crossings':>21} {'length':>23} {'up and down':>23} {'seconds':>8}")
     for graph in graphs(Random(parser.parse_args().seed)):

@@ -104,7 +104,9 @@ def test_names_structure_and_contrast(page, address: str):
 
 def test_the_check_of_contrast_finds_faint_text(page):
     shown = page.open("#/health")
-    shown.evaluate("document.querySelector('h1').style.color = getComputedStyle(document.body).backgroundColor")
+    shown.evaluate(
+        "document.querySelector('h1').style.color = getComputedStyle(document.body).backgroundColor"
+    )
     assert len(shown.evaluate(FAINT)) == 1
     shown.evaluate("document.querySelector('h1').style.color = ''")
 

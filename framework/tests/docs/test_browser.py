@@ -124,7 +124,10 @@ def test_the_path_between_two_nodes(shop: Watched):
 @pytest.mark.parametrize(
     ("asked", "there"),
     [
-        ("tag=counters", {"model user_activity_counts", "model user_activity_state", "model user_metrics_summary"}),
+        (
+            "tag=counters",
+            {"model user_activity_counts", "model user_activity_state", "model user_metrics_summary"},
+        ),
         ("folder=scoring", {"model interesting_events", "model processed_events"}),
         ("stored=table", {"model user_activity_state"}),
         ("owner=Marketing", {"exposure marketing_dashboard"}),
@@ -251,9 +254,10 @@ def test_going_back_goes_back(shop: Watched):
 
 def test_what_is_not_there_is_said(shop: Watched):
     assert "Nothing is called model.nope" in shop.open("#/page/model.nope").locator("main").inner_text()
-    assert "There is no column model.user_metrics.x" in shop.open(
-        "#/lineage?column=model.user_metrics.x"
-    ).locator("main").inner_text()
+    assert (
+        "There is no column model.user_metrics.x"
+        in shop.open("#/lineage?column=model.user_metrics.x").locator("main").inner_text()
+    )
 
 
 def test_dark_as_the_system_says_and_by_the_switch(browser: Browser, example_site: Path):
@@ -326,7 +330,10 @@ def test_results_of_the_last_build(trap: Watched):
 def test_a_page_for_the_printer(shop: Watched):
     page = shop.open(PAGES["model"])
     page.emulate_media(media="print")
-    bar, height = page.locator(".bar").is_hidden(), page.locator(".code").evaluate("e => getComputedStyle(e).maxHeight")
+    bar, height = (
+        page.locator(".bar").is_hidden(),
+        page.locator(".code").evaluate("e => getComputedStyle(e).maxHeight"),
+    )
     page.emulate_media(media="screen")
     assert (bar, height) == (True, "none")
 
@@ -344,4 +351,9 @@ def test_the_page_runs_no_script_but_its_own(shop: Watched):
     policy = page.locator("meta[http-equiv]").get_attribute("content")
     assert "default-src 'none'" in policy
     assert "script-src 'self'" in policy
-    assert json.loads(page.evaluate("JSON.stringify([...document.querySelectorAll('script:not([src])')].length)")) == 0
+    assert (
+        json.loads(
+            page.evaluate("JSON.stringify([...document.querySelectorAll('script:not([src])')].length)")
+        )
+        == 0
+    )

@@ -70,7 +70,10 @@ def test_asyncapi_has_topics_that_are_read_and_written_with_key_and_schema(async
     ("spark", "schema"),
     [
         ("array<int>", {"type": "array", "items": {"type": "integer", "format": "int32"}}),
-        ("map<string,double>", {"type": "object", "additionalProperties": {"type": "number", "format": "double"}}),
+        (
+            "map<string,double>",
+            {"type": "object", "additionalProperties": {"type": "number", "format": "double"}},
+        ),
         ("decimal(10,2)", {"type": "number"}),
         ("timestamp", {"type": "string", "format": "date-time"}),
         ("unknown", {}),

@@ -31,19 +31,25 @@ def test_headings_stand_below_those_of_the_page():
     assert markup("# A") == [["h3", "A"]]
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a <b>c</b>", "<img src=x onerror=y>", "&lt;i&gt;"])
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "a <b>c</b>", "<img src=x onerror=y>", "&lt;i&gt;"]
+)
 def test_html_is_text(text):
     assert plain(markup(text)).strip() == text.replace("&lt;", "<").replace("&gt;", ">")
     assert set(names(markup(text))) <= {"p"}
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x"])
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x"]
+)
 def test_a_link_goes_to_the_web_or_nowhere(address):
     assert "a" not in set(names(markup(f"[here]({address})")))
 
 
 def test_a_link_to_the_web():
-    assert markup("[book](https://books.example)") == [["p", ["a", {"href": "https://books.example"}, "book"]]]
+    assert markup("[book](https://books.example)") == [
+        ["p", ["a", {"href": "https://books.example"}, "book"]]
+    ]
 
 
 def test_a_picture_is_a_link_since_nobody_is_asked():

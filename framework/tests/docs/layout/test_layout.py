@@ -19,9 +19,7 @@ def graphs(draw):
     pairs = [(a, b) for b in range(count) for a in range(b)]
     edges = draw(st.lists(st.sampled_from(pairs), max_size=40, unique=True)) if pairs else []
     names = st.sampled_from(["", "", "one", "two", "three"])
-    items = [
-        Item(draw(st.integers(40, 200)), draw(st.integers(20, 90)), draw(names)) for _ in range(count)
-    ]
+    items = [Item(draw(st.integers(40, 200)), draw(st.integers(20, 90)), draw(names)) for _ in range(count)]
     return items, edges
 
 
@@ -44,7 +42,9 @@ def test_no_node_stands_on_another_and_all_are_within_the_picture(graph):
     found = lay_out(items, edges)
     boxes = rectangles(items, found)
     assert not any(meet(one, other) for one, other in combinations(boxes, 2))
-    assert all(x >= 0 and y >= 0 and right <= found.width and low <= found.height for x, y, right, low in boxes)
+    assert all(
+        x >= 0 and y >= 0 and right <= found.width and low <= found.height for x, y, right, low in boxes
+    )
 
 
 @settings(deadline=None, max_examples=60)
@@ -108,9 +108,10 @@ def test_heights_are_apart_and_in_order(wanted):
     found = apart_by([10.0] * (len(wanted) - 1), wanted, [1.0] * len(wanted))
     assert all(lower - upper >= 10 - 1e-6 for upper, lower in pairwise(found))
     if all(lower - upper >= 10 for upper, lower in pairwise(wanted)):
-        assert found == [round(each, 10) for each in wanted] or max(
-            abs(a - b) for a, b in zip(found, wanted, strict=True)
-        ) < 1e-6
+        assert (
+            found == [round(each, 10) for each in wanted]
+            or max(abs(a - b) for a, b in zip(found, wanted, strict=True)) < 1e-6
+        )
 
 
 def test_an_empty_graph_is_an_empty_picture():

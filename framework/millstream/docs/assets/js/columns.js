@@ -6,25 +6,30 @@ const INFLUENCES = {
   join: 'decides which rows meet', group: 'rows are grouped by it', order: 'rows are ordered by it',
 };
 const ROW = {height: 18, head: 40};
-let readers = null;
+let gathered = null;
 
-// All columns with those that read them; loaded at the first question about a column.
-async function allColumns() {
-  if (readers) return readers;
-  const parts = await Promise.all(chunksOf('columns'));
-  const listed = parts.flat();
-  const below = new Map();
-  const add = (from, to) => {
-    const key = from[0] + ':' + from[1];
+// All columns with those that read them: gathered a chunk at a time while nobody waits, or when somebody asks.
+function allColumns() {
+  gathered = gathered || (async () => {
+    const found = {listed: [], below: new Map()};
+    for (const [number, chunk] of chunksOf('columns').entries()) {
+      for (const each of await chunk) addReaders(found, each);
+      if (number % 8 === 7) await new Promise((resolve) => setTimeout(resolve));
+    }
+    return found;
+  })();
+  return gathered;
+}
+
+function addReaders({listed, below}, each) {
+  const entry = listed.push(each) - 1;
+  const add = (edge, place) => {
+    const key = `${edge[0]}:${edge[1]}`;
     if (!below.has(key)) below.set(key, []);
-    below.get(key).push(to);
+    below.get(key).push([entry, place, edge[2]]);
   };
-  listed.forEach((each, entry) => {
-    (each.columns || []).forEach((column, place) => (column.from_ || []).forEach((edge) => add(edge, [entry, place, edge[2]])));
-    (each.rows || []).forEach((edge) => add(edge, [entry, -1, edge[2]]));
-  });
-  readers = {listed, below};
-  return readers;
+  (each.columns || []).forEach((column, place) => (column.from_ || []).forEach((edge) => add(edge, place)));
+  (each.rows || []).forEach((edge) => add(edge, -1));
 }
 
 function trace(start, {listed, below}) {
@@ -60,27 +65,32 @@ function trace(start, {listed, below}) {
   return [...edges.values()];
 }
 
-async function columnView(main, query, map) {
-  const all = await allColumns();
-  const asked = query.get('column');
-  const cut = asked.lastIndexOf('.');
-  const entry = site.byId.get(asked.slice(0, cut));
-  const name = asked.slice(cut + 1).toLowerCase();
-  const place = entry ? (all.listed[entry.number].columns || []).findIndex((column) => column.name.toLowerCase() === name) : -1;
-  if (place < 0) return missing(main, `There is no column ${asked}.`);
-  const edges = trace([entry.number, place], all).filter(({kind}) => VALUES.has(kind) || query.get('rows') !== 'no');
-  const rows = new Map([[entry.number, new Set([place])]]);
+// The column that an address names: its entry and place, or nothing.
+function columnOf(asked, {listed}) {
+  const dot = asked.lastIndexOf('.');
+  const entry = site.byId.get(asked.slice(0, dot));
+  const name = asked.slice(dot + 1).toLowerCase();
+  const place = entry ? (listed[entry.number].columns || []).findIndex((column) => column.name.toLowerCase() === name) : -1;
+  return place < 0 ? null : [entry.number, place];
+}
+
+// The columns that each card shows, in the order of their model.
+function cardsOf(start, edges) {
+  const rows = new Map([[start[0], new Set([start[1]])]]);
   for (const {from, to} of edges) {
-    for (const [number, column] of [from, to]) {
+    for (const [number, place] of [from, to]) {
       if (!rows.has(number)) rows.set(number, new Set());
-      if (column >= 0) rows.get(number).add(column);
+      if (place >= 0) rows.get(number).add(place);
     }
   }
-  const cards = new Map([...rows].map(([number, places]) => [number, [...places].sort((one, other) => one - other)]));
-  const column = (number, at) => all.listed[number].columns[at];
-  const port = ([number, at]) => (at < 0 ? ROW.head / 2 : ROW.head + ROW.height * (cards.get(number).indexOf(at) + 0.5));
+  return new Map([...rows].map(([number, places]) => [number, [...places].sort((one, other) => one - other)]));
+}
+
+function columnGraph(edges, cards, column, map) {
+  const port = ([number, place]) => (
+    place < 0 ? ROW.head / 2 : ROW.head + ROW.height * (cards.get(number).indexOf(place) + 0.5));
   const size = (number) => {
-    const texts = cards.get(number).map((at) => column(number, at).name.length + column(number, at).type.length + 4);
+    const texts = cards.get(number).map((place) => column(number, place)).map(({name, type}) => name.length + (type || '').length + 4);
     return {
       width: Math.min(320, Math.max(site.entries[number].name.length * 7.2 + 44, ...texts.map((most) => most * 6.4 + 24))),
       height: ROW.head + cards.get(number).length * ROW.height + 6,
@@ -90,41 +100,54 @@ async function columnView(main, query, map) {
     ports: [port(from), port(to)], look: `flow-${kind}`,
     title: `${site.entries[from[0]].name}.${column(...from).name}: ${kind}, ${INFLUENCES[kind]}`,
   }]);
-  const graph = pack([...cards.keys()].sort((one, other) => one - other), drawn, size, map);
-  const title = `${entry.name}.${column(entry.number, place).name} and ${count(edges.length, 'influence')}`;
-  const open = (key) => { location.hash = address('page', site.entries[key].id); };
-  const pick = (key, row) => {
-    if (key === null) canvas.select(null, null);
-    else if (row !== null) change(query, {column: `${site.entries[key].id}.${column(key, row).name}`});
-    else canvas.select(key, null);
-  };
-  const said = (node) => `${site.entries[node.key].name}: ${cards.get(node.key).map((at) => column(node.key, at).name).join(', ')}`;
-  const canvas = makeCanvas(graph, {
-    label: `Column lineage of ${title}`, said, kind: kindOf, pick, open, minimap: true,
-    draw: (node) => cardParts(node, cards.get(node.key).map((at) => [at, column(node.key, at)]), [entry.number, place]),
+  return pack([...cards.keys()].sort((one, other) => one - other), drawn, size, map);
+}
+
+async function columnView(main, query, map) {
+  const all = await allColumns();
+  const asked = query.get('column');
+  const start = columnOf(asked, all);
+  if (!start) return missing(main, `There is no column ${asked}.`);
+  const edges = trace(start, all).filter(({kind}) => VALUES.has(kind) || query.get('rows') !== 'no');
+  const cards = cardsOf(start, edges);
+  const column = (number, place) => all.listed[number].columns[place];
+  const title = `${site.entries[start[0]].name}.${column(...start).name} and ${count(edges.length, 'influence')}`;
+  const canvas = makeCanvas(columnGraph(edges, cards, column, map), {
+    label: `Column lineage of ${title}`, kind: kindOf, minimap: true,
+    said: ({key}) => `${site.entries[key].name}: ${cards.get(key).map((place) => column(key, place).name).join(', ')}`,
+    draw: (node) => cardParts(node, cards.get(node.key).map((place) => [place, column(node.key, place)]), start),
+    open: (key) => { location.hash = address('page', site.entries[key].id); },
+    pick: (key, row) => {
+      if (row === null || key === null) canvas.select(key, null);
+      else change(query, {column: `${site.entries[key].id}.${column(key, row).name}`});
+    },
   });
-  const legend = h('ul', {class: 'legend', 'aria-label': 'Kinds of influence'}, Object.entries(INFLUENCES)
-    .map(([kind, text]) => h('li', {title: text}, svg('svg', {width: 30, height: 10, class: `edge flow-${kind}`, 'aria-hidden': 'true'},
-      svg('path', {d: 'M1 5H29'})), kind)),
-  h('li', {}, h('label', {}, h('input', {
-    type: 'checkbox', checked: query.get('rows') !== 'no',
-    onchange: (event) => change(query, {rows: event.target.checked ? '' : 'no'}),
-  }), ' with what decides over rows')));
-  main.replaceChildren(h('h1', {class: 'hidden'}, `Column lineage of ${asked}`), toolbar(query, query.get('by') || site.start.maps[0], canvas, title),
-    legend, h('div', {class: 'stage'}, canvas.element));
+  main.replaceChildren(h('h1', {class: 'hidden'}, `Column lineage of ${asked}`),
+    toolbar(query, query.get('by') || site.start.maps[0], canvas, title), legend(query), h('div', {class: 'stage'}, canvas.element));
   canvas.fit();
   canvas.show();
   return undefined;
 }
 
+function legend(query) {
+  const look = (kind) => svg('svg', {width: 30, height: 10, class: `edge flow-${kind}`, 'aria-hidden': 'true'}, svg('path', {d: 'M1 5H29'}));
+  const rows = h('input', {
+    type: 'checkbox', checked: query.get('rows') !== 'no',
+    onchange: (event) => change(query, {rows: event.target.checked ? '' : 'no'}),
+  });
+  return h('ul', {class: 'legend', 'aria-label': 'Kinds of influence'},
+    Object.entries(INFLUENCES).map(([kind, text]) => h('li', {title: text}, look(kind), kind)),
+    h('li', {}, h('label', {}, rows, ' with what decides over rows')));
+}
+
 function cardParts(node, rows, start) {
-  const parts = nodeParts({key: node.key, w: node.w, h: node.h});
+  const parts = nodeParts(node, false);
   parts[1] = svg('rect', {class: 'stripe', width: 4, height: ROW.head - 14, x: 6, y: 7, rx: 2});
   rows.forEach(([place, column], index) => {
     const y = ROW.head + index * ROW.height;
     const on = node.key === start[0] && place === start[1] ? ' asked' : '';
     const most = Math.floor((node.w - 28) / 6.4) - column.name.length - 2;
-    const type = column.type.length > most ? column.type.slice(0, Math.max(0, most - 1)) + '…' : column.type;
+    const type = cut(column.type || '', most);
     parts.push(svg('g', {class: `row${on}`, 'data-row': place},
       svg('rect', {x: 1, y, width: node.w - 2, height: ROW.height}),
       svg('text', {x: 12, y: y + 13}, column.name), svg('text', {class: 'type', x: node.w - 10, y: y + 13, 'text-anchor': 'end'}, type)));

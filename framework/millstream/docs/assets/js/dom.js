@@ -40,6 +40,10 @@ function markup(tree) {
   });
 }
 
+function cut(text, most) {
+  return text.length > most ? text.slice(0, Math.max(0, most - 1)) + '…' : text;
+}
+
 const $ = (id) => document.getElementById(id);
 
 function say(text) {

@@ -5,8 +5,7 @@ const hops = (text, otherwise) => (text === 'all' ? Infinity : Number(text || ot
 
 function nodeParts(node, small) {
   const entry = site.entries[node.key];
-  const most = Math.floor((node.w - 30) / 7.2);
-  const name = entry.name.length > most ? entry.name.slice(0, most - 1) + '…' : entry.name;
+  const name = cut(entry.name, Math.floor((node.w - 30) / 7.2));
   const parts = [
     svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
     svg('rect', {class: 'stripe', width: 4, height: node.h - 12, x: 6, y: 6, rx: 2}),
@@ -118,6 +117,7 @@ async function lineageView(main, {query}) {
   canvas.fit();
   if (there && !numbers) canvas.center(focus.number, Math.max(canvas.view.scale, 0.8));
   canvas.show();
+  (window.requestIdleCallback || setTimeout)(allColumns); // the next question may be about one
   if (!graph.nodes.length) canvas.element.append(h('p', {class: 'empty'}, 'Nothing matches these filters.'));
 }
 

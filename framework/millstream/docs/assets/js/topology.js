@@ -7,12 +7,10 @@ const OPERATOR_KINDS = {
 };
 
 function operatorParts(operator, node) {
-  const most = 40;
-  const name = operator.id.length > most ? operator.id.slice(0, most - 1) + '…' : operator.id;
   return [
     svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
     svg('rect', {class: 'stripe', width: 4, height: node.h - 12, x: 6, y: 6, rx: 2}),
-    svg('text', {class: 'title', x: 17, y: 18}, name),
+    svg('text', {class: 'title', x: 17, y: 18}, cut(operator.id, 40)),
     (operator.lines || []).map((line, row) => svg('text', {class: 'small', x: 17, y: 34 + row * 15}, line)),
     operator.state ? svg('circle', {class: 'state', cx: node.w - 11, cy: 13, r: 3.5}) : null,
     svg('title', {}, operator.line),
