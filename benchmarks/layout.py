@@ -76,12 +76,9 @@ def _layers(random: Random, count: int):
     width = max(2, count // 6)
     edges = []
     for node in range(width, count):
-        first = max(0, (node // width - 1) * width)
-        near = first + (node % width)
-        for _ in range(2):
-            edges.append(
-                (min(node - 1, max(first, min(first + width - 1, near + random.randrange(-4, 5)))), node)
-            )
+        first = (node // width - 1) * width
+        near = [first + node % width + random.randrange(-4, 5) for _ in range(2)]
+        edges += [(max(first, min(first + width - 1, each)), node) for each in near]
     return _shuffled(random, count, edges)
 
 

@@ -43,6 +43,11 @@ CODES = {
         "Another program has the port that `millstream docs serve` was to answer on, or it may not be used. "
         "Choose another `--port`, or 0 for any that is free.",
     ),
+    "MS709": Code(
+        "No site can be made here",
+        "The folder that `millstream docs generate --to` names has a page of its own, which would be overwritten. "
+        "Name another folder.",
+    ),
     "MS900": Code(
         "Internal error",
         "Millstream made a mistake of its own. "

@@ -21,6 +21,8 @@ SCRIPTS = (
     "topology", "pages", "home", "health", "export", "main",
 )  # fmt: skip
 """Files of `assets/js` in the order in which they are joined; the last one begins."""
+_PAGE, _CALL = b"<!doctype html>\n<!-- Written by `millstream docs generate`", b"millstreamData("
+"""How the page and each chunk begin, by which ours are known."""
 _ASSETS = files("millstream.docs") / "assets"
 
 
@@ -33,9 +35,20 @@ def write_site(folder: Path, site: Site) -> dict[str, int]:
         replace(folder / name, content)
         sizes[name] = len(content)
     for old in data.glob("*.js"):
-        if f"data/{old.name}" not in sizes:
+        if f"data/{old.name}" not in sizes and _begins(old, _CALL):
             old.unlink()
     return sizes
+
+
+def foreign(folder: Path) -> str:
+    """Return the name of a file in the way that is no site's of ours; empty where there is none."""
+    page = folder / "index.html"
+    return page.name if page.exists() and not _begins(page, _PAGE) else ""
+
+
+def _begins(file: Path, data: bytes) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(len(data)) == data
 
 
 def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
@@ -69,7 +82,7 @@ def chunk(name: str, value: Any) -> bytes:
         .replace("\u2028".encode(), b"\\u2028")
         .replace("\u2029".encode(), b"\\u2029")
     )
-    return b"millstreamData(" + msgspec.json.encode(name) + b"," + data + b");\n"
+    return _CALL + msgspec.json.encode(name) + b"," + data + b");\n"
 
 
 def script() -> bytes:

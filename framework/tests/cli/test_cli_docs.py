@@ -66,6 +66,18 @@ def test_a_place_that_cannot_be_written(run, shop: Path):
     assert "taken can't be written" in found.err
 
 
+def test_a_page_of_somebody_else_is_not_overwritten(run, shop: Path):
+    (shop / "index.html").write_text("mine")
+    found = run("docs", "generate", "--to", ".")
+    assert found.code == 2
+    assert "MS709" in found.err
+    assert (shop / "index.html").read_text() == "mine"
+
+
+def test_a_site_is_made_again_in_its_place(run, shop: Path):
+    assert run("docs", "generate").code == run("docs", "generate").code == 0
+
+
 def test_a_format_can_not_be_served(run, shop: Path):
     found = run("docs", "serve", "--format", "badge")
     assert found.code == 2
@@ -92,7 +104,7 @@ def served(shop: Path):
 
 def status(address: str, **headers: str) -> int:
     try:
-        with urlopen(Request(address, headers=headers), timeout=10) as answer:  # noqa: S310
+        with urlopen(Request(address, headers=headers), timeout=10) as answer:
             return answer.status
     except HTTPError as error:
         return error.code

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
+from support.browser import Watched, chromium, watched
 
 from millstream.compile import compile_project
 from millstream.docs.build import site_of
@@ -12,7 +13,6 @@ from millstream.docs.material import Material, gather
 from millstream.docs.values import Site
 from millstream.docs.write import write_site
 from millstream.results import ModelResult, RunResults, write_results
-from support.browser import Watched, chromium, watched
 
 EXAMPLE = Path(__file__).resolve().parents[3]
 NASTY = "<script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>"

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
-
 from support.browser import watched
 
 ADDRESSES = (

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-
 from support.browser import Watched, watched
 
 PAGES = {

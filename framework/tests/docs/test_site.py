@@ -128,15 +128,15 @@ def test_the_same_project_gives_the_same_files(nasty: Material):
 
 def test_chunks_of_an_older_site_go(nasty: Material, tmp_path: Path):
     write_site(tmp_path, site_of(nasty))
-    (tmp_path / "data" / "pages-77.js").write_text("old")
-    (tmp_path / "data" / "notes.txt").write_text("mine")
+    (tmp_path / "data" / "pages-77.js").write_text("millstreamData('pages-77', []);")
+    (tmp_path / "data" / "notes.js").write_text("mine")
     sizes = write_site(tmp_path, site_of(nasty))
     there = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert there == {*sizes, "data/notes.txt"}
+    assert there == {*sizes, "data/notes.js"}
 
 
 @pytest.mark.parametrize(("plan", "there"), [(False, False), (None, True), (True, True)])
-def test_the_plan_is_left_out_when_asked(plan: bool | None, there: bool):  # noqa: FBT001
+def test_the_plan_is_left_out_when_asked(plan: bool | None, there: bool):
     from millstream.compile import compile_project
 
     material = gather(EXAMPLE, compile_project(EXAMPLE, use_cache=False), "nowhere", plan=plan)

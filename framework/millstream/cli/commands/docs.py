@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from millstream.cli.options import Common, common
-from millstream.cli.output import finish, say
+from millstream.cli.output import console, finish, say
 from millstream.cli.project import compiled, failed, models_in, root_of
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.settings import read_settings
@@ -74,7 +75,7 @@ def command(
     settings, _ = read_settings(root)
     folder = to or root / settings.target_path / _SITE
     shown = to.as_posix() if to else f"{settings.target_path}/{_SITE}"
-    result = _writing(shown, lambda: _site(root, found, folder, plan))
+    result = _writing(shown, lambda: _site(common, root, found, folder, plan))
     text = f"Made the site of {models_in(found):,} models: {shown}/index.html ({_size(result['bytes'])})."
     code = finish(
         common.look,
@@ -86,14 +87,31 @@ def command(
     return _serve(common, folder, port, open_=open_) if action == "serve" and not code else code
 
 
-def _site(root: Path, found: Compiled, folder: Path, plan: bool | None) -> dict[str, int]:
+def _site(common: Common, root: Path, found: Compiled, folder: Path, plan: bool | None) -> dict[str, int]:
     from millstream.docs.build import site_of
     from millstream.docs.material import gather
-    from millstream.docs.write import write_site
+    from millstream.docs.write import foreign, write_site
 
+    if page := foreign(folder):
+        message = f"{folder.name}/{page} is no site's of Millstream, and would be overwritten"
+        raise MillstreamError(Diagnostic("MS709", message, None, "name another folder with --to"))
     settings, _ = read_settings(root)
-    sizes = write_site(folder, site_of(gather(root, found, settings.target_path, plan=plan)))
+    with _telling(common) as tell:
+        material = gather(root, found, settings.target_path, plan=plan, progress=tell)
+        tell("Drawing")
+        sizes = write_site(folder, site_of(material))
     return {"files": len(sizes), "bytes": sum(sizes.values())}
+
+
+@contextmanager
+def _telling(common: Common) -> Iterator[Callable[[str], None]]:
+    """Say what is being done, where a person looks on."""
+    screen = None if common.look.json or common.look.quiet else console(common.look, sys.stderr)
+    if screen is None or not screen.is_terminal:
+        yield lambda _: None
+        return
+    with screen.status("") as status:
+        yield lambda doing: status.update(f"{doing} …")
 
 
 def _document(common: Common, root: Path, found: Compiled, to: Path | None) -> int:

@@ -78,6 +78,7 @@ function tip(edge) {
 // `draw(node)` gives the elements within a node, and `said(node)` what a screen reader says of it.
 function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
   const byKey = new Map(graph.nodes.map((node) => [node.key, node]));
+  const places = new Map(graph.nodes.map((node, place) => [node.key, place]));
   measureEdges(graph);
   const layers = {boxes: svg('g', {}), edges: svg('g', {}), nodes: svg('g', {})};
   const layer = svg('g', {}, layers.boxes, layers.edges, layers.nodes);
@@ -177,7 +178,7 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
 
   function nodeGroup(node) {
     return svg('g', {
-      id: id + node.key, role: 'button', 'aria-label': said(node), transform: `translate(${node.x} ${node.y})`,
+      id: id + places.get(node.key), role: 'button', 'aria-label': said(node), transform: `translate(${node.x} ${node.y})`,
       'data-key': node.key,
     }, draw(node, view.scale < SMALL));
   }
@@ -239,7 +240,7 @@ function makeCanvas(graph, {label, draw, said, kind, pick, open, minimap}) {
       state.marked = marked || null;
       state.changed += 1;
       if (key === null || key === undefined) root.removeAttribute('aria-activedescendant');
-      else root.setAttribute('aria-activedescendant', id + key);
+      else root.setAttribute('aria-activedescendant', id + places.get(key));
       show();
     },
     get selected() { return state.selected; },
