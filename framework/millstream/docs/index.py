@@ -11,6 +11,7 @@ from millstream.docs.material import Material
 from millstream.docs.values import Entry
 from millstream.explain.queries import Query
 from millstream.manifest import ManifestFunction, ManifestNode
+from millstream.physical.values import DeadLetters
 from millstream.physical.values import Query as Physical
 
 _ORDER = ("source", "seed", "model", "exposure", "metric", "function", "query", "test", "unit_test")
@@ -85,14 +86,10 @@ def _made_by(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[
     for query in physical_queries(material):
         number = numbers.get(f"query.{query.name}")
         if number is not None:
-            for target in dict.fromkeys([*query.models, *(_model(each) for each in query.outputs)]):
-                if target:
-                    found.setdefault(target, []).append(number)
+            stored = [each.model for each in query.outputs if not isinstance(each, DeadLetters)]
+            for target in dict.fromkeys([*query.models, *stored]):
+                found.setdefault(target, []).append(number)
     return {id_: tuple(dict.fromkeys(made)) for id_, made in found.items()}
-
-
-def _model(target: object) -> str:
-    return str(getattr(target, "model", ""))
 
 
 def _of_node(node: ManifestNode, numbers: Mapping[str, int], made: tuple[int, ...], tests: int) -> Entry:

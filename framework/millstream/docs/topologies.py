@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten, wrap
 
 from millstream.docs.index import Index
 from millstream.docs.layout.layout import lay_out
@@ -22,7 +23,7 @@ MOST_OPERATORS = 400
 MOST_DRAWN = 12_000
 """Operators in all drawings of a site; after them come as many in first and last plans only."""
 _CHARACTER, _SMALL, _LINE, _HEAD, _AROUND = 7.4, 5.9, 15, 26, 28
-_MOST_CHARACTERS = 54
+_MOST_CHARACTERS = 44
 _SHOWN = ("key", "partitioned by", "watermark", "state")
 Queries = Sequence[tuple[str, frozenset[str]]]
 
@@ -147,7 +148,7 @@ def _operator(node: DrawnNode, numbers: Mapping[str, int]) -> DrawnOperator:
         node.id,
         node.kind,
         node.line,
-        tuple(map(_cut, _lines(node))),
+        tuple(_lines(node)),
         tuple(Fact(name, text) for name, text in node.details),
         numbers.get(node.relation, -1),
         bool(node.state),
@@ -155,15 +156,10 @@ def _operator(node: DrawnNode, numbers: Mapping[str, int]) -> DrawnOperator:
 
 
 def _lines(node: DrawnNode) -> Iterator[str]:
-    yield node.line
+    yield from wrap(node.line, _MOST_CHARACTERS, max_lines=2, placeholder=" …")
     for name, text in node.details:
         if name in _SHOWN:
-            yield f"{name}: {text}"
-
-
-def _cut(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+            yield shorten(f"{name}: {text}", _MOST_CHARACTERS, placeholder=" …")
 
 
 def _width(operator: DrawnOperator) -> int:

@@ -17,8 +17,8 @@ from millstream.artifacts import replace
 from millstream.docs.values import Site
 
 SCRIPTS = (
-    "dom", "data", "highlight", "search", "keys", "canvas", "pack", "columns", "controls", "lineage",
-    "topology", "pages", "home", "health", "export", "main",
+    "dom", "data", "highlight", "search", "lines", "drawing", "minimap", "keys", "canvas", "pack", "columns",
+    "controls", "lineage", "topology", "pages", "home", "health", "export", "finding", "main",
 )  # fmt: skip
 """Files of `assets/js` in the order in which they are joined; the last one begins."""
 _PAGE, _CALL = b"<!doctype html>\n<!-- Written by `millstream docs generate`", b"millstreamData("

@@ -112,7 +112,7 @@ async function columnView(main, query, map) {
   const cards = cardsOf(start, edges);
   const column = (number, place) => all.listed[number].columns[place];
   const title = `${site.entries[start[0]].name}.${column(...start).name} and ${count(edges.length, 'influence')}`;
-  const canvas = makeCanvas(columnGraph(edges, cards, column, map), {
+  const canvas = new Canvas(columnGraph(edges, cards, column, map), {
     label: `Column lineage of ${title}`, kind: kindOf, minimap: true,
     said: ({key}) => `${site.entries[key].name}: ${cards.get(key).map((place) => column(key, place).name).join(', ')}`,
     draw: (node) => cardParts(node, cards.get(node.key).map((place) => [place, column(node.key, place)]), start),

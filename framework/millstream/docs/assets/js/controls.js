@@ -1,6 +1,6 @@
 // The row of controls above a lineage; each changes the address, so that every picture has a link of its own.
 
-const TITLES = {kind: 'Kind', stored: 'Stored as', folder: 'Folder', tag: 'Tag', owner: 'Owner'};
+const TITLES = {kind: 'Kind', stored: 'Stored', folder: 'Folder', tag: 'Tag', owner: 'Owner'};
 
 const known = new Map();
 
@@ -54,7 +54,7 @@ function toolbar(query, by, canvas, title) {
     finder('From', query.get('from'), (id) => change(query, {from: id, focus: '', column: ''})),
     finder('To', query.get('to'), (id) => change(query, {to: id, focus: '', column: ''})),
     narrowed ? h('a', {class: 'button', href: address('lineage', '', {by: query.get('by')})}, 'Show all') : null,
-    h('span', {class: 'grow', role: 'status'}, title || ''), ...buttons(canvas));
+    h('span', {class: 'end'}, h('span', {class: 'quiet', role: 'status'}, title || ''), ...buttons(canvas)));
 }
 
 function buttons(canvas) {
@@ -75,7 +75,7 @@ function finder(title, value, found) {
     else event.target.setCustomValidity(`nothing is called ${text}`);
   };
   return h('label', {class: 'choice'}, h('span', {}, title),
-    h('input', {type: 'text', list: 'names', value: entry ? entry.name : '', placeholder: 'a name', onchange: act, size: 11}));
+    h('input', {type: 'text', list: 'names', value: entry ? entry.name : '', placeholder: 'a name', onchange: act, size: 9}));
 }
 
 function nameList() {

@@ -1,6 +1,6 @@
 // What mouse, fingers and keys do to a canvas.
 
-function listen(canvas, {pick, open, inSight}) {
+function listen(canvas, {pick, open}) {
   const {root} = canvas;
   const keyOf = (event) => {
     const group = event.target.closest && event.target.closest('[data-key]');
@@ -25,7 +25,7 @@ function listen(canvas, {pick, open, inSight}) {
   }, {passive: false});
   root.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const done = pressed(canvas, event, {pick, open, inSight});
+    const done = pressed(canvas, event, {pick, open});
     if (done) event.preventDefault();
   });
 }
@@ -53,7 +53,7 @@ function drag(canvas, clicked) {
   });
 }
 
-function pressed(canvas, event, {pick, open, inSight}) {
+function pressed(canvas, event, {pick, open}) {
   const step = event.shiftKey ? 200 : 0;
   const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
   if (moves[event.key]) {
@@ -65,7 +65,7 @@ function pressed(canvas, event, {pick, open, inSight}) {
     const next = neighbour(canvas, x, y);
     if (next) {
       pick(next.key, null);
-      if (!inSight(next)) canvas.center(next.key);
+      if (!canvas.inSight(next)) canvas.center(next.key);
     }
     return true;
   }

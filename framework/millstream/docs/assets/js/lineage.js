@@ -105,7 +105,7 @@ async function lineageView(main, {query}) {
     panel.replaceChildren(...summary(entry, query));
     say(saidOf({key}));
   };
-  const canvas = makeCanvas(graph, {
+  const canvas = new Canvas(graph, {
     label: `Lineage: ${title || count(graph.nodes.length, 'node')}`, draw: nodeParts, said: saidOf, kind: kindOf,
     pick: select, open: (key) => { location.hash = address('page', site.entries[key].id); }, minimap: true,
   });

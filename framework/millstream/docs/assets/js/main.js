@@ -1,4 +1,4 @@
-// The frame around all pages: which one the address asks for, the search field, light and dark.
+// The frame around all pages: which one the address asks for, light and dark; then it begins.
 
 const VIEWS = {
   home: homeView, lineage: lineageView, topology: topologyView, health: healthView, page: pageView, list: listView,
@@ -53,75 +53,6 @@ function theme() {
   });
 }
 
-const SHOWN = 12;
-
-function searching() {
-  const field = $('search');
-  const box = $('found');
-  let chosen_ = -1;
-  const close = () => {
-    box.hidden = true;
-    field.setAttribute('aria-expanded', 'false');
-    field.removeAttribute('aria-activedescendant');
-  };
-  const choose = (place) => {
-    const options = [...box.querySelectorAll('[role=option]')];
-    chosen_ = options.length ? (place + options.length) % options.length : -1;
-    options.forEach((option, at) => option.setAttribute('aria-selected', String(at === chosen_)));
-    if (chosen_ >= 0) {
-      field.setAttribute('aria-activedescendant', options[chosen_].id);
-      options[chosen_].scrollIntoView({block: 'nearest'});
-    }
-  };
-  const update = () => {
-    const text = field.value.trim();
-    if (!text) return close();
-    const found = search(text);
-    box.replaceChildren(...found.slice(0, SHOWN).map(option), h('p', {class: 'quiet'},
-      found.length ? count(found.length, 'hit') : `Nothing holds ${text}.`));
-    box.hidden = false;
-    field.setAttribute('aria-expanded', 'true');
-    return choose(0);
-  };
-  field.addEventListener('input', update);
-  field.addEventListener('focus', () => fillSearch(() => { if (!box.hidden) update(); }));
-  field.addEventListener('keydown', (event) => {
-    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
-      event.preventDefault();
-      choose(chosen_ + (event.key === 'ArrowDown' ? 1 : -1));
-    } else if (event.key === 'Enter') {
-      const option_ = box.querySelectorAll('[role=option]')[chosen_];
-      if (!box.hidden && option_) option_.click();
-    } else if (event.key === 'Escape') close();
-  });
-  box.addEventListener('click', () => {
-    close();
-    field.value = '';
-  });
-  document.addEventListener('click', (event) => { if (!event.target.closest('.seek')) close(); });
-  document.addEventListener('keydown', (event) => {
-    const typing = /^(input|select|textarea)$/i.test(document.activeElement.tagName);
-    if ((event.key === '/' && !typing) || (event.key === 'k' && (event.ctrlKey || event.metaKey))) {
-      event.preventDefault();
-      field.focus();
-    }
-  });
-}
-
-function option(hit) {
-  const entry = site.entries[hit.number];
-  const where = h('span', {class: 'where'});
-  snippet(hit).then((text) => where.append(...marked(text, hit.term)));
-  return h('a', {
-    role: 'option', id: `hit-${hit.number}`, tabindex: '-1', href: address('page', entry.id), class: `hit kind-${entry.kind}`,
-  }, h('i', {class: 'dot', 'aria-hidden': 'true'}), h('b', {}, ...marked(entry.name, hit.term)), h('span', {class: 'is'}, WORDS[entry.kind]), where);
-}
-
-function marked(text, term) {
-  const at = text.toLowerCase().indexOf(term);
-  return at < 0 ? [text] : [text.slice(0, at), h('mark', {}, text.slice(at, at + term.length)), text.slice(at + term.length)];
-}
-
 theme();
 load('start').then((start) => {
   begin(start);
@@ -129,7 +60,7 @@ load('start').then((start) => {
   $('nav').append(...NAV.map(([name, title]) => h('a', {href: `#/${name}`, 'data-view': name}, title)));
   beginSearch();
   nameList();
-  searching();
+  new Finder($('search'), $('found')).begin();
   window.addEventListener('hashchange', () => go(false));
   go(true);
 });

@@ -65,7 +65,7 @@ async function near(entry) {
   const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
   const graph = pack(shown.sort((one, other) => one - other),
     edgesAmong(shown).filter((edge) => edge.includes(entry.number)), (number) => ({width: width.get(number), height: NODE.height}), map);
-  const canvas = makeCanvas(graph, {
+  const canvas = new Canvas(graph, {
     label: `What ${entry.name} reads and what reads it`, draw: nodeParts, said: saidOf, kind: kindOf,
     pick: (key) => { if (key !== null) location.hash = address('page', site.entries[key].id); },
     open: (key) => { location.hash = address('page', site.entries[key].id); },

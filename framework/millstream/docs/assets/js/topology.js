@@ -24,7 +24,7 @@ function planCanvas(topology, stage, marks, told) {
   const graph = fromMap(drawing.map, (place) => listed[place].id);
   graph.boxes.forEach((box) => { box.name = `query ${box.name}`; });
   for (const node of graph.nodes) node.look = marks.has(node.key) ? marks.get(node.key) : '';
-  const canvas = makeCanvas(graph, {
+  const canvas = new Canvas(graph, {
     label: `The plan ${wording(stage)}`, draw: (node) => operatorParts(operators.get(node.key), node),
     said: (node) => `${operators.get(node.key).kind} ${node.key}: ${(operators.get(node.key).lines || []).join('; ')}${node.look ? `, ${node.look}` : ''}`,
     kind: (node) => OPERATOR_KINDS[operators.get(node.key).kind] || 'model',
@@ -74,7 +74,7 @@ async function topologyView(main, {id, query}) {
       choice('Of', names.map(([name, title]) => [name, name === 'project' ? title : `query ${title}`]), names[place][0],
         (name) => { location.hash = to(name, null); }),
       topology.entry >= 0 && topology.entry !== undefined ? h('a', {class: 'button', href: address('page', site.entries[topology.entry].id)}, 'Its page') : null,
-      h('span', {class: 'grow'}), ...buttons(other)),
+      h('span', {class: 'end'}, ...buttons(other))),
     h('div', {class: 'topology'},
       h('nav', {class: 'steps', 'aria-label': 'Rules, in order'},
         h('ol', {}, h('li', {}, h('a', {href: to(topology.name, null), 'aria-current': step === null ? 'step' : null}, 'First and last')),
@@ -84,7 +84,13 @@ async function topologyView(main, {id, query}) {
         costTable(topology)),
       h('div', {class: `sides${wide(one) && wide(other) ? ' stacked' : ''}`}, before, after),
       h('aside', {class: 'panel', 'aria-label': 'What changed'}, step === null ? null : stageText(right), facts)));
-  [one, other].forEach((canvas) => { canvas.fit(); canvas.show(); });
+  for (const canvas of [one, other]) {
+    canvas.fit();
+    canvas.show();
+    // Of a plan that is too large for its place, what changed is shown first.
+    const changed = canvas.graph.nodes.find((node) => node.look);
+    if (changed && canvas.graph.width * canvas.view.scale > canvas.root.clientWidth) canvas.center(changed.key);
+  }
   return undefined;
 }
 
