@@ -44,16 +44,17 @@ def index(material: Material) -> Index:
     numbers = {id_: number for number, id_ in enumerate(ids)}
     tests = _tests(nodes, numbers)
     made = _made_by(material, numbers)
-    stateful = {query.name for query in physical_queries(material) if query.signature.stateful}
+    stateful = _stateful(material)
     entries: list[Entry] = []
     for number, id_ in enumerate(ids):
         if id_ in nodes:
-            entries.append(_of_node(nodes[id_], numbers, made.get(id_, ()), len(tests.get(number, ()))))
+            counted = len(tests.get(number, ()))
+            entries.append(_of_node(nodes[id_], numbers, made.get(id_, ()), counted, state=id_ in stateful))
         elif kinds[id_] == "function":
             entries.append(_of_function(functions[id_.partition(".")[2]]))
         else:
             name = id_.partition(".")[2]
-            entries.append(_of_query(queries[name], numbers, state=name in stateful))
+            entries.append(_of_query(queries[name], numbers, state=id_ in stateful))
     checked = {
         numbers[id_]: str(node.meta["column"])
         for id_, node in nodes.items()
@@ -64,6 +65,15 @@ def index(material: Material) -> Index:
 
 def _queries(material: Material) -> dict[str, Query]:
     return {query.name: query for query in material.planned.about.queries} if material.planned else {}
+
+
+def _stateful(material: Material) -> frozenset[str]:
+    """Return the ids of queries and models that keep state."""
+    if material.planned is None:
+        return frozenset()
+    queries = (f"query.{each.name}" for each in physical_queries(material) if each.signature.stateful)
+    operators = (node for node in material.planned.explanation.optimized.nodes if node.state)
+    return frozenset((*queries, *(f"model.{model}" for node in operators for model in node.models)))
 
 
 def physical_queries(material: Material) -> tuple[Physical, ...]:
@@ -92,7 +102,9 @@ def _made_by(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[
     return {id_: tuple(dict.fromkeys(made)) for id_, made in found.items()}
 
 
-def _of_node(node: ManifestNode, numbers: Mapping[str, int], made: tuple[int, ...], tests: int) -> Entry:
+def _of_node(
+    node: ManifestNode, numbers: Mapping[str, int], made: tuple[int, ...], tests: int, *, state: bool
+) -> Entry:
     stored = str(node.config.get("materialized") or node.config.get("type") or "")
     if node.kind == "source":
         stored = "reference topic" if node.config.get("table") else "topic"
@@ -110,6 +122,7 @@ def _of_node(node: ManifestNode, numbers: Mapping[str, int], made: tuple[int, ..
         about=first_sentence(markup(node.description)),
         parents=tuple(numbers[each] for each in node.depends_on if each in numbers),
         queries=made,
+        state=state,
         columns=len(node.columns),
         tests=tests,
     )

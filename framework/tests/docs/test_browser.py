@@ -198,6 +198,8 @@ def test_the_topology_rule_by_rule(shop: Watched):
 def test_operators_say_key_watermark_partitions_and_state(shop: Watched):
     page = shop.open("#/topology/user_activity_metrics")
     running = page.locator(".side").nth(1)
+    for _ in range(5):
+        running.locator("svg.canvas").press("Shift+ArrowRight")
     running.get_by_role("button", name="aggregate user_activity_metrics").first.click()
     told = page.locator(".told").inner_text()
     for fact in ("partitioned by", "watermark", "state"):

@@ -38,6 +38,12 @@ def test_a_model_knows_its_folder_query_tests_and_texts(example_values: Site):
     assert "select" in site.code[found.queries[0]].optimized
 
 
+def test_models_and_queries_that_keep_state_are_known(example_values: Site):
+    kept = {each.id for each in example_values.start.entries if each.state}
+    assert {"model.user_activity_counts", "query.user_activity_counts"} <= kept
+    assert not kept & {"model.filtered_events", "model.interesting_events", "source.shop.user_events"}
+
+
 def test_columns_know_where_they_come_from(example_values: Site):
     site = example_values
     number = entry(site, "model.user_metrics")

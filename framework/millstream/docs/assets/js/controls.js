@@ -57,11 +57,14 @@ function toolbar(query, by, canvas, title) {
     h('span', {class: 'end'}, h('span', {class: 'quiet', role: 'status'}, title || ''), ...buttons(canvas)));
 }
 
-function buttons(canvas) {
+// Buttons of one canvas, which is the one that is saved, and of others that are looked at beside it.
+function buttons(canvas, ...beside) {
+  const all = [...beside, canvas];
   const button = (text, label, act) => h('button', {type: 'button', title: label, 'aria-label': label, onclick: act}, text);
   return [h('span', {class: 'group'},
-    button('−', 'Zoom out', () => canvas.zoom(0.8)), button('+', 'Zoom in', () => canvas.zoom(1.25)),
-    button('Fit', 'Fit the graph', () => canvas.fit())), h('span', {class: 'group'},
+    button('−', 'Zoom out', () => all.forEach((each) => each.zoom(0.8))),
+    button('+', 'Zoom in', () => all.forEach((each) => each.zoom(1.25))),
+    button('Fit', 'Fit the graph', () => all.forEach((each) => each.fit()))), h('span', {class: 'group'},
     button('SVG', 'Save as SVG', () => exportSvg(canvas)), button('PNG', 'Save as PNG', () => exportPng(canvas)))];
 }
 

@@ -74,7 +74,7 @@ async function topologyView(main, {id, query}) {
       choice('Of', names.map(([name, title]) => [name, name === 'project' ? title : `query ${title}`]), names[place][0],
         (name) => { location.hash = to(name, null); }),
       topology.entry >= 0 && topology.entry !== undefined ? h('a', {class: 'button', href: address('page', site.entries[topology.entry].id)}, 'Its page') : null,
-      h('span', {class: 'end'}, ...buttons(other))),
+      h('span', {class: 'end'}, ...buttons(other, one))),
     h('div', {class: 'topology'},
       h('nav', {class: 'steps', 'aria-label': 'Rules, in order'},
         h('ol', {}, h('li', {}, h('a', {href: to(topology.name, null), 'aria-current': step === null ? 'step' : null}, 'First and last')),
