@@ -7,6 +7,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 from support.browser import Watched, watched
 
+from millstream.docs.material import Material
+
 PAGES = {
     "source": "#/page/source.shop.high_volume_events",
     "seed": "#/page/seed.event_types",
@@ -226,6 +228,14 @@ def test_search_finds_names_columns_descriptions_and_sql(shop: Watched):
             expect(page.get_by_role("option").locator("b").filter(has_text=first).first).to_be_visible()
 
 
+def test_search_shows_what_has_a_column_before_its_tests(shop: Watched):
+    page = shop.open()
+    page.locator("#search").fill("user_id")
+    page.locator("#search").focus()
+    expect(page.get_by_role("option").first).to_contain_text("column user_id")
+    assert "data test" not in page.get_by_role("option").nth(5).inner_text()
+
+
 def test_search_by_keys_alone(shop: Watched):
     page = shop.open()
     page.keyboard.press("/")
@@ -358,3 +368,10 @@ def test_the_page_runs_no_script_but_its_own(shop: Watched):
         )
         == 0
     )
+
+
+def test_highlighting_loses_no_character(shop: Watched, example: Material):
+    names = [name for name in example.written if name.startswith(("model.", "function."))]
+    for name in names:
+        shop.open(f"#/page/{name}")
+        assert shop.page.locator(".code").text_content() == example.written[name].rstrip(), name

@@ -85,6 +85,8 @@ function placeOf(starts, at, from) {
 }
 
 const KIND_ORDER = {model: 6, source: 5, seed: 4, function: 4, exposure: 3, metric: 3, query: 2};
+// Tests are named after what they check: whoever looks for that wants it first.
+const TESTS = new Set(['test', 'unit_test']);
 
 function search(text) {
   const terms = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -114,6 +116,7 @@ function scored(term) {
         else if (short.startsWith(term)) score += 60;
         else if (!short.includes(term)) score = 3;
       }
+      if (TESTS.has(entry.kind)) score /= 20;
       const known = found.get(number);
       if (known) known.score += score;
       else found.set(number, {number, score: score + (KIND_ORDER[entry.kind] || 0), field: name, at, term});
