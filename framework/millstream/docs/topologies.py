@@ -18,9 +18,9 @@ from millstream.explain.topology import Drawing, DrawnNode, draw
 from millstream.optimizer.driver import Step
 from millstream.plan.nodes import Plan
 
-MOST_OPERATORS = 400
+MOST_OPERATORS = 250
 """A larger plan is no picture any more."""
-MOST_DRAWN = 12_000
+MOST_DRAWN = 6_000
 """Operators in all drawings of a site; after them come as many in first and last plans only."""
 _CHARACTER, _SMALL, _LINE, _HEAD, _AROUND = 7.4, 5.9, 15, 26, 28
 _MOST_CHARACTERS = 44
