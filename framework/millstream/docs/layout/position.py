@@ -85,7 +85,7 @@ def _medians(count: int) -> tuple[int, ...]:
 
 
 def _compacted(layers: Sequence[Sequence[int]], root: dict[int, int], gap: Gap) -> dict[int, float]:
-    """Place blocks as far up as they go, then move each down as far as those below it let it.
+    """Place blocks as far up as they go, then bring those that stand on top down to what is below them.
 
     Blocks and what must stand between them are a graph without cycles: two passes over its order are enough,
     with no classes to be shifted.
