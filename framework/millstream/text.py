@@ -18,6 +18,11 @@ class Location(Struct, frozen=True, order=True):
         return f"{self.path}:{self.line}:{self.column}"
 
 
+_TAB = "    "
+_CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127: "␡", 9: _TAB}
+"""A control character in a user's file must not reach the terminal: it is shown by its picture."""
+
+
 class Text:
     """The text of one file, by its path relative to the project."""
 
@@ -53,3 +58,8 @@ class Text:
         width = 1 if stop is None else stop - start
         room = len(self.line(line)) - column + 1
         return Location(self.path, line, column, column + max(1, min(width, room)))
+
+
+def clean(text: str) -> str:
+    """Return a user's text without control characters and half characters, tabs as four blanks."""
+    return text.translate(_CONTROL).encode("utf-8", "replace").decode()

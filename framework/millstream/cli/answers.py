@@ -14,7 +14,7 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from millstream.cli.diagnostics import clean
+from millstream.text import clean
 
 NULL = "NULL"
 _GAP = "  "

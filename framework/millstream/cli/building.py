@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from millstream.cli.diagnostics import clean, count, render
+from millstream.cli.diagnostics import count, render
 from millstream.cli.output import Look
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
 from millstream.runner.results import Counts, Outcome, RunResults
 from millstream.runner.values import Ended, Event, Going, LeftOut, Stage, Started, Told
+from millstream.text import clean
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
 _NAMES = 62

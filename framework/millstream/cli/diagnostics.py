@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from millstream.errors import Diagnostic
-from millstream.text import Location
+from millstream.text import Location, clean
 from millstream.text import Text as Source
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-_TAB = "    "
-_CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127: "␡", 9: _TAB}
-"""A control character in a user's file must not reach the terminal: it is shown by its picture."""
 
 
 def render(found: Diagnostic, width: int = 80) -> Text:
@@ -82,11 +78,6 @@ def _width(cells: Sequence[str]) -> int:
     from rich.cells import cell_len
 
     return sum(map(cell_len, cells))
-
-
-def clean(text: str) -> str:
-    """Return a user's text without control characters and half characters, tabs as four blanks."""
-    return text.translate(_CONTROL).encode("utf-8", "replace").decode()
 
 
 def summary(diagnostics: Sequence[Diagnostic], models: int | None = None) -> str:

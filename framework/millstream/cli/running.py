@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from millstream.cli.diagnostics import as_data, clean, count, render
+from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.output import Look
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Seen, Watcher
@@ -34,6 +34,7 @@ from millstream.runner.values import (
     Told,
     Waiting,
 )
+from millstream.text import clean
 
 _NAMES = 44
 

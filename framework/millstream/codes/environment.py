@@ -38,6 +38,16 @@ CODES = {
         "`millstream clean` removes the folder that `target-path` names, so it must be one within the project that "
         "holds none of its models, macros, seeds or tests.",
     ),
+    "MS708": Code(
+        "Nothing can listen on this port",
+        "Another program has the port that `millstream docs serve` was to answer on, or it may not be used. "
+        "Choose another `--port`, or 0 for any that is free.",
+    ),
+    "MS709": Code(
+        "No site can be made here",
+        "The folder that `millstream docs generate --to` names has a page of its own, which would be overwritten. "
+        "Name another folder.",
+    ),
     "MS900": Code(
         "Internal error",
         "Millstream made a mistake of its own. "

@@ -27,6 +27,12 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             "format": topic.format,
             "table": topic.table,
             "on_bad_record": topic.on_bad_record,
+            **({"key": topic.key.name} if topic.key else {}),
+            **(
+                {"watermark": {"column": topic.watermark.column, "delay": topic.watermark.delay}}
+                if topic.watermark
+                else {}
+            ),
         },
         description=topic.description,
         owner=topic.owner,

@@ -2,10 +2,11 @@
 
 import pytest
 
-from millstream.cli.lineage.draw import dot, mermaid, tree
-from millstream.cli.lineage.find import find_end, lineage_of, whole_graph
-from millstream.cli.lineage.values import Edge, End, Lineage
+from millstream.cli.tree import tree
 from millstream.errors import MillstreamError
+from millstream.lineage.draw import dot, mermaid
+from millstream.lineage.find import find_end, lineage_of, whole_graph
+from millstream.lineage.values import Edge, End, Lineage
 from millstream.manifest import Influence, Manifest, ManifestColumn, ManifestNode
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct, to_builtins
 from rich.text import Text
 
 from millstream import __version__
-from millstream.cli.diagnostics import clean, count
+from millstream.cli.diagnostics import count
 from millstream.cli.fetching import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish, print_json
@@ -28,6 +28,7 @@ from millstream.project.secrets import MASK, is_secret_name
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings
 from millstream.project.variables import merge_variables
+from millstream.text import clean
 
 CACHE = "cache"
 """The folder below the target folder that `millstream.compile.cache` keeps; a test holds them together."""

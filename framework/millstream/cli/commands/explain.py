@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from millstream.explain.explanation import About, Explanation
     from millstream.explain.topology import Drawing
-    from millstream.manifest import Compiled
     from millstream.optimizer.driver import Step
     from millstream.topology import Topology
 
@@ -54,8 +53,9 @@ def command(
     found = compiled(common, root)
     if failed(found):
         return finish(common.look, found.diagnostics, models=models_in(found))
+    from millstream.explain.about import about_of
     from millstream.results import read_results
-    from millstream.topology import compiled_topology
+    from millstream.topology import compiled_topology, physical_of
 
     named = Choice(models, (), None) if models else choice
     _, selection = chosen(found, named)
@@ -63,32 +63,11 @@ def command(
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, found.manifest.project, found.manifest.target)
     topology = compiled_topology(found, results)
-    about = _about(found, topology, ids, settings.target_path)
+    about = about_of(found, topology, physical_of(topology), settings.target_path, ids)
     explained = _explained(topology, about, rule, nothing=ids == ())
     data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
     diagnostics = [*found.diagnostics, *selection.diagnostics]
     return finish(common.look, diagnostics, result=data, text=text, models=models_in(found))
-
-
-def _about(found: Compiled, topology: Topology, ids: tuple[str, ...] | None, target_path: str) -> About:
-    from millstream.explain.explanation import About
-    from millstream.explain.figures import figures
-    from millstream.explain.opaque import unsupported
-    from millstream.explain.queries import apart, told
-    from millstream.measured import with_measured
-    from millstream.topology import hints_of, physical_of
-
-    physical, declared = physical_of(topology), hints_of(topology.catalog)
-    return About(
-        project=found.manifest.project,
-        target=found.manifest.target,
-        models=ids or (),
-        hints=with_measured(declared, topology.measured),
-        figures=figures(declared, topology.measured),
-        queries=tuple(map(told, physical.queries)),
-        apart=tuple(map(apart, physical.separations)),
-        unsupported=unsupported(topology.catalog, found, target_path, ids),
-    )
 
 
 def _explained(topology: Topology, about: About, rule: str | None, *, nothing: bool) -> list[Explanation]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.lineage.values import End
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.lineage.values import End
 from millstream.manifest import Manifest
 
 
@@ -33,8 +33,9 @@ def command(
     Of a column each influence has its kind: its value is taken as it is (direct) or computed from another;
     filter, join, group and order decide which rows there are. Without a name, the whole graph is shown.
     """
-    from millstream.cli.lineage.draw import as_data, dot, mermaid, tree
-    from millstream.cli.lineage.find import find_end, lineage_of, whole_graph
+    from millstream.cli.tree import tree
+    from millstream.lineage.draw import as_data, dot, mermaid
+    from millstream.lineage.find import find_end, lineage_of, whole_graph
 
     if name and not choice.everything:
         raise click.UsageError("a name and --select, --exclude or --selector can't be combined")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
-from millstream.cli.lineage.values import VALUE_KINDS, Edge, End, Lineage
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.lineage.values import VALUE_KINDS, Edge, End, Lineage
 from millstream.manifest import Manifest, ManifestNode
 
 _LEFT_OUT = {"test", "unit_test"}

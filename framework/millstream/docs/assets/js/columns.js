@@ -1,0 +1,156 @@
+// Where a column's value comes from, where it goes, and what decides over the rows: nodes are cards of columns.
+
+const VALUES = new Set(['direct', 'computed']);
+const INFLUENCES = {
+  direct: 'taken as it is', computed: 'computed from it', filter: 'decides which rows there are',
+  join: 'decides which rows meet', group: 'rows are grouped by it', order: 'rows are ordered by it',
+};
+const ROW = {height: 18, head: 40};
+let gathered = null;
+
+// All columns with those that read them: gathered a chunk at a time while nobody waits, or when somebody asks.
+function allColumns() {
+  gathered = gathered || (async () => {
+    const found = {listed: [], below: new Map()};
+    for (const [number, chunk] of chunksOf('columns').entries()) {
+      for (const each of await chunk) addReaders(found, each);
+      if (number % 8 === 7) await new Promise((resolve) => setTimeout(resolve));
+    }
+    return found;
+  })();
+  return gathered;
+}
+
+function addReaders({listed, below}, each) {
+  const entry = listed.push(each) - 1;
+  const add = (edge, place) => {
+    const key = `${edge[0]}:${edge[1]}`;
+    if (!below.has(key)) below.set(key, []);
+    below.get(key).push([entry, place, edge[2]]);
+  };
+  (each.columns || []).forEach((column, place) => (column.from_ || []).forEach((edge) => add(edge, place)));
+  (each.rows || []).forEach((edge) => add(edge, -1));
+}
+
+function trace(start, {listed, below}) {
+  const edges = new Map();
+  const add = (from, to, kind) => edges.set(`${from}>${to}>${kind}`, {from, to, kind});
+  const walk = (next) => {
+    const seen = new Set([start.join(':')]);
+    let level = [start];
+    while (level.length) {
+      const following = [];
+      for (const end of level) {
+        for (const [other, kind, edge] of next(end)) {
+          add(edge[0], edge[1], kind);
+          if (VALUES.has(kind) && !seen.has(other.join(':'))) {
+            seen.add(other.join(':'));
+            following.push(other);
+          }
+        }
+      }
+      level = following;
+    }
+  };
+  const told = new Set();
+  walk(([entry, place]) => {
+    const from = (edge, to) => [[edge[0], edge[1]], edge[2], [[edge[0], edge[1]], to]];
+    const found = (listed[entry].columns[place].from_ || []).map((edge) => from(edge, [entry, place]));
+    if (!told.has(entry)) found.push(...(listed[entry].rows || []).map((edge) => from(edge, [entry, -1])));
+    told.add(entry);
+    return found;
+  });
+  walk(([entry, place]) => (below.get(`${entry}:${place}`) || [])
+    .map(([other, row, kind]) => [[other, row], kind, [[entry, place], [other, row]]]));
+  return [...edges.values()];
+}
+
+// The column that an address names: its entry and place, or nothing.
+function columnOf(asked, {listed}) {
+  const dot = asked.lastIndexOf('.');
+  const entry = site.byId.get(asked.slice(0, dot));
+  const name = asked.slice(dot + 1).toLowerCase();
+  const place = entry ? (listed[entry.number].columns || []).findIndex((column) => column.name.toLowerCase() === name) : -1;
+  return place < 0 ? null : [entry.number, place];
+}
+
+// The columns that each card shows, in the order of their model.
+function cardsOf(start, edges) {
+  const rows = new Map([[start[0], new Set([start[1]])]]);
+  for (const {from, to} of edges) {
+    for (const [number, place] of [from, to]) {
+      if (!rows.has(number)) rows.set(number, new Set());
+      if (place >= 0) rows.get(number).add(place);
+    }
+  }
+  return new Map([...rows].map(([number, places]) => [number, [...places].sort((one, other) => one - other)]));
+}
+
+function columnGraph(edges, cards, column, map) {
+  const port = ([number, place]) => (
+    place < 0 ? ROW.head / 2 : ROW.head + ROW.height * (cards.get(number).indexOf(place) + 0.5));
+  const size = (number) => {
+    const texts = cards.get(number).map((place) => column(number, place)).map(({name, type}) => name.length + (type || '').length + 4);
+    return {
+      width: Math.min(320, Math.max(site.entries[number].name.length * 7.2 + 44, ...texts.map((most) => most * 6.4 + 24))),
+      height: ROW.head + cards.get(number).length * ROW.height + 6,
+    };
+  };
+  const drawn = edges.map(({from, to, kind}) => [from[0], to[0], {
+    ports: [port(from), port(to)], look: `flow-${kind}`,
+    title: `${site.entries[from[0]].name}.${column(...from).name}: ${kind}, ${INFLUENCES[kind]}`,
+  }]);
+  return pack([...cards.keys()].sort((one, other) => one - other), drawn, size, map);
+}
+
+async function columnView(main, query, map) {
+  const all = await allColumns();
+  const asked = query.get('column');
+  const start = columnOf(asked, all);
+  if (!start) return missing(main, `There is no column ${asked}.`);
+  const edges = trace(start, all).filter(({kind}) => VALUES.has(kind) || query.get('rows') !== 'no');
+  const cards = cardsOf(start, edges);
+  const column = (number, place) => all.listed[number].columns[place];
+  const title = `${site.entries[start[0]].name}.${column(...start).name} and ${count(edges.length, 'influence')}`;
+  const canvas = new Canvas(columnGraph(edges, cards, column, map), {
+    label: `Column lineage of ${title}`, kind: kindOf, minimap: true,
+    said: ({key}) => `${site.entries[key].name}: ${cards.get(key).map((place) => column(key, place).name).join(', ')}`,
+    draw: (node) => cardParts(node, cards.get(node.key).map((place) => [place, column(node.key, place)]), start),
+    open: (key) => { location.hash = address('page', site.entries[key].id); },
+    pick: (key, row) => {
+      if (row === null || key === null) canvas.select(key, null);
+      else change(query, {column: `${site.entries[key].id}.${column(key, row).name}`});
+    },
+  });
+  main.replaceChildren(h('h1', {class: 'hidden'}, `Column lineage of ${asked}`),
+    toolbar(query, query.get('by') || site.start.maps[0], canvas, title), legend(query), h('div', {class: 'stage'}, canvas.element));
+  canvas.fit();
+  canvas.show();
+  return undefined;
+}
+
+function legend(query) {
+  const look = (kind) => svg('svg', {width: 30, height: 10, class: `edge flow-${kind}`, 'aria-hidden': 'true'}, svg('path', {d: 'M1 5H29'}));
+  const rows = h('input', {
+    type: 'checkbox', checked: query.get('rows') !== 'no',
+    onchange: (event) => change(query, {rows: event.target.checked ? '' : 'no'}),
+  });
+  return h('ul', {class: 'legend', 'aria-label': 'Kinds of influence'},
+    Object.entries(INFLUENCES).map(([kind, text]) => h('li', {title: text}, look(kind), kind)),
+    h('li', {}, h('label', {}, rows, ' with what decides over rows')));
+}
+
+function cardParts(node, rows, start) {
+  const parts = nodeParts(node, false);
+  parts[1] = svg('rect', {class: 'stripe', width: 4, height: ROW.head - 14, x: 6, y: 7, rx: 2});
+  rows.forEach(([place, column], index) => {
+    const y = ROW.head + index * ROW.height;
+    const on = node.key === start[0] && place === start[1] ? ' asked' : '';
+    const most = Math.floor((node.w - 28) / 6.4) - column.name.length - 2;
+    const type = cut(column.type || '', most);
+    parts.push(svg('g', {class: `row${on}`, 'data-row': place},
+      svg('rect', {x: 1, y, width: node.w - 2, height: ROW.height}),
+      svg('text', {x: 12, y: y + 13}, column.name), svg('text', {class: 'type', x: node.w - 10, y: y + 13, 'text-anchor': 'end'}, type)));
+  });
+  return parts;
+}

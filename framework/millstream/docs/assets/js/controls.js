@@ -1,0 +1,87 @@
+// The row of controls above a lineage; each changes the address, so that every picture has a link of its own.
+
+const TITLES = {kind: 'Kind', stored: 'Stored', folder: 'Folder', tag: 'Tag', owner: 'Owner'};
+
+const known = new Map();
+
+function values(name) {
+  if (!known.has(name)) known.set(name, valuesOf(name));
+  return known.get(name);
+}
+
+function valuesOf(name) {
+  const found = new Set();
+  for (const entry of site.entries) {
+    if (!flowing(entry)) continue;
+    if (name === 'tag') entry.tags.forEach((tag) => found.add(tag));
+    else if (name === 'folder') folders(entry.folder).forEach((folder) => found.add(folder));
+    else if (entry[name]) found.add(entry[name]);
+  }
+  return [...found].sort();
+}
+
+function folders(path) {
+  const parts = (path || '').split('/').filter(Boolean);
+  return parts.map((_, place) => parts.slice(0, place + 1).join('/'));
+}
+
+function change(query, changes) {
+  const next = Object.fromEntries(query);
+  Object.assign(next, changes);
+  location.hash = address('lineage', '', next);
+}
+
+function choice(title, options, value, changed) {
+  return h('label', {class: 'choice'}, h('span', {}, title),
+    h('select', {'aria-label': title, onchange: (event) => changed(event.target.value)},
+      options.map(([key, text]) => h('option', {value: key, selected: key === value}, text))));
+}
+
+const BY = {none: 'nothing', folder: 'folder', query: 'query'};
+
+function toolbar(query, by, canvas, title) {
+  const focus = site.byId.get(query.get('focus'));
+  const steps = (name, text) => choice(text, HOPS.map((hop) => [hop, hop]), query.get(name) || '1',
+    (value) => change(query, {[name]: value}));
+  const filters = FILTERS.map((name) => [name, values(name)]).filter(([, found]) => found.length > 1)
+    .map(([name, found]) => choice(TITLES[name], [['', 'all'], ...found.map((each) => [each, WORDS[each] || each])],
+      query.get(name) || '', (value) => change(query, {[name]: value})));
+  const narrowed = title || query.get('column');
+  return h('div', {class: 'tools', role: 'toolbar', 'aria-label': 'What the graph shows'},
+    choice('Boxes', site.start.maps.map((name) => [name, BY[name]]), by, (value) => change(query, {by: value})),
+    filters, finder('Focus', query.get('focus'), (id) => change(query, {focus: id, from: '', to: '', column: ''})),
+    focus ? [steps('up', 'Up'), steps('down', 'Down')] : null,
+    finder('From', query.get('from'), (id) => change(query, {from: id, focus: '', column: ''})),
+    finder('To', query.get('to'), (id) => change(query, {to: id, focus: '', column: ''})),
+    narrowed ? h('a', {class: 'button', href: address('lineage', '', {by: query.get('by')})}, 'Show all') : null,
+    h('span', {class: 'end'}, h('span', {class: 'quiet', role: 'status'}, title || ''), ...buttons(canvas)));
+}
+
+// Buttons of one canvas, which is the one that is saved, and of others that are looked at beside it.
+function buttons(canvas, ...beside) {
+  const all = [...beside, canvas];
+  const button = (text, label, act) => h('button', {type: 'button', title: label, 'aria-label': label, onclick: act}, text);
+  return [h('span', {class: 'group'},
+    button('−', 'Zoom out', () => all.forEach((each) => each.zoom(0.8))),
+    button('+', 'Zoom in', () => all.forEach((each) => each.zoom(1.25))),
+    button('Fit', 'Fit the graph', () => all.forEach((each) => each.fit()))), h('span', {class: 'group'},
+    button('SVG', 'Save as SVG', () => exportSvg(canvas)), button('PNG', 'Save as PNG', () => exportPng(canvas)))];
+}
+
+// A field that completes names of nodes.
+function finder(title, value, found) {
+  const entry = site.byId.get(value);
+  const act = (event) => {
+    const text = event.target.value.trim();
+    const named = site.entries.find((each) => flowing(each) && (each.name === text || each.id === text));
+    if (named || !text) found(named ? named.id : '');
+    else event.target.setCustomValidity(`nothing is called ${text}`);
+  };
+  return h('label', {class: 'choice'}, h('span', {}, title),
+    h('input', {type: 'text', list: 'names', value: entry ? entry.name : '', placeholder: 'a name', onchange: act, size: 9}));
+}
+
+function nameList() {
+  const most = site.entries.filter(flowing).slice(0, 2000);
+  document.body.append(h('datalist', {id: 'names'}, most.map((entry) => h('option', {value: entry.name}))));
+}

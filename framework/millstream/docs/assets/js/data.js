@@ -1,0 +1,97 @@
+// Data comes in chunks that script tags carry, since a page that is opened as a file may not fetch.
+
+const chunks = new Map();
+const site = {entries: [], byId: new Map()};
+
+function slot(name) {
+  if (!chunks.has(name)) {
+    const made = {};
+    made.promise = new Promise((resolve, reject) => Object.assign(made, {resolve, reject}));
+    chunks.set(name, made);
+  }
+  return chunks.get(name);
+}
+
+window.millstreamData = (name, value) => {
+  slot(name).resolve(value);
+};
+
+function load(name) {
+  const made = slot(name);
+  if (!made.asked) {
+    made.asked = true;
+    const tag = h('script', {src: `data/${name}.js`});
+    tag.addEventListener('load', () => tag.remove());
+    tag.addEventListener('error', () => made.reject(new Error(`data/${name}.js can't be read`)));
+    document.head.append(tag);
+  }
+  return made.promise;
+}
+
+slot('start').asked = true;
+
+async function of(family, number) {
+  const size = site.start.chunk;
+  const chunk = await load(`${family}-${Math.floor(number / size)}`);
+  return chunk[number % size];
+}
+
+function chunksOf(family) {
+  const many = Math.ceil(site.entries.length / site.start.chunk);
+  return Array.from({length: many}, (_, number) => load(`${family}-${number}`));
+}
+
+const FLOWING = new Set(['source', 'seed', 'model', 'exposure', 'metric']);
+
+function begin(start) {
+  site.start = start;
+  site.entries = start.entries;
+  site.entries.forEach((entry, number) => {
+    Object.assign(entry, {number, parents: entry.parents || [], tags: entry.tags || [], children: [], checks: []});
+    entry.queries = entry.queries || [];
+    entry.stored = entry.stored || '';
+    site.byId.set(entry.id, entry);
+  });
+  for (const entry of site.entries) {
+    for (const parent of entry.parents) {
+      const above = site.entries[parent];
+      if (FLOWING.has(entry.kind)) above.children.push(entry.number);
+      else if (entry.kind !== 'query') above.checks.push(entry.number);
+    }
+  }
+}
+
+const WORDS = {
+  source: 'source', seed: 'seed', model: 'model', exposure: 'exposure', metric: 'metric',
+  test: 'data test', unit_test: 'unit test', function: 'function', query: 'query group',
+};
+
+const flowing = (entry) => FLOWING.has(entry.kind);
+
+// What can be reached over at most `hops` edges, the start included.
+function reach(starts, hops, next) {
+  const found = new Set(starts);
+  let level = [...starts];
+  for (let hop = 0; hop < hops && level.length; hop += 1) {
+    const following = [];
+    for (const number of level) {
+      for (const other of next(site.entries[number])) {
+        if (!found.has(other) && flowing(site.entries[other])) {
+          found.add(other);
+          following.push(other);
+        }
+      }
+    }
+    level = following;
+  }
+  return found;
+}
+
+const upwards = (entry) => entry.parents;
+const downwards = (entry) => entry.children;
+
+function link(number, text, attributes) {
+  const entry = site.entries[number];
+  return h('a', {href: address('page', entry.id), class: `name kind-${entry.kind}`, ...attributes},
+    h('i', {class: 'dot', 'aria-hidden': 'true'}), text || entry.name);
+}

@@ -1,0 +1,59 @@
+// A graph as a file: the whole of it, in the colours that are shown, readable without this site's style.
+
+const STYLED = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'font-family', 'font-size', 'font-weight', 'opacity', 'text-anchor'];
+
+function standalone(canvas) {
+  const {graph, root, view} = canvas;
+  const before = {...view};
+  const {clientWidth, clientHeight} = root;
+  // Everything must be in sight for a moment, so that it is drawn.
+  Object.defineProperty(root, 'clientWidth', {value: graph.width, configurable: true});
+  Object.defineProperty(root, 'clientHeight', {value: graph.height, configurable: true});
+  Object.assign(view, {x: 0, y: 0, scale: 1});
+  canvas.show();
+  const copy = root.cloneNode(true);
+  const [drawn, copied] = [root.querySelectorAll('*'), copy.querySelectorAll('*')];
+  drawn.forEach((element, place) => inline(element, copied[place]));
+  delete root.clientWidth;
+  delete root.clientHeight;
+  Object.assign(view, before);
+  canvas.show();
+  for (const name of [...copy.attributes].map((each) => each.name)) copy.removeAttribute(name);
+  fill(copy, {xmlns: SVG, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`}, []);
+  copy.prepend(svg('rect', {width: '100%', height: '100%', fill: getComputedStyle(document.body).backgroundColor}));
+  return [new XMLSerializer().serializeToString(copy), graph.width || clientWidth, graph.height || clientHeight];
+}
+
+function inline(element, copy) {
+  const style = getComputedStyle(element);
+  for (const name of STYLED) {
+    const value = style.getPropertyValue(name);
+    if (value) copy.setAttribute(name, value);
+  }
+  for (const name of ['class', 'role', 'data-key', 'data-row', 'id', 'tabindex']) copy.removeAttribute(name);
+}
+
+function save(blob, name) {
+  const url = URL.createObjectURL(blob);
+  h('a', {href: url, download: name}).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+  say(`${name} is saved`);
+}
+
+const fileName = (end) => `${site.start.project}-lineage.${end}`.replace(/[^\w.-]/g, '_');
+
+function exportSvg(canvas) {
+  save(new Blob([standalone(canvas)[0]], {type: 'image/svg+xml'}), fileName('svg'));
+}
+
+function exportPng(canvas) {
+  const [text, width, height] = standalone(canvas);
+  const scale = Math.min(2, 12000 / Math.max(width, height));
+  const image = new Image();
+  image.onload = () => {
+    const picture = h('canvas', {width: Math.ceil(width * scale), height: Math.ceil(height * scale)});
+    picture.getContext('2d').drawImage(image, 0, 0, picture.width, picture.height);
+    picture.toBlob((blob) => save(blob, fileName('png')));
+  };
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+}

@@ -1,0 +1,84 @@
+// The search field and the list below it.
+
+const SHOWN = 12;
+
+class Finder {
+  constructor(field, box) {
+    Object.assign(this, {field, box, at: -1});
+  }
+
+  begin() {
+    const {field, box} = this;
+    field.addEventListener('input', () => this.update());
+    field.addEventListener('focus', () => fillSearch(() => { if (!box.hidden) this.update(); }));
+    field.addEventListener('keydown', (event) => this.pressed(event));
+    box.addEventListener('click', () => {
+      this.close();
+      field.value = '';
+    });
+    document.addEventListener('click', (event) => { if (!event.target.closest('.seek')) this.close(); });
+    document.addEventListener('keydown', (event) => {
+      const typing = /^(input|select|textarea)$/i.test(document.activeElement.tagName);
+      if ((event.key === '/' && !typing) || (event.key === 'k' && (event.ctrlKey || event.metaKey))) {
+        event.preventDefault();
+        field.focus();
+      }
+    });
+  }
+
+  get options() {
+    return [...this.box.querySelectorAll('[role=option]')];
+  }
+
+  close() {
+    this.box.hidden = true;
+    this.field.setAttribute('aria-expanded', 'false');
+    this.field.removeAttribute('aria-activedescendant');
+  }
+
+  update() {
+    const text = this.field.value.trim();
+    if (!text) {
+      this.close();
+      return;
+    }
+    const found = search(text);
+    this.box.replaceChildren(...found.slice(0, SHOWN).map(option),
+      h('p', {class: 'quiet'}, found.length ? count(found.length, 'hit') : `Nothing holds ${text}.`));
+    this.box.hidden = false;
+    this.field.setAttribute('aria-expanded', 'true');
+    this.choose(0);
+  }
+
+  choose(place) {
+    const {options} = this;
+    this.at = options.length ? (place + options.length) % options.length : -1;
+    options.forEach((each, at) => each.setAttribute('aria-selected', String(at === this.at)));
+    if (this.at < 0) return;
+    this.field.setAttribute('aria-activedescendant', options[this.at].id);
+    options[this.at].scrollIntoView({block: 'nearest'});
+  }
+
+  pressed(event) {
+    const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
+    if (step) {
+      event.preventDefault();
+      this.choose(this.at + step);
+    } else if (event.key === 'Enter' && !this.box.hidden && this.options[this.at]) this.options[this.at].click();
+    else if (event.key === 'Escape') this.close();
+  }
+}
+
+function option(hit) {
+  const entry = site.entries[hit.number];
+  const where = h('span', {class: 'where'});
+  snippet(hit).then((text) => where.append(...marked(text, hit.term)));
+  return h('a', {
+    role: 'option', id: `hit-${hit.number}`, tabindex: '-1', href: address('page', entry.id), class: `hit kind-${entry.kind}`,
+  }, h('i', {class: 'dot', 'aria-hidden': 'true'}), h('b', {}, ...marked(entry.name, hit.term)), h('span', {class: 'is'}, WORDS[entry.kind]), where);
+}
+
+function marked(text, term) {
+  const at = text.toLowerCase().indexOf(term);
+  return at < 0 ? [text] : [text.slice(0, at), h('mark', {}, text.slice(at, at + term.length)), text.slice(at + term.length)];
+}

@@ -1,0 +1,72 @@
+// Tokens of SQL (with Jinja in it) and of Python: one tokenizer, which only looks at the beginning of what is left.
+
+const SQL_WORDS = new Set((
+  'all alter and anti any as asc between both by case cast cluster create cross cube current day delay ' +
+  'delete desc describe distinct distribute drop else end escape except exists explode false filter first following ' +
+  'for from full function group grouping having hour if ilike in inner insert intersect interval into is join last ' +
+  'lateral left like limit merge minute minutes month natural not null nulls of offset on or order outer over ' +
+  'overwrite partition pivot preceding qualify range replace right rlike rollup rows second seconds select semi set ' +
+  'sets some stream table tablesample temporary then to true unbounded union unpivot update using ' +
+  'values view watermark when where window with within year').split(' '));
+const PYTHON_WORDS = new Set((
+  'and as assert async await break class continue def del elif else except False finally for from global if import ' +
+  'in is lambda None nonlocal not or pass raise return True try while with yield').split(' '));
+
+const TOKENS = {
+  sql: [
+    ['jinja', /\{#[\s\S]*?#\}|\{\{[\s\S]*?\}\}|\{%[\s\S]*?%\}/y],
+    ['comment', /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/y],
+    ['string', /[rR]?'(?:[^'\\]|\\[\s\S]|'')*(?:'|$)|[rR]?"(?:[^"\\]|\\[\s\S])*(?:"|$)/y],
+    ['name', /`[^`]*(?:`|$)/y],
+    ['number', /(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*/y],
+    ['word', /[^\W\d][\w$]*/uy],
+    ['space', /\s+/y],
+  ],
+  python: [
+    ['comment', /#[^\n]*/y],
+    ['string', /[rbfRBF]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?)/y],
+    ['jinja', /@[\w.]+/y],
+    ['number', /\d[\w.]*/y],
+    ['word', /[^\W\d]\w*/uy],
+    ['space', /\s+/y],
+  ],
+};
+
+function tokens(text, language) {
+  const found = [];
+  let at = 0;
+  while (at < text.length) {
+    let kind = 'other';
+    let piece = text[at];
+    for (const [name, pattern] of TOKENS[language]) {
+      pattern.lastIndex = at;
+      const match = pattern.exec(text);
+      if (match) {
+        [kind, piece] = [name, match[0]];
+        break;
+      }
+    }
+    at += piece.length;
+    if (kind === 'word') kind = wordKind(piece, text[at], language);
+    const last = found[found.length - 1];
+    if (last && last[0] === kind) last[1] += piece;
+    else found.push([kind, piece]);
+  }
+  return found;
+}
+
+function wordKind(word, next, language) {
+  const known = language === 'sql' ? SQL_WORDS.has(word.toLowerCase()) : PYTHON_WORDS.has(word);
+  if (known) return 'keyword';
+  return next === '(' ? 'call' : 'plain';
+}
+
+const PLAIN = new Set(['plain', 'space', 'other']);
+
+function highlighted(text, language) {
+  const body = h('code', {});
+  for (const [kind, piece] of tokens(text.replace(/\s+$/, ''), language || 'sql')) {
+    body.append(PLAIN.has(kind) ? piece : h('span', {class: `t-${kind}`}, piece));
+  }
+  return h('pre', {class: 'code', tabindex: '0', 'aria-label': language === 'python' ? 'Python' : 'SQL'}, body);
+}

@@ -1,0 +1,92 @@
+// What mouse, fingers and keys do to a canvas.
+
+function listen(canvas, {pick, open}) {
+  const {root} = canvas;
+  const keyOf = (event) => {
+    const group = event.target.closest && event.target.closest('[data-key]');
+    if (!group) return null;
+    return canvas.byKey.has(group.dataset.key) ? group.dataset.key : Number(group.dataset.key);
+  };
+  drag(canvas, (event) => {
+    const key = keyOf(event);
+    const row = event.target.closest && event.target.closest('[data-row]');
+    pick(key, row ? Number(row.dataset.row) : null);
+  });
+  root.addEventListener('dblclick', (event) => {
+    const key = keyOf(event);
+    if (key !== null) open(key);
+  });
+  root.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    const at = root.getBoundingClientRect();
+    if (event.ctrlKey || event.metaKey || !event.shiftKey) {
+      canvas.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), event.clientX - at.left, event.clientY - at.top);
+    } else canvas.pan(-event.deltaX, -event.deltaY);
+  }, {passive: false});
+  root.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const done = pressed(canvas, event, {pick, open});
+    if (done) event.preventDefault();
+  });
+}
+
+function drag(canvas, clicked) {
+  const {root} = canvas;
+  let start = null;
+  root.addEventListener('pointerdown', (event) => {
+    if (event.button) return;
+    start = {x: event.clientX, y: event.clientY, moved: false};
+  });
+  root.addEventListener('pointermove', (event) => {
+    if (!start || !event.buttons) return;
+    const [x, y] = [event.clientX - start.x, event.clientY - start.y];
+    if (!start.moved && Math.hypot(x, y) < 4) return;
+    if (!start.moved) root.setPointerCapture(event.pointerId);
+    start = {x: event.clientX, y: event.clientY, moved: true};
+    root.classList.add('dragged');
+    canvas.pan(x, y);
+  });
+  root.addEventListener('pointerup', (event) => {
+    root.classList.remove('dragged');
+    if (start && !start.moved) clicked(event);
+    start = null;
+  });
+}
+
+function pressed(canvas, event, {pick, open}) {
+  const step = event.shiftKey ? 200 : 0;
+  const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
+  if (moves[event.key]) {
+    const [x, y] = moves[event.key];
+    if (step) {
+      canvas.pan(-x * step, -y * step);
+      return true;
+    }
+    const next = neighbour(canvas, x, y);
+    if (next) {
+      pick(next.key, null);
+      if (!canvas.inSight(next)) canvas.center(next.key);
+    }
+    return true;
+  }
+  if (event.key === 'Enter' && canvas.selected !== null) open(canvas.selected);
+  else if (event.key === '+' || event.key === '=') canvas.zoom(1.25);
+  else if (event.key === '-') canvas.zoom(0.8);
+  else if (event.key === '0') canvas.fit();
+  else if (event.key === 'Escape') pick(null, null);
+  else return false;
+  return true;
+}
+
+// Left and right follow edges, up and down the column.
+function neighbour(canvas, x, y) {
+  const {graph, byKey} = canvas;
+  const here = byKey.get(canvas.selected);
+  if (!here) return graph.nodes[0];
+  let near;
+  if (x) {
+    near = graph.edges.filter((edge) => (x > 0 ? edge.a : edge.b) === here.key)
+      .map((edge) => byKey.get(x > 0 ? edge.b : edge.a));
+  } else near = graph.nodes.filter((node) => Math.abs(node.x - here.x) < 1 && (node.y - here.y) * y > 0);
+  return near.sort((one, other) => Math.abs(one.y - here.y) - Math.abs(other.y - here.y))[0];
+}

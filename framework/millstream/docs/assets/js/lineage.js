@@ -1,0 +1,152 @@
+// The lineage: the whole project, a part of it around one node or between two, and columns.
+
+const HOPS = ['0', '1', '2', '3', '5', 'all'];
+const hops = (text, otherwise) => (text === 'all' ? Infinity : Number(text || otherwise));
+
+function nodeParts(node, small) {
+  const entry = site.entries[node.key];
+  const name = cut(entry.name, Math.floor((node.w - 30) / 7.2));
+  const parts = [
+    svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
+    svg('rect', {class: 'stripe', width: 4, height: node.h - 12, x: 6, y: 6, rx: 2}),
+    svg('text', {class: 'title', x: 17, y: small ? 22 : 16}, name),
+    svg('title', {}, [entry.name, entry.about].filter(Boolean).join('\n')),
+  ];
+  // What nobody can read from so far is not drawn: thousands of texts would slow every move.
+  if (!small) parts.push(svg('text', {class: 'small', x: 17, y: 29}, smallText(entry)));
+  if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - 11, cy: 12, r: 3.5}));
+  return parts;
+}
+
+function smallText(entry) {
+  return entry.kind === 'model' || entry.kind === 'source' ? entry.stored : WORDS[entry.kind];
+}
+
+function saidOf(node) {
+  const entry = site.entries[node.key];
+  return `${WORDS[entry.kind]} ${entry.name}, ${entry.stored || ''}, reads ${entry.parents.length}, read by ${entry.children.length}`;
+}
+
+const kindOf = (node) => site.entries[node.key].kind;
+
+function edgesAmong(numbers) {
+  const inside = new Set(numbers);
+  const edges = [];
+  for (const number of numbers) {
+    for (const parent of new Set(site.entries[number].parents)) if (inside.has(parent)) edges.push([parent, number]);
+  }
+  return edges;
+}
+
+function passes(entry, query) {
+  const wanted = (name, value) => !query.get(name) || query.get(name) === value;
+  if (query.get('tag') && !entry.tags.includes(query.get('tag'))) return false;
+  if (query.get('folder') && !`${entry.folder || ''}/`.startsWith(`${query.get('folder')}/`)) return false;
+  return wanted('stored', entry.stored) && wanted('owner', entry.owner) && wanted('kind', entry.kind);
+}
+
+const FILTERS = ['kind', 'stored', 'folder', 'tag', 'owner'];
+
+// Which entries are asked for: all (null), or a list and what to say of it.
+function chosen(query) {
+  const focus = site.byId.get(query.get('focus'));
+  const filtered = FILTERS.some((name) => query.get(name));
+  let numbers = null;
+  let title = '';
+  if (query.get('from') || query.get('to')) {
+    [numbers, title] = between(site.byId.get(query.get('from')), site.byId.get(query.get('to')));
+  } else if (focus) {
+    const above = reach([focus.number], hops(query.get('up'), 1), upwards);
+    const below = reach([focus.number], hops(query.get('down'), 1), downwards);
+    numbers = [...new Set([...above, ...below])];
+    title = `${focus.name} with ${count(above.size - 1, 'node')} above and ${count(below.size - 1, 'node')} below`;
+  }
+  if (filtered) {
+    const among = numbers || site.entries.filter(flowing).map((entry) => entry.number);
+    numbers = among.filter((number) => passes(site.entries[number], query) || (focus && number === focus.number));
+    title = [title, `${count(numbers.length, 'node')} of ${among.length}`].filter(Boolean).join(' · ');
+  }
+  return [numbers && numbers.sort((one, other) => one - other), title];
+}
+
+function between(from, to) {
+  if (!from || !to) return [[from || to].filter(Boolean).map((entry) => entry.number), 'Choose both ends of the path'];
+  for (const [start, end] of [[from, to], [to, from]]) {
+    const below = reach([start.number], Infinity, downwards);
+    if (below.has(end.number)) {
+      const above = reach([end.number], Infinity, upwards);
+      const found = [...below].filter((number) => above.has(number));
+      return [found, `${count(found.length, 'node')} on the way from ${start.name} to ${end.name}`];
+    }
+  }
+  return [[from.number, to.number], `No way leads from ${from.name} to ${to.name}`];
+}
+
+async function lineageView(main, {query}) {
+  const name = site.start.maps.includes(query.get('by')) ? query.get('by') : site.start.maps[0];
+  const map = await load(`map-${name}`);
+  if (query.get('column')) return columnView(main, query, map);
+  const [numbers, title] = chosen(query);
+  const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
+  const graph = numbers
+    ? pack(numbers, edgesAmong(numbers), (number) => ({width: width.get(number), height: NODE.height}), map)
+    : wholeMap(map);
+  const panel = h('aside', {class: 'panel', 'aria-label': 'What is selected', hidden: true});
+  const select = (key) => {
+    const entry = site.entries[key];
+    if (key === null || !entry) {
+      canvas.select(null, null);
+      panel.hidden = true;
+      return;
+    }
+    const near = new Set([...reach([key], Infinity, upwards), ...reach([key], Infinity, downwards)]);
+    canvas.select(key, near);
+    panel.hidden = false;
+    panel.replaceChildren(...summary(entry, query));
+    say(saidOf({key}));
+  };
+  const canvas = new Canvas(graph, {
+    label: `Lineage: ${title || count(graph.nodes.length, 'node')}`, draw: nodeParts, said: saidOf, kind: kindOf,
+    pick: select, open: (key) => { location.hash = address('page', site.entries[key].id); }, minimap: true,
+  });
+  main.replaceChildren(h('h1', {class: 'hidden'}, 'Lineage'),
+    toolbar(query, name, canvas, title), h('div', {class: 'stage'}, canvas.element, panel));
+  const focus = site.byId.get(query.get('focus')) || site.byId.get(query.get('select'));
+  const there = focus && canvas.byKey.has(focus.number);
+  if (there) select(focus.number);
+  canvas.fit();
+  if (there && !numbers) canvas.center(focus.number, Math.max(canvas.view.scale, 0.8));
+  canvas.show();
+  (window.requestIdleCallback || setTimeout)(allColumns); // the next question may be about one
+  if (!graph.nodes.length) canvas.element.append(h('p', {class: 'empty'}, 'Nothing matches these filters.'));
+}
+
+// What the panel beside the graph says of one node.
+function summary(entry, query) {
+  const by = query.get('by');
+  const near = (numbers) => h('ul', {class: 'plain'}, numbers.slice(0, 12).map((number) => h('li', {}, link(number))),
+    numbers.length > 12 ? h('li', {}, `and ${numbers.length - 12} more`) : null);
+  const columns = h('div', {});
+  of('columns', entry.number).then(({columns: listed}) => {
+    if (!listed) return;
+    columns.append(h('h3', {}, 'Columns'), h('ul', {class: 'plain columns'}, listed.map((column) => h('li', {},
+      h('a', {href: address('lineage', '', {column: `${entry.id}.${column.name}`, by})}, column.name),
+      h('span', {class: 'type'}, column.type)))));
+  });
+  return [
+    h('p', {class: 'kind'}, badge(entry), entry.state ? ' keeps state' : ''),
+    h('h2', {}, entry.name), entry.about ? h('p', {}, entry.about) : null,
+    h('p', {class: 'actions'},
+      h('a', {class: 'button', href: address('page', entry.id)}, 'Open its page'),
+      h('a', {class: 'button', href: address('lineage', '', {focus: entry.id, up: 1, down: 1, by})}, 'Focus'),
+      h('a', {class: 'button', href: address('lineage', '', {from: query.get('from') || entry.id, to: query.get('from') ? entry.id : '', by})},
+        query.get('from') ? 'Path to here' : 'Path from here')),
+    entry.parents.length ? [h('h3', {}, 'Reads'), near(entry.parents)] : null,
+    entry.children.length ? [h('h3', {}, 'Read by'), near(entry.children)] : null, columns,
+  ].flat().filter(Boolean);
+}
+
+function badge(entry) {
+  return h('span', {class: `badge kind-${entry.kind}`}, h('i', {class: 'dot', 'aria-hidden': 'true'}), WORDS[entry.kind],
+    entry.stored && entry.stored !== entry.kind ? ` · ${entry.stored.replace(/_/g, ' ')}` : '');
+}

@@ -1,0 +1,20 @@
+// The whole graph in a corner, with a window that says what is in sight.
+function makeMinimap(graph, kind, look) {
+  const [width, height] = [Math.min(180, (220 * graph.width) / graph.height), Math.min(220, (180 * graph.height) / graph.width)];
+  const paths = outlines(graph.nodes, (node) => `far-node kind-${kind(node)}`);
+  const window_ = svg('rect', {class: 'window'});
+  const element = svg('svg', {
+    class: 'minimap', viewBox: `0 0 ${graph.width} ${graph.height}`, width, height, preserveAspectRatio: 'none',
+    'aria-hidden': 'true',
+  }, paths, window_);
+  const go = (event) => {
+    const at = element.getBoundingClientRect();
+    look(((event.clientX - at.left) / at.width) * graph.width, ((event.clientY - at.top) / at.height) * graph.height);
+  };
+  element.addEventListener('pointerdown', (event) => {
+    element.setPointerCapture(event.pointerId);
+    go(event);
+  });
+  element.addEventListener('pointermove', (event) => { if (event.buttons) go(event); });
+  return {element, show(x, y, w, height_) { fill(window_, {x, y, width: w, height: height_}, []); }};
+}

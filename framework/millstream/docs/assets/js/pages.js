@@ -1,0 +1,179 @@
+// The page of one entry.
+
+function missing(main, text, title) {
+  main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, title || 'Not here'), h('p', {}, text),
+    h('p', {}, h('a', {href: '#/'}, 'Overview'))));
+}
+
+async function pageView(main, {id, query}) {
+  const entry = site.byId.get(id);
+  if (!entry) return missing(main, `Nothing is called ${id}.`);
+  const [page, {columns, rows}, code] = await Promise.all(['pages', 'columns', 'code'].map((family) => of(family, entry.number)));
+  const flows = flowing(entry);
+  main.replaceChildren(h('article', {class: 'page'},
+    h('header', {}, h('p', {class: 'kind'}, badge(entry), entry.tags.map((tag) => tagLink(tag))),
+      h('h1', {}, entry.name), entry.path ? h('p', {class: 'path'}, entry.path) : null,
+      page.about ? h('div', {class: 'about'}, markup(page.about)) : h('p', {class: 'quiet'}, entry.about || 'No description.'),
+      entry.owner ? h('p', {}, 'Owner: ', h('a', {href: address('lineage', '', {owner: entry.owner})}, entry.owner)) : null),
+    (page.notes || []).map((note) => h('p', {class: 'note'}, note)),
+    flows ? await near(entry) : null,
+    entry.kind === 'query' ? [list('Models that it makes', entry.parents), topologyLink(entry)] : null,
+    facts('What it says', page.facts), facts('Settings', page.config), facts('More', page.meta),
+    columns ? columnTable(entry, columns, rows) : null,
+    !flows && entry.kind !== 'query' ? list('Checks', entry.parents) : null,
+    entry.kind === 'function' ? list('Called by', await callers(entry)) : null,
+    list('Python functions that it calls', page.functions || []),
+    await tests(entry, columns || []), stateOf(page), result(page.result),
+    await codeTabs(entry, code, query)));
+  return undefined;
+}
+
+function topologyLink(entry) {
+  const drawn = site.start.topologies.some(([name]) => name === entry.name);
+  return drawn ? h('p', {class: 'actions'}, h('a', {class: 'button', href: address('topology', entry.name)}, 'Its plan, rule by rule')) : null;
+}
+
+function tagLink(tag) {
+  return h('a', {class: 'tag', href: address('lineage', '', {tag})}, tag);
+}
+
+function list(title, numbers) {
+  if (!numbers.length) return null;
+  return section(title, h('ul', {class: 'plain wide'}, numbers.map((number) => h('li', {}, link(number),
+    site.entries[number].about ? h('span', {class: 'quiet'}, ` ${site.entries[number].about}`) : null))));
+}
+
+function section(title, ...children) {
+  return h('section', {}, h('h2', {}, title), children);
+}
+
+// A table that is wider than a small screen moves sideways by itself, also by keys.
+function scrolled(label, table) {
+  return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label}, table);
+}
+
+function facts(title, found) {
+  if (!found || !found.length) return null;
+  return section(title, h('dl', {class: 'facts'}, found.map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
+}
+
+// A small lineage: what it reads and what reads it.
+async function near(entry) {
+  const map = await load(`map-${site.start.maps[0]}`);
+  const numbers = [entry.number, ...new Set(entry.parents), ...new Set(entry.children)].filter((number) => flowing(site.entries[number]));
+  const shown = [...new Set(numbers)].slice(0, 60);
+  const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
+  const graph = pack(shown.sort((one, other) => one - other),
+    edgesAmong(shown).filter((edge) => edge.includes(entry.number)), (number) => ({width: width.get(number), height: NODE.height}), map);
+  const canvas = new Canvas(graph, {
+    label: `What ${entry.name} reads and what reads it`, draw: nodeParts, said: saidOf, kind: kindOf,
+    pick: (key) => { if (key !== null) location.hash = address('page', site.entries[key].id); },
+    open: (key) => { location.hash = address('page', site.entries[key].id); },
+  });
+  canvas.root.style.height = `${Math.min(360, Math.max(90, graph.height))}px`;
+  canvas.select(entry.number, null);
+  canvas.fit();
+  return section('Lineage', canvas.element, h('p', {class: 'actions'},
+    h('a', {class: 'button', href: address('lineage', '', {focus: entry.id, up: 2, down: 2})}, 'Look further'),
+    h('a', {class: 'button', href: address('lineage', '', {select: entry.id})}, 'Show in the whole project'),
+    entry.queries.map((number) => link(number, `query ${site.entries[number].name}`))),
+  h('details', {}, h('summary', {}, 'As a list'), list('Reads', entry.parents), list('Read by', entry.children)));
+}
+
+async function callers(entry) {
+  const pages = (await Promise.all(chunksOf('pages'))).flat();
+  return pages.flatMap((page, number) => ((page.functions || []).includes(entry.number) ? [number] : []));
+}
+
+function columnTable(entry, columns, rows) {
+  const edge = ([number, place, kind]) => h('li', {}, h('span', {class: `influence flow-${kind}`}, kind), ' ', columnLink(number, place));
+  const to = (column) => address('lineage', '', {column: `${entry.id}.${column.name}`});
+  return section(count(columns.length, 'column'), scrolled('Columns',
+    h('table', {class: 'columns'},
+      h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', 'From', 'Tests'].map((title) => h('th', {scope: 'col'}, title)))),
+      h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`},
+        h('th', {scope: 'row'}, h('a', {href: to(column), title: 'Where its value comes from and goes'}, column.name)),
+        h('td', {class: 'type'}, column.type, column.required ? h('span', {class: 'required'}, ' never NULL') : null),
+        h('td', {}, markup(column.about)), h('td', {}, h('ul', {class: 'plain'}, (column.from_ || []).map(edge))),
+        h('td', {}, h('ul', {class: 'plain'}, (column.tests || []).map((test) => h('li', {}, link(test, site.entries[test].stored.replace(/_/g, ' '))))))))))),
+  rows ? h('details', {}, h('summary', {}, `What decides over its rows: ${count(rows.length, 'column')}`), h('ul', {class: 'plain'}, rows.map(edge))) : null);
+}
+
+function columnLink(number, place) {
+  const made = h('a', {class: 'name', href: address('page', site.entries[number].id)}, site.entries[number].name);
+  of('columns', number).then(({columns}) => {
+    const column = columns && columns[place];
+    if (!column) return;
+    made.textContent = `${site.entries[number].name}.${column.name}`;
+    made.href = address('lineage', '', {column: `${site.entries[number].id}.${column.name}`});
+  });
+  return made;
+}
+
+async function tests(entry, columns) {
+  if (!entry.checks.length) return null;
+  const pages = await Promise.all(entry.checks.map((number) => of('pages', number)));
+  const placed = new Map(columns.flatMap((column) => (column.tests || []).map((test) => [test, column.name])));
+  return section(count(entry.checks.length, 'test'), scrolled('Tests', h('table', {},
+    h('thead', {}, h('tr', {}, ['Test', 'Checks', 'Last result'].map((title) => h('th', {scope: 'col'}, title)))),
+    h('tbody', {}, entry.checks.map((number, place) => {
+      const test = site.entries[number];
+      return h('tr', {}, h('th', {scope: 'row'}, link(number)),
+        h('td', {}, [test.stored.replace(/_/g, ' ') || WORDS[test.kind], placed.get(number)].filter(Boolean).join(' of ')),
+        h('td', {}, pages[place].result ? status(pages[place].result) : h('span', {class: 'quiet'}, 'not run by a build')));
+    })))));
+}
+
+const status = (found) => h('span', {class: `status ${found.status}`}, found.status);
+
+function result(found) {
+  if (!found) return null;
+  return section('The last build', h('p', {}, status(found), ` by ${found.command}, ${found.started.slice(0, 16).replace('T', ' ')}`),
+    found.message ? h('p', {class: 'note'}, found.message) : null,
+    h('dl', {class: 'facts'}, (found.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
+}
+
+function stateOf(page) {
+  if (!page.state || !page.state.length) return null;
+  return section('State signature', h('p', {class: 'quiet'}, 'What its checkpoint depends on: a change of any of it needs a rebuild.'),
+    page.state.map((operator) => h('details', {}, h('summary', {}, `${operator.name}: ${operator.kind}`),
+      h('dl', {class: 'facts'}, (operator.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])))));
+}
+
+async function codeTabs(entry, code, query) {
+  const texts = [];
+  const add = (name, title, text) => { if (text) texts.push({name, title, text}); };
+  add('written', entry.kind === 'function' ? 'Python' : 'As written', code.written);
+  add('compiled', 'Compiled', code.compiled);
+  add('optimized', 'As it runs', code.optimized);
+  if (entry.kind === 'model') {
+    for (const number of entry.queries) {
+      const query_ = site.entries[number];
+      add(`optimized-${query_.name}`, `As it runs in ${query_.name}`, (await of('code', number)).optimized);
+    }
+  }
+  if (!texts.length) return null;
+  const language = entry.kind === 'function' ? 'python' : 'sql';
+  const body = h('div', {role: 'tabpanel', id: 'text'});
+  const tabs = texts.map(({name, title, text}) => h('button', {
+    type: 'button', role: 'tab', 'aria-controls': 'text', id: `tab-${name}`, onclick: () => choose(name, text),
+  }, title));
+  const choose = (name, text) => {
+    tabs.forEach((tab) => {
+      const on = tab.id === `tab-${name}`;
+      tab.setAttribute('aria-selected', String(on));
+      tab.tabIndex = on ? 0 : -1;
+    });
+    body.setAttribute('aria-labelledby', `tab-${name}`);
+    body.replaceChildren(highlighted(text, language));
+  };
+  const first = texts.find(({name}) => name === query.get('text')) || texts[0];
+  choose(first.name, first.text);
+  const row = h('div', {class: 'tabs', role: 'tablist', 'aria-label': 'Which text', onkeydown: (event) => {
+    const at = tabs.indexOf(document.activeElement) + {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (!tabs[at]) return;
+    tabs[at].click();
+    tabs[at].focus();
+  }}, tabs);
+  return section(language === 'python' ? 'Text' : 'SQL', row, body);
+}

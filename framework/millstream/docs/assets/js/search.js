@@ -1,0 +1,147 @@
+// Search over names at once, and over columns, descriptions and SQL as soon as their chunks are there. Each
+// field is one long text in lower case, so that a term is found by a few calls of indexOf.
+
+const FIELDS = {name: 100, column: 24, about: 12, sql: 5};
+const fields = {};
+for (const name of Object.keys(FIELDS)) fields[name] = {text: '', starts: [], numbers: []};
+const END = '\u0000';
+
+function addText(name, number, text) {
+  if (!text) return;
+  const field = fields[name];
+  field.pieces = field.pieces || [];
+  field.starts.push(field.length || 0);
+  field.numbers.push(number);
+  const piece = text.toLowerCase() + END;
+  field.length = (field.length || 0) + piece.length;
+  field.pieces.push(piece);
+}
+
+function textOf(field) {
+  if (field.pieces && field.pieces.length) {
+    field.text += field.pieces.join('');
+    field.pieces = [];
+  }
+  return field.text;
+}
+
+function plainText(tree) {
+  if (!Array.isArray(tree)) return typeof tree === 'string' ? tree : '';
+  return tree.map((each) => (Array.isArray(each) ? plainText(each.slice(1)) : plainText(each))).join(' ');
+}
+
+let filling = null;
+
+// Loads the rest a chunk at a time, so that typing is never held up.
+function fillSearch(told) {
+  filling = filling || (async () => {
+    const many = Math.ceil(site.entries.length / site.start.chunk);
+    for (let chunk = 0; chunk < many; chunk += 1) {
+      const [columns, pages, code] = await Promise.all(
+        ['columns', 'pages', 'code'].map((family) => load(`${family}-${chunk}`)));
+      columns.forEach((each, place) => addEntry(chunk * site.start.chunk + place, each, pages[place], code[place]));
+      if (chunk % 8 === 7) told();
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    told();
+  })();
+  return filling;
+}
+
+function addEntry(number, {columns}, page, code) {
+  const about = [plainText(page.about)];
+  if (columns) {
+    addText('column', number, columns.map((column) => column.name).join(' '));
+    about.push(...columns.map((column) => plainText(column.about)));
+  }
+  addText('about', number, about.join(' ').trim());
+  addText('sql', number, code.written || code.optimized || '');
+}
+
+function hits(field, term) {
+  const text = textOf(field);
+  const found = new Map();
+  let at = text.indexOf(term);
+  let place = 0;
+  while (at >= 0 && place < field.starts.length) {
+    place = placeOf(field.starts, at, place);
+    found.set(field.numbers[place], at - field.starts[place]);
+    const next = field.starts[place + 1];
+    if (next === undefined) break;
+    at = text.indexOf(term, next);
+  }
+  return found;
+}
+
+function placeOf(starts, at, from) {
+  let low = from;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle] <= at) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const KIND_ORDER = {model: 6, source: 5, seed: 4, function: 4, exposure: 3, metric: 3, query: 2};
+// Tests are named after what they check: whoever looks for that wants it first.
+const TESTS = new Set(['test', 'unit_test']);
+
+function search(text) {
+  const terms = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!terms.length) return [];
+  let scores = null;
+  for (const term of terms) {
+    const found = scored(term);
+    if (scores) {
+      for (const [number, score] of [...scores]) {
+        if (found.has(number)) score.score += found.get(number).score;
+        else scores.delete(number);
+      }
+    } else scores = found;
+  }
+  return [...scores.values()].sort((one, other) => other.score - one.score || one.number - other.number);
+}
+
+function scored(term) {
+  const found = new Map();
+  for (const [name, weight] of Object.entries(FIELDS)) {
+    for (const [number, at] of hits(fields[name], term)) {
+      const entry = site.entries[number];
+      let score = weight;
+      if (name === 'name') {
+        const short = entry.name.toLowerCase();
+        if (short === term) score += 200;
+        else if (short.startsWith(term)) score += 60;
+        else if (!short.includes(term)) score = 3;
+      }
+      if (TESTS.has(entry.kind)) score /= 20;
+      const known = found.get(number);
+      if (known) known.score += score;
+      else found.set(number, {number, score: score + (KIND_ORDER[entry.kind] || 0), field: name, at, term});
+    }
+  }
+  return found;
+}
+
+function beginSearch() {
+  for (const entry of site.entries) {
+    addText('name', entry.number, [entry.name, ...entry.tags, entry.owner || '', entry.id].join(' '));
+  }
+}
+
+// Where a term was found, with some words around it.
+async function snippet(hit) {
+  const entry = site.entries[hit.number];
+  if (hit.field === 'name') return entry.about || WORDS[entry.kind];
+  if (hit.field === 'column') {
+    const {columns} = await of('columns', hit.number);
+    const named = columns.filter((column) => column.name.toLowerCase().includes(hit.term));
+    return `column ${named.slice(0, 4).map((column) => column.name).join(', ')}`;
+  }
+  const field = fields[hit.field];
+  const start = field.starts[field.numbers.indexOf(hit.number)] + hit.at;
+  const text = field.text.slice(Math.max(0, start - 30), start + hit.term.length + 50).split(END);
+  return `… ${(text[0].length > 30 ? text[0] : text.join(' ')).replace(/\s+/g, ' ')} …`;
+}

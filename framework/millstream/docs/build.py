@@ -1,0 +1,43 @@
+"""From what is known of a project to its site."""
+
+from __future__ import annotations
+
+from millstream.collector import collector_paused
+from millstream.docs.columns import columns
+from millstream.docs.health import health
+from millstream.docs.index import index
+from millstream.docs.maps import maps
+from millstream.docs.material import Material
+from millstream.docs.pages import code, pages
+from millstream.docs.topologies import topologies
+from millstream.docs.values import Site, Start
+
+CHUNK = 100
+_NO_PLAN = (
+    "The plan was left out: optimizing a project of this size takes longer than all else. "
+    "Write `millstream docs generate --plan` for it, or look at a part with `millstream explain --select`."
+)
+
+
+@collector_paused()
+def site_of(material: Material) -> Site:
+    manifest = material.manifest
+    found = index(material)
+    listed = columns(manifest, found)
+    written = pages(material, found)
+    drawn = maps(found.entries)
+    plans = topologies(material.planned, found) if material.planned else ()
+    used = frozenset(number for page in written for number in page.functions)
+    start = Start(
+        project=manifest.project,
+        target=manifest.target,
+        version=manifest.millstream_version,
+        entries=found.entries,
+        maps=tuple(each.name for each in drawn),
+        topologies=tuple((each.name, each.title) for each in plans),
+        health=health(found.entries, listed, used),
+        chunk=CHUNK,
+        run=material.results.started if material.results else "",
+        plan="" if material.planned else _NO_PLAN,
+    )
+    return Site(start, drawn, plans, listed, written, code(material, found))

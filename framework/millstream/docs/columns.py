@@ -1,0 +1,63 @@
+"""Columns of every entry, each with the columns of others that its value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from millstream.docs.index import Index
+from millstream.docs.markdown import markup
+from millstream.docs.values import Column, ColumnEdge, Columns
+from millstream.manifest import Influence, Manifest, ManifestNode
+
+Places = Mapping[str, Mapping[str, int]]
+"""By node id and column in lower case: its place."""
+
+
+def columns(manifest: Manifest, found: Index) -> tuple[Columns, ...]:
+    places = {
+        id_: {column.name.lower(): place for place, column in enumerate(node.columns)}
+        for id_, node in manifest.nodes.items()
+    }
+    nodes = manifest.nodes
+    return tuple(
+        _of_node(nodes[entry.id], found, places) if entry.id in nodes else Columns()
+        for entry in found.entries
+    )
+
+
+def _of_node(node: ManifestNode, found: Index, places: Places) -> Columns:
+    tests = _tests(node, found)
+    return Columns(
+        tuple(
+            Column(
+                column.name,
+                column.type,
+                not column.nullable,
+                markup(column.description),
+                tests.get(column.name.lower(), ()),
+                tuple(_edges(column.influences, found, places)),
+            )
+            for column in node.columns
+        ),
+        tuple(_edges(node.influences, found, places)),
+    )
+
+
+def _tests(node: ManifestNode, found: Index) -> dict[str, tuple[int, ...]]:
+    """Return the tests of each column."""
+    if not any(column.tests for column in node.columns):
+        return {}
+    listed: dict[str, list[int]] = {}
+    for number in found.tests.get(found.numbers[node.id], ()):
+        column = found.checked.get(number)
+        if column:
+            listed.setdefault(column.lower(), []).append(number)
+    return {name: tuple(numbers) for name, numbers in listed.items()}
+
+
+def _edges(influences: Iterable[Influence], found: Index, places: Places) -> Iterable[ColumnEdge]:
+    for each in influences:
+        entry = found.numbers.get(each.relation)
+        place = places.get(each.relation, {}).get(each.column.lower())
+        if entry is not None and place is not None:
+            yield ColumnEdge(entry, place, each.kind)

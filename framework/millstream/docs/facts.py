@@ -1,0 +1,77 @@
+"""What a page says of one entry, name by name: settings in words, secrets masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from millstream.docs.values import Fact
+from millstream.explain.queries import Query
+from millstream.manifest import ManifestNode
+from millstream.project.secrets import MASK, Secret, is_secret_setting
+
+_FIRST = (
+    "materialized", "topic", "format", "key", "unique_key", "emit", "window", "watermark", "dedupe",
+    "partitions", "replication", "topic_config", "retention", "order_by", "delete_when", "on_bad_record",
+)  # fmt: skip
+_SAID = frozenset(("enabled", "tags", "owner", "meta", "opaque", "severity"))
+"""Told elsewhere on the page, or of no interest."""
+
+
+def of_config(config: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """Return the settings of a node: what readers look for first, then the rest by name."""
+    known = [name for name in _FIRST if name in config]
+    rest = sorted(set(config) - set(known) - _SAID)
+    listed = [(name, config[name]) for name in (*known, *rest)]
+    return tuple(Fact(name.replace("_", " "), text) for name, value in listed if (text := said(name, value)))
+
+
+def of_mapping(values: Mapping[str, Any]) -> tuple[Fact, ...]:
+    return tuple(Fact(str(name), said(str(name), value)) for name, value in values.items())
+
+
+def said(name: str, value: Any) -> str:
+    """Return a setting in words; what its name or its text says is a secret is blotted out."""
+    match value:
+        case None:
+            return ""
+        case Secret():
+            return MASK
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return MASK if is_secret_setting(name, value) else value
+        case Mapping():
+            return ", ".join(f"{key}: {said(str(key), each)}" for key, each in value.items())
+        case list() | tuple():
+            return ", ".join(said(name, each) for each in value)
+        case _:
+            return str(msgspec.to_builtins(value, enc_hook=str))
+
+
+def of_query(query: Query, shuffle_partitions: int) -> Iterator[Fact]:
+    yield Fact("reads", ", ".join(query.sources))
+    yield Fact("output mode", query.mode)
+    if query.kind == "stateful" or query.memory:
+        yield Fact("partitions of its state", str(shuffle_partitions))
+    if query.memory:
+        yield Fact("memory", query.memory)
+    if query.dead_letters:
+        yield Fact("dead letters", ", ".join(query.dead_letters))
+    if query.keeps:
+        yield Fact("keeps as a table", query.keeps)
+    yield Fact("real-time mode", "; ".join(query.realtime) or "possible")
+
+
+def of_test(node: ManifestNode) -> Iterable[Fact]:
+    """Return what a data test checks."""
+    if node.test:
+        yield Fact("checks", node.test.replace("_", " "))
+    if column := node.meta.get("column"):
+        yield Fact("column", str(column))
+    for name, value in (node.meta.get("arguments") or {}).items():
+        yield Fact(str(name), said(str(name), value))
+    if severity := node.config.get("severity"):
+        yield Fact("severity", str(severity))

@@ -1,0 +1,16 @@
+"""Formats that other tools read: one file a format, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from millstream.docs.material import Material
+
+FORMATS = ("asyncapi", "openlineage", "mermaid", "badge")
+"""Each is a file of this package with one function of its name: `asyncapi(material) -> str`."""
+
+
+def written_as(name: str, material: Material) -> str:
+    write: Callable[[Material], str] = getattr(import_module(f"{__name__}.{name}"), name)
+    return write(material)

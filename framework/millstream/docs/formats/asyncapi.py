@@ -1,0 +1,125 @@
+"""AsyncAPI 3: the topics that a project reads and writes, with keys, settings and schemas of their records.
+
+No servers: where a target's brokers are is nobody's business who reads the schemas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from millstream.docs.formats.json_schema import of_columns, of_text
+from millstream.docs.material import Material
+from millstream.manifest import Manifest, ManifestColumn, ManifestNode
+
+VERSION = "3.0.0"
+_CONTENT = {
+    "json": "application/json", "avro": "application/vnd.apache.avro", "protobuf": "application/x-protobuf",
+    "csv": "text/csv", "xml": "application/xml", "string": "text/plain", "long": "application/octet-stream",
+    "binary": "application/octet-stream",
+}  # fmt: skip
+_CLEANUP = ("compact", "delete")
+
+
+class _Topic(NamedTuple):
+    node: ManifestNode
+    address: str
+    key: str
+    action: str
+    """`receive`: the project reads it; `send`: it writes it."""
+
+
+def asyncapi(material: Material) -> str:
+    manifest = material.manifest
+    topics = list(_topics(manifest))
+    names = {topic.node.id: _name(topic.node.id) for topic in topics}
+    document = {
+        "asyncapi": VERSION,
+        "info": {
+            "title": manifest.project,
+            "version": manifest.millstream_version,
+            "description": f"Topics that the project {manifest.project} reads and writes.",
+        },
+        "defaultContentType": "application/json",
+        "channels": {names[topic.node.id]: _channel(topic, names[topic.node.id]) for topic in topics},
+        "operations": {
+            f"{topic.action}_{names[topic.node.id]}": {
+                "action": topic.action,
+                "channel": {"$ref": f"#/channels/{names[topic.node.id]}"},
+            }
+            for topic in topics
+        },
+        "components": {
+            "messages": {names[topic.node.id]: _message(topic) for topic in topics},
+            "schemas": {names[topic.node.id]: of_columns(_value(topic)) for topic in topics},
+        },
+    }
+    return msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode()
+
+
+def _topics(manifest: Manifest) -> Iterator[_Topic]:
+    for node in manifest.nodes.values():
+        if node.kind == "source":
+            key = str(node.config.get("key") or "")
+            yield _Topic(node, str(node.config.get("topic") or node.name), key, "receive")
+        elif node.kind == "model" and node.config.get("materialized") == "sink":
+            key = node.config.get("key") or ""
+            name = key if isinstance(key, str) else ""
+            yield _Topic(node, str(node.config.get("topic") or node.name), name, "send")
+
+
+def _name(id_: str) -> str:
+    """Return a name of the letters that AsyncAPI allows; what is replaced says its number."""
+    return re.sub(r"[^A-Za-z0-9_\-]", lambda m: "_" if m[0] == "." else f"_{ord(m[0]):x}_", id_)
+
+
+def _value(topic: _Topic) -> tuple[ManifestColumn, ...]:
+    return tuple(column for column in topic.node.columns if not column.name.startswith("_"))
+
+
+def _channel(topic: _Topic, name: str) -> dict[str, Any]:
+    node = topic.node
+    return {
+        "address": topic.address,
+        **({"description": node.description} if node.description else {}),
+        **({"tags": [{"name": tag} for tag in node.tags]} if node.tags else {}),
+        "messages": {name: {"$ref": f"#/components/messages/{name}"}},
+        "bindings": {"kafka": _binding(topic)},
+    }
+
+
+def _binding(topic: _Topic) -> dict[str, Any]:
+    config = topic.node.config
+    found: dict[str, Any] = {"topic": topic.address}
+    for name, known in (("partitions", "partitions"), ("replicas", "replication")):
+        if isinstance(config.get(known), int):
+            found[name] = config[known]
+    settings = config.get("topic_config") or {}
+    asked = {
+        name: settings[name]
+        for name in ("retention.ms", "retention.bytes", "max.message.bytes")
+        if name in settings
+    }
+    asked = {name: int(value) for name, value in asked.items() if str(value).lstrip("-").isdigit()}
+    policies = [each for each in str(settings.get("cleanup.policy") or "").split(",") if each in _CLEANUP]
+    if policies:
+        asked["cleanup.policy"] = policies
+    return found | ({"topicConfiguration": asked} if asked else {}) | {"bindingVersion": "0.5.0"}
+
+
+def _message(topic: _Topic) -> dict[str, Any]:
+    node = topic.node
+    format_ = str(node.config.get("format") or "json")
+    key = next((column for column in node.columns if column.name == topic.key), None)
+    binding = {"kafka": {"key": of_text(key.type), "bindingVersion": "0.5.0"}} if key else {}
+    return {
+        "name": node.name,
+        "title": node.name.replace("_", " "),
+        **({"summary": node.description} if node.description else {}),
+        "contentType": _CONTENT.get(format_, "application/octet-stream"),
+        "payload": {"$ref": f"#/components/schemas/{_name(node.id)}"},
+        **({"bindings": binding} if binding else {}),
+    }

@@ -1,0 +1,61 @@
+"""Columns as JSON Schema: what a record of a topic looks like, as Spark's JSON writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from millstream.manifest import ManifestColumn
+from millstream.types import Array, Decimal, Map, Row, Simple, Type, TypeSyntaxError, parse_type
+
+_SIMPLE: dict[str, dict[str, Any]] = {
+    "boolean": {"type": "boolean"},
+    "string": {"type": "string"},
+    "binary": {"type": "string", "contentEncoding": "base64"},
+    "tinyint": {"type": "integer", "minimum": -(2**7), "maximum": 2**7 - 1},
+    "smallint": {"type": "integer", "minimum": -(2**15), "maximum": 2**15 - 1},
+    "int": {"type": "integer", "format": "int32"},
+    "bigint": {"type": "integer", "format": "int64"},
+    "float": {"type": "number", "format": "float"},
+    "double": {"type": "number", "format": "double"},
+    "date": {"type": "string", "format": "date"},
+    "timestamp": {"type": "string", "format": "date-time"},
+    "timestamp_ntz": {"type": "string"},
+    "interval": {"type": "string"},
+    "void": {"type": "null"},
+}
+
+
+def of_columns(columns: Sequence[ManifestColumn]) -> dict[str, Any]:
+    """Return the schema of a record; a field that is NULL is left out, so only others are required."""
+    properties: dict[str, Any] = {}
+    for column in columns:
+        said = {"description": column.description} if column.description else {}
+        properties[column.name] = of_text(column.type) | said
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    required = [column.name for column in columns if not column.nullable]
+    return schema | ({"required": required} if required else {})
+
+
+def of_text(text: str) -> dict[str, Any]:
+    try:
+        return of_type(parse_type(text))
+    except TypeSyntaxError:
+        return {}  # `unknown`: anything
+
+
+def of_type(found: Type) -> dict[str, Any]:
+    match found:
+        case Simple():
+            return dict(_SIMPLE.get(found.name, {}))
+        case Decimal():
+            return {"type": "number"}
+        case Array():
+            return {"type": "array", "items": of_type(found.element)}
+        case Map():
+            return {"type": "object", "additionalProperties": of_type(found.value)}
+        case Row():
+            return {
+                "type": "object",
+                "properties": {field.name: of_type(field.type) for field in found.fields},
+            }

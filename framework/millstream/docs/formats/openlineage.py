@@ -1,0 +1,127 @@
+"""OpenLineage: an event for each model, a JSON document a line, as its file and HTTP transports take them.
+
+A model is a job whose output has the columns' lineage; what decides which rows there are is lineage of the
+whole dataset. They are job events: what the project says, not what a run did.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from typing import Any
+
+import msgspec
+
+from millstream import __version__
+from millstream.docs.material import Material
+from millstream.manifest import Influence, Manifest, ManifestNode
+
+PRODUCER = f"urn:millstream:{__version__}"
+_SPEC = "https://openlineage.io/spec"
+_FACETS = {
+    "columnLineage": "1-2-0/ColumnLineageDatasetFacet", "schema": "1-2-0/SchemaDatasetFacet",
+    "documentation": "1-1-0/DocumentationDatasetFacet", "ownership": "1-0-1/OwnershipDatasetFacet",
+    "symlinks": "1-0-1/SymlinksDatasetFacet", "sql": "1-1-0/SQLJobFacet", "jobType": "2-0-4/JobTypeJobFacet",
+    "jobDocumentation": "1-1-0/DocumentationJobFacet", "jobOwnership": "1-0-1/OwnershipJobFacet",
+}  # fmt: skip
+_TRANSFORMATIONS = {
+    "direct": ("DIRECT", "IDENTITY"), "computed": ("DIRECT", "TRANSFORMATION"),
+    "filter": ("INDIRECT", "FILTER"), "join": ("INDIRECT", "JOIN"),
+    "group": ("INDIRECT", "GROUP_BY"), "order": ("INDIRECT", "SORT"),
+}  # fmt: skip
+
+
+def openlineage(material: Material) -> str:
+    now = datetime.now(tz=timezone.utc).isoformat(timespec="milliseconds")
+    nodes = material.manifest.nodes.values()
+    events = (_event(material, node, now) for node in nodes if node.kind == "model")
+    return "\n".join(msgspec.json.encode(event, enc_hook=str).decode() for event in events)
+
+
+def _event(material: Material, node: ManifestNode, now: str) -> dict[str, Any]:
+    manifest = material.manifest
+    inputs = [manifest.nodes[each] for each in node.depends_on if each in manifest.nodes]
+    return {
+        "eventTime": now,
+        "producer": PRODUCER,
+        "schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/JobEvent",
+        "job": {"namespace": _namespace(manifest), "name": node.id, "facets": _of_job(material, node)},
+        "inputs": [_dataset(manifest, each) for each in inputs],
+        "outputs": [_dataset(manifest, node, lineage=True)],
+    }
+
+
+def _namespace(manifest: Manifest) -> str:
+    return f"millstream://{manifest.project}/{manifest.target}"
+
+
+def _facet(name: str, **said: Any) -> dict[str, Any]:
+    file = _FACETS[name]
+    url = f"{_SPEC}/facets/{file}.json#/$defs/{file.partition('/')[2]}"
+    return {"_producer": PRODUCER, "_schemaURL": url, **said}
+
+
+def _of_job(material: Material, node: ManifestNode) -> dict[str, Any]:
+    found = {
+        "jobType": _facet("jobType", processingType="STREAMING", integration="MILLSTREAM", jobType="MODEL"),
+        "sql": _facet("sql", query=material.compiled.get(node.id, ""), dialect="spark"),
+    }
+    if node.description:
+        found["documentation"] = _facet("jobDocumentation", description=node.description)
+    if node.owner:
+        found["ownership"] = _facet("jobOwnership", owners=[{"name": node.owner}])
+    return found
+
+
+def _dataset(manifest: Manifest, node: ManifestNode, *, lineage: bool = False) -> dict[str, Any]:
+    facets: dict[str, Any] = {
+        "schema": _facet("schema", fields=[_field(*each) for each in _columns(node)]),
+    }
+    if node.description:
+        facets["documentation"] = _facet("documentation", description=node.description)
+    if node.owner:
+        facets["ownership"] = _facet("ownership", owners=[{"name": node.owner}])
+    if topic := _topic(node):
+        # Its name in Kafka, by which other tools know it; where its brokers are is not said.
+        identifier = {"namespace": "kafka", "name": topic, "type": "TOPIC"}
+        facets["symlinks"] = _facet("symlinks", identifiers=[identifier])
+    if lineage:
+        facets["columnLineage"] = _lineage(manifest, node)
+    return {"namespace": _namespace(manifest), "name": node.id, "facets": facets}
+
+
+def _columns(node: ManifestNode) -> Iterable[tuple[str, str, str]]:
+    return ((column.name, column.type, column.description) for column in node.columns)
+
+
+def _field(name: str, type_: str, description: str) -> dict[str, str]:
+    return {"name": name, "type": type_} | ({"description": description} if description else {})
+
+
+def _topic(node: ManifestNode) -> str:
+    if node.kind == "source" or node.config.get("materialized") == "sink":
+        return str(node.config.get("topic") or node.name)
+    return ""
+
+
+def _lineage(manifest: Manifest, node: ManifestNode) -> dict[str, Any]:
+    return _facet(
+        "columnLineage",
+        fields={
+            column.name: {"inputFields": _inputs(manifest, column.influences)} for column in node.columns
+        },
+        dataset=_inputs(manifest, node.influences),
+    )
+
+
+def _inputs(manifest: Manifest, influences: Iterable[Influence]) -> list[dict[str, Any]]:
+    """Return each column once, with all the ways in which it has influence."""
+    ways: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
+    for each in influences:
+        kind, subtype = _TRANSFORMATIONS[each.kind]
+        ways[each.relation, each.column].append({"type": kind, "subtype": subtype})
+    return [
+        {"namespace": _namespace(manifest), "name": relation, "field": column, "transformations": found}
+        for (relation, column), found in ways.items()
+    ]

@@ -1,0 +1,55 @@
+"""What a project should look after: what is not described, not tested, read by nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from millstream.docs.values import Columns, Entry, Finding
+
+_READ = frozenset(("source", "seed", "model"))
+
+
+def health(entries: Sequence[Entry], columns: Sequence[Columns], used: frozenset[int]) -> tuple[Finding, ...]:
+    """Return every kind of finding, also those without an entry; `used` are functions that SQL calls."""
+    read = {parent for e in entries if e.kind not in {"test", "unit_test", "query"} for parent in e.parents}
+
+    def finding(
+        name: str, title: str, why: str, among: Callable[[Entry], bool], bad: Callable[[int, Entry], bool]
+    ) -> Finding:
+        asked = [(number, entry) for number, entry in enumerate(entries) if among(entry)]
+        return Finding(name, title, why, tuple(n for n, e in asked if bad(n, e)), len(asked))
+
+    return (
+        finding(
+            "undocumented", "Without a description",
+            "Nobody but its author knows what it holds.",
+            lambda e: e.kind in {*_READ, "function"}, lambda _, e: not e.about,
+        ),
+        finding(
+            "columns", "With columns that have no description",
+            "Readers guess what a column means, and guess differently.",
+            lambda e: e.kind in _READ and e.columns > 0,
+            lambda n, _: any(not column.about for column in columns[n].columns),
+        ),
+        finding(
+            "untested", "Models without a test",
+            "Wrong rows are found by those who read them.",
+            lambda e: e.kind == "model", lambda _, e: not e.tests,
+        ),
+        finding(
+            "unowned", "Without an owner",
+            "Nobody is asked when it changes or breaks.",
+            lambda e: e.kind in {"source", "model", "exposure"}, lambda _, e: not e.owner,
+        ),
+        finding(
+            "unused", "Sources, seeds and functions that nobody reads",
+            "They are declared for nothing.",
+            lambda e: e.kind in {"source", "seed", "function"},
+            lambda n, e: n not in (used if e.kind == "function" else read),
+        ),
+        finding(
+            "dead-ends", "Models that nobody reads",
+            "Such a view is never computed; a topic or table may have readers that no exposure names.",
+            lambda e: e.kind == "model", lambda n, _: n not in read,
+        ),
+    )  # fmt: skip

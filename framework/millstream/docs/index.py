@@ -1,0 +1,157 @@
+"""The entries of a site and their numbers: every node, every Python function and every query has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from millstream.docs.markdown import first_sentence, markup
+from millstream.docs.material import Material
+from millstream.docs.values import Entry
+from millstream.explain.queries import Query
+from millstream.manifest import ManifestFunction, ManifestNode
+from millstream.physical.values import DeadLetters
+from millstream.physical.values import Query as Physical
+
+_ORDER = ("source", "seed", "model", "exposure", "metric", "function", "query", "test", "unit_test")
+"""Pages that are opened often share files; tests come last."""
+_STORED = {"source": "topic", "seed": "seed"}
+
+
+class Index(Struct, frozen=True):
+    entries: tuple[Entry, ...]
+    numbers: Mapping[str, int]
+    """By id."""
+    tests: Mapping[int, tuple[int, ...]]
+    """The tests of an entry."""
+    checked: Mapping[int, str] = {}
+    """The column that a test checks, by the test."""
+
+    def of(self, *ids: str) -> tuple[int, ...]:
+        return tuple(self.numbers[id_] for id_ in ids if id_ in self.numbers)
+
+
+def index(material: Material) -> Index:
+    nodes, functions = material.manifest.nodes, material.manifest.functions
+    queries = _queries(material)
+    kinds: dict[str, str] = {id_: node.kind for id_, node in nodes.items()}
+    kinds |= {f"function.{name}": "function" for name in functions}
+    kinds |= {f"query.{name}": "query" for name in queries}
+    ids = sorted(
+        (id_ for id_, kind in kinds.items() if kind in _ORDER), key=lambda i: (_ORDER.index(kinds[i]), i)
+    )
+    numbers = {id_: number for number, id_ in enumerate(ids)}
+    tests = _tests(nodes, numbers)
+    made = _made_by(material, numbers)
+    stateful = _stateful(material)
+    entries: list[Entry] = []
+    for number, id_ in enumerate(ids):
+        if id_ in nodes:
+            counted = len(tests.get(number, ()))
+            entries.append(_of_node(nodes[id_], numbers, made.get(id_, ()), counted, state=id_ in stateful))
+        elif kinds[id_] == "function":
+            entries.append(_of_function(functions[id_.partition(".")[2]]))
+        else:
+            name = id_.partition(".")[2]
+            entries.append(_of_query(queries[name], numbers, state=id_ in stateful))
+    checked = {
+        numbers[id_]: str(node.meta["column"])
+        for id_, node in nodes.items()
+        if node.kind == "test" and node.meta.get("column")
+    }
+    return Index(tuple(entries), numbers, tests, checked)
+
+
+def _queries(material: Material) -> dict[str, Query]:
+    return {query.name: query for query in material.planned.about.queries} if material.planned else {}
+
+
+def _stateful(material: Material) -> frozenset[str]:
+    """Return the ids of queries and models that keep state."""
+    if material.planned is None:
+        return frozenset()
+    queries = (f"query.{each.name}" for each in physical_queries(material) if each.signature.stateful)
+    operators = (node for node in material.planned.explanation.optimized.nodes if node.state)
+    return frozenset((*queries, *(f"model.{model}" for node in operators for model in node.models)))
+
+
+def physical_queries(material: Material) -> tuple[Physical, ...]:
+    return material.planned.physical.queries if material.planned else ()
+
+
+def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = {}
+    for id_, node in nodes.items():
+        if node.kind in {"test", "unit_test"}:
+            for parent in dict.fromkeys(node.depends_on[:1] if node.test else node.depends_on):
+                if parent in numbers:
+                    found.setdefault(numbers[parent], []).append(numbers[id_])
+    return {number: tuple(tests) for number, tests in found.items()}
+
+
+def _made_by(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Return the queries that make each model, or keep each reference topic."""
+    found: dict[str, list[int]] = {}
+    for query in physical_queries(material):
+        number = numbers.get(f"query.{query.name}")
+        if number is not None:
+            stored = [each.model for each in query.outputs if not isinstance(each, DeadLetters)]
+            for target in dict.fromkeys([*query.models, *stored]):
+                found.setdefault(target, []).append(number)
+    return {id_: tuple(dict.fromkeys(made)) for id_, made in found.items()}
+
+
+def _of_node(
+    node: ManifestNode, numbers: Mapping[str, int], made: tuple[int, ...], tests: int, *, state: bool
+) -> Entry:
+    stored = str(node.config.get("materialized") or node.config.get("type") or "")
+    if node.kind == "source":
+        stored = "reference topic" if node.config.get("table") else "topic"
+    if node.kind == "model":
+        stored = stored or "view"
+    return Entry(
+        id=node.id,
+        kind=node.kind,
+        name=node.name if node.kind != "source" else node.id.partition(".")[2],
+        path=node.path,
+        folder="/".join(node.fqn[1:-1]) if node.kind == "model" else "",
+        stored=stored or _STORED.get(node.kind, node.test),
+        tags=node.tags,
+        owner=node.owner or "",
+        about=first_sentence(markup(node.description)),
+        parents=tuple(numbers[each] for each in node.depends_on if each in numbers),
+        queries=made,
+        state=state,
+        columns=len(node.columns),
+        tests=tests,
+    )
+
+
+def _of_function(function: ManifestFunction) -> Entry:
+    return Entry(
+        id=f"function.{function.name}",
+        kind="function",
+        name=function.name,
+        path=function.path,
+        stored="table function" if function.table else "Python function",
+        about=first_sentence(markup(function.description)),
+    )
+
+
+def _of_query(query: Query, numbers: Mapping[str, int], *, state: bool) -> Entry:
+    made = [numbers[f"model.{name}"] for name in query.models if f"model.{name}" in numbers]
+    about = f"Makes {len(made)} models." if len(made) != 1 else f"Makes {query.models[0]}."
+    if query.keeps:
+        about = f"Keeps the newest rows of {query.keeps} as a table."
+    elif not made:
+        about = "Writes records that can't be decoded."
+    return Entry(
+        id=f"query.{query.name}",
+        kind="query",
+        name=query.name,
+        stored=query.kind,
+        about=about,
+        parents=tuple(made),
+        state=state,
+    )

@@ -1,0 +1,157 @@
+"""Which band each node stands in: a band is a stripe from left to right that holds one cluster or more.
+
+Clusters that share no column may stand side by side in one band: folders that are layers of a project stand
+from left to right, folders that are pipelines of their own one below the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from millstream.docs.layout.layers import Layered
+from millstream.docs.layout.values import Item
+
+Span = tuple[int, int]
+
+
+def bands(items: Sequence[Item], graph: Layered) -> list[int]:
+    """Return the number of each node's band, the upper ones first."""
+    homes = _homes(items, graph)
+    spans = _spans(graph, homes)
+    weights = _weights(graph, homes)
+    track = _tracks(spans, weights)
+    order = _ordered(track, weights)
+    place = {number: index for index, number in enumerate(order)}
+    found = [place[track[home]] for home in homes]
+    return found + _of_bends(graph, found, spans, {name: place[number] for name, number in track.items()})
+
+
+def _homes(items: Sequence[Item], graph: Layered) -> list[str]:
+    """Return the cluster that each node goes with; one that would stand within its box goes beside it."""
+    inner: dict[str, Span] = {}
+    for node, item in enumerate(items):
+        if item.cluster:
+            first, last = inner.get(item.cluster, (graph.rank[node],) * 2)
+            inner[item.cluster] = (min(first, graph.rank[node]), max(last, graph.rank[node]))
+    found: list[str] = []
+    for node, item in enumerate(items):
+        first, last = inner.get(item.near, (0, -1))
+        beside = not item.cluster and first <= graph.rank[node] <= last
+        found.append(f"beside {item.near}" if beside else item.cluster or item.near)
+    return found
+
+
+def _spans(graph: Layered, homes: Sequence[str]) -> dict[str, Span]:
+    """Return the first and last column of each cluster and of what stands beside it."""
+    found: dict[str, Span] = {}
+    for node, home in enumerate(homes):
+        rank = graph.rank[node]
+        first, last = found.get(home, (rank, rank))
+        found[home] = (min(first, rank), max(last, rank))
+    return found
+
+
+def _weights(graph: Layered, homes: Sequence[str]) -> Counter[tuple[str, str]]:
+    """Return how many edges join two clusters."""
+    found: Counter[tuple[str, str]] = Counter()
+    for source in range(graph.real):
+        for target in _ends(graph, source):
+            one, other = homes[source], homes[target]
+            if one != other:
+                found[one, other] += 1
+                found[other, one] += 1
+    return found
+
+
+def _ends(graph: Layered, source: int) -> list[int]:
+    found: list[int] = []
+    waiting = list(graph.below[source])
+    while waiting:
+        node = waiting.pop()
+        if node < graph.real:
+            found.append(node)
+        else:
+            waiting += graph.below[node]
+    return found
+
+
+def _tracks(spans: Mapping[str, Span], weights: Counter[tuple[str, str]]) -> dict[str, int]:
+    """Put each cluster into the band with most of its neighbours, where it shares no column with another."""
+    found: dict[str, int] = {}
+    members: list[list[str]] = []
+    for name, (first, last) in sorted(spans.items(), key=lambda each: (each[1][0] - each[1][1], each[0])):
+        best, most = None, 0
+        for number, others in enumerate(members):
+            if all(last < spans[each][0] or first > spans[each][1] for each in others):
+                joined = sum(weights[name, each] for each in others)
+                if joined > most:
+                    best, most = number, joined
+        if best is None:
+            best = len(members)
+            members.append([])
+        members[best].append(name)
+        found[name] = best
+    return found
+
+
+def _ordered(track: Mapping[str, int], weights: Counter[tuple[str, str]]) -> list[int]:
+    """Return the bands in an order that brings those which many edges join together."""
+    joined: Counter[tuple[int, int]] = Counter()
+    for (one, other), weight in weights.items():
+        if track[one] != track[other]:
+            joined[track[one], track[other]] += weight
+    left = sorted(set(track.values()))
+    order: list[int] = []
+    while left:
+        # The next band is the one with most edges to what stands already, or else the one with fewest at all.
+        gain = {each: sum(joined[each, done] for done in order) for each in left}
+        total = {each: sum(joined[each, other] for other in left) for each in left}
+        order.append(max(left, key=lambda each: (gain[each], total[each] > 0, -total[each], -each)))
+        left.remove(order[-1])
+    return _swapped(order, joined)
+
+
+def _swapped(order: list[int], joined: Counter[tuple[int, int]]) -> list[int]:
+    """Swap neighbours as long as edges between bands become shorter."""
+    partners: dict[int, list[tuple[int, int]]] = {each: [] for each in order}
+    for (one, other), weight in joined.items():
+        partners[one].append((other, weight))
+    place = {each: index for index, each in enumerate(order)}
+
+    def length(each: int) -> int:
+        return sum(weight * abs(place[each] - place[other]) for other, weight in partners[each])
+
+    for _ in range(len(order)):
+        better = False
+        for index in range(len(order) - 1):
+            one, other = order[index], order[index + 1]
+            before = length(one) + length(other)
+            place[one], place[other] = index + 1, index
+            if length(one) + length(other) < before:
+                order[index], order[index + 1] = other, one
+                better = True
+            else:
+                place[one], place[other] = index, index + 1
+        if not better:
+            break
+    return order
+
+
+def _of_bends(
+    graph: Layered, band: Sequence[int], spans: Mapping[str, Span], bands_of: Mapping[str, int]
+) -> list[int]:
+    """Return the bands of bends: that where the edge begins, or the nearest that has the column."""
+    present: dict[int, set[int]] = {}
+    for name, (first, last) in spans.items():
+        for rank in range(first, last + 1):
+            present.setdefault(rank, set()).add(bands_of[name])
+    found: list[int] = []
+    for bend in range(graph.real, graph.count):
+        before = graph.above[bend][0]
+        near = band[before] if before < graph.real else found[before - graph.real]
+        here = present.get(graph.rank[bend], set())
+        if near not in here and here:
+            near = min(here, key=lambda each: (abs(each - near), each))
+        found.append(near)
+    return found

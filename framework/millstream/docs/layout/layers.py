@@ -1,0 +1,57 @@
+"""The graph with each edge cut where it passes a column, so that every piece joins neighbouring columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from millstream.docs.layout.values import Edge
+
+
+class Layered(Struct):
+    """Nodes from `real` on are bends: places where an edge passes a column."""
+
+    real: int
+    rank: list[int]
+    above: list[list[int]]
+    below: list[list[int]]
+    chains: list[tuple[int, ...]]
+    """The bends of each edge."""
+
+    @property
+    def count(self) -> int:
+        return len(self.rank)
+
+    def layers(self) -> list[list[int]]:
+        found: list[list[int]] = [[] for _ in range(max(self.rank, default=-1) + 1)]
+        for node, rank in enumerate(self.rank):
+            found[rank].append(node)
+        return found
+
+
+def layered(count: int, edges: Sequence[Edge], rank: Sequence[int]) -> Layered:
+    """Cut the edges. Those of one node run together as far as they go the same way: a calmer picture."""
+    made = Layered(count, list(rank), [[] for _ in rank], [[] for _ in rank], [])
+    trunks: dict[tuple[int, int], int] = {}
+    for source, target in edges:
+        chain: list[int] = []
+        last = source
+        for column in range(rank[source] + 1, rank[target]):
+            bend = trunks.get((source, column))
+            if bend is None:
+                bend = trunks[source, column] = made.count
+                made.rank.append(column)
+                made.above.append([])
+                made.below.append([])
+                _join(made, last, bend)
+            chain.append(bend)
+            last = bend
+        _join(made, last, target)
+        made.chains.append(tuple(chain))
+    return made
+
+
+def _join(made: Layered, source: int, target: int) -> None:
+    made.below[source].append(target)
+    made.above[target].append(source)

@@ -1,0 +1,116 @@
+"""The layout of a graph: all steps, and sizes in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from millstream.docs.layout.bands import bands
+from millstream.docs.layout.layers import Layered, layered
+from millstream.docs.layout.order import ordered
+from millstream.docs.layout.position import Gap, positions
+from millstream.docs.layout.rank import ranks
+from millstream.docs.layout.relax import relaxed
+from millstream.docs.layout.values import Box, ClusterBox, Column, Edge, Item, Layout, Route
+
+BETWEEN_NODES, BETWEEN_BENDS, BETWEEN_BANDS = 14, 9, 22
+PADDING, TITLE = 12, 20
+"""Of a cluster's box, and of its name above."""
+MARGIN = 24
+_HIGHER = 1.5
+_LEAST, _MOST = 64, 220
+"""Between columns; more where many edges change their height there."""
+
+
+def lay_out(items: Sequence[Item], edges: Sequence[Edge]) -> Layout:
+    """Return where nodes and edges stand; edges must make no cycle."""
+    if not items:
+        return Layout((), (), (), (), 0, 0)
+    edges = sorted(set(edges))
+    graph = layered(len(items), edges, ranks(len(items), edges))
+    band = bands(items, graph)
+    layers = ordered(graph, band)
+    centres = _centres(items, graph, layers, band)
+    columns = _columns(items, graph, layers)
+    boxes = [
+        Box(graph.rank[node], round(centres[node] - item.height / 2), item.height)
+        for node, item in enumerate(items)
+    ]
+    routes = tuple(
+        Route(source, target, tuple(round(centres[bend]) for bend in chain))
+        for (source, target), chain in zip(edges, graph.chains, strict=True)
+    )
+    last = columns[-1]
+    height = max(round(max(centres) + MARGIN), *(box.y + box.height + MARGIN + PADDING for box in boxes))
+    clusters = _clusters(items, boxes, columns)
+    return Layout(columns, tuple(boxes), routes, clusters, last.x + last.width + MARGIN, height)
+
+
+def _centres(
+    items: Sequence[Item], graph: Layered, layers: list[list[int]], band: Sequence[int]
+) -> list[float]:
+    """Place each band for itself, then one below the other as near as their columns allow."""
+
+    def half(node: int) -> float:
+        return items[node].height / 2 if node < graph.real else 0.0
+
+    def gap(one: int, other: int) -> float:
+        bend = one >= graph.real or other >= graph.real
+        apart = BETWEEN_BENDS if bend else BETWEEN_NODES
+        if not bend and items[one].cluster != items[other].cluster:
+            apart += 2 * PADDING + TITLE
+        return half(one) + half(other) + apart
+
+    framed = any(item.cluster for item in items)
+    top = float(MARGIN + (TITLE + PADDING if framed else 0))
+    found = [0.0] * graph.count
+    floor = top
+    for number in range(max(band) + 1):
+        part = [[node for node in layer if band[node] == number] for layer in layers]
+        at = _heights(part, graph, gap)
+        if not at:
+            continue
+        shift = floor - min(at[node] - half(node) for node in at)
+        for node, value in at.items():
+            found[node] = value + shift
+        floor = max(found[node] + half(node) for node in at) + BETWEEN_BANDS
+        floor += 2 * PADDING + TITLE if framed else 0
+    return found
+
+
+def _heights(layers: list[list[int]], graph: Layered, gap: Gap) -> dict[int, float]:
+    """Prefer straight edges as long as they do not make the picture much higher than its fullest column."""
+    straight = positions(layers, graph, gap)
+    if not straight:
+        return {}
+    fullest = max(sum(gap(a, b) for a, b in pairwise(layer)) for layer in layers)
+    if max(straight.values()) - min(straight.values()) <= _HIGHER * fullest + 200:
+        return straight
+    return relaxed(layers, graph, gap)
+
+
+def _columns(items: Sequence[Item], graph: Layered, layers: list[list[int]]) -> tuple[Column, ...]:
+    widths = [max((items[node].width for node in layer if node < graph.real), default=8) for layer in layers]
+    crowds = [sum(len(graph.below[node]) for node in layer) for layer in layers]
+    gaps = [min(_MOST, _LEAST + round(crowd**0.5 * 6)) for crowd in crowds]
+    starts = accumulate(
+        (width + gap for width, gap in zip(widths[:-1], gaps[:-1], strict=True)), initial=MARGIN + PADDING
+    )
+    return tuple(Column(x, width) for x, width in zip(starts, widths, strict=True))
+
+
+def _clusters(
+    items: Sequence[Item], boxes: Sequence[Box], columns: Sequence[Column]
+) -> tuple[ClusterBox, ...]:
+    members: dict[str, list[int]] = {}
+    for node, item in enumerate(items):
+        if item.cluster:
+            members.setdefault(item.cluster, []).append(node)
+    found: list[ClusterBox] = []
+    for name, nodes in sorted(members.items()):
+        left = min(columns[boxes[node].rank].x for node in nodes) - PADDING
+        right = max(columns[boxes[node].rank].x + items[node].width for node in nodes) + PADDING
+        top = min(boxes[node].y for node in nodes) - PADDING - TITLE
+        bottom = max(boxes[node].y + boxes[node].height for node in nodes) + PADDING
+        found.append(ClusterBox(name, left, top, right - left, bottom - top))
+    return tuple(found)

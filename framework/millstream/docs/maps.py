@@ -1,0 +1,93 @@
+"""The whole project as maps: plain, with a box for each folder, with a box for each query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from millstream.docs.layout.layout import lay_out
+from millstream.docs.layout.values import Edge, Item, Layout
+from millstream.docs.values import Entry, Map, MapBox, MapColumn, MapEdge, MapNode
+
+DRAWN = frozenset(("source", "seed", "model", "exposure", "metric"))
+_HEIGHT, _CHARACTER, _AROUND, _WIDEST = 36, 7.2, 44, 260
+_FAR_TALLER = 1.8
+"""Boxes that make the map so much larger than it is without them are not what is shown first."""
+
+
+def maps(entries: Sequence[Entry]) -> tuple[Map, ...]:
+    """Return the maps, the one to be shown first at the beginning."""
+    numbers = [number for number, entry in enumerate(entries) if entry.kind in DRAWN]
+    place = {number: index for index, number in enumerate(numbers)}
+    edges = [
+        (place[parent], place[number])
+        for number in numbers
+        for parent in entries[number].parents
+        if parent in place
+    ]
+    folders = {place[n]: entries[n].folder for n in numbers if entries[n].folder}
+    queries = {
+        place[n]: entries[entries[n].queries[0]].name
+        for n in numbers
+        if entries[n].queries and entries[n].kind == "model"
+    }
+    made = {
+        name: _map(name, entries, numbers, edges, clusters)
+        for name, clusters in (("folder", folders), ("query", queries), ("none", {}))
+        if clusters or name == "none"
+    }
+    plain = made["none"]
+    area = plain.width * plain.height
+    first = [name for name, each in made.items() if each.width * each.height <= area * _FAR_TALLER + 400_000]
+    return tuple(sorted(made.values(), key=lambda each: each.name not in first))
+
+
+def _map(
+    name: str,
+    entries: Sequence[Entry],
+    numbers: Sequence[int],
+    edges: Sequence[Edge],
+    clusters: Mapping[int, str],
+) -> Map:
+    near = _near(len(numbers), edges, clusters)
+    items = [
+        Item(width_of(entries[number].name), _HEIGHT, clusters.get(index, ""), near.get(index, ""))
+        for index, number in enumerate(numbers)
+    ]
+    found = lay_out(items, edges)
+    return as_map(name, found, items, numbers)
+
+
+def as_map(name: str, found: Layout, items: Sequence[Item], numbers: Sequence[int]) -> Map:
+    return Map(
+        name,
+        found.width,
+        found.height,
+        tuple(MapColumn(each.x, each.width) for each in found.columns),
+        tuple(
+            MapNode(number, box.rank, box.y, item.width, item.height)
+            for number, box, item in zip(numbers, found.boxes, items, strict=True)
+        ),
+        tuple(MapEdge(each.source, each.target, each.ys) for each in found.routes),
+        tuple(MapBox(each.name, each.x, each.y, each.width, each.height) for each in found.clusters),
+    )
+
+
+def width_of(name: str) -> int:
+    return min(_WIDEST, round(len(name) * _CHARACTER) + _AROUND)
+
+
+def _near(count: int, edges: Sequence[Edge], clusters: Mapping[int, str]) -> dict[int, str]:
+    """Return the cluster that each node without one has most edges to, directly or through others like it."""
+    found = dict(clusters)
+    for _ in range(3):
+        votes: dict[int, Counter[str]] = {}
+        for source, target in edges:
+            for node, other in ((source, target), (target, source)):
+                if node not in found and other in found:
+                    votes.setdefault(node, Counter())[found[other]] += 1
+        if not votes:
+            break
+        for node, counted in votes.items():
+            found[node] = min(counted, key=lambda name: (-counted[name], name))
+    return {node: name for node, name in found.items() if node not in clusters and node < count}

@@ -1,0 +1,112 @@
+"""Descriptions are Markdown: they become a tree of a few kinds of elements, never HTML.
+
+The page makes elements from the tree by name, so that nothing a user writes is ever parsed as HTML. Pictures
+become links: a site that is read offline asks nobody for anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from millstream.docs.values import Markup
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+ELEMENTS = frozenset(
+    (
+        "p", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "hr", "br", "a",
+        "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td",
+    )
+)  # fmt: skip
+_HEADINGS = {"h1": "h3", "h2": "h4", "h3": "h5"}
+"""The page has headings of its own above a description."""
+_SCHEMES = re.compile(r"(https?|mailto):", re.IGNORECASE)
+_PLAIN = re.compile(r"[^\n`*_\[\]<>&\\#!|~:]*\Z")
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+
+
+def markup(text: str) -> Markup:
+    """Return a description as a tree; one plain line is itself."""
+    text = text.strip()
+    if not text:
+        return []
+    if _PLAIN.match(text) and not re.match(r"\d+[.)]|[-+=] ?", text):
+        return [["p", text]]
+    return _tree(_parser().parse(text))
+
+
+def _tree(tokens: Sequence[Token]) -> Markup:
+    root: Markup = []
+    open_: list[Markup] = [root]
+    for token in tokens:
+        if token.hidden:
+            continue
+        if token.type == "inline":
+            open_[-1] += _tree(token.children or ())
+        elif token.nesting == 1:
+            element: Markup = _element(token)
+            open_[-1].append(element)
+            open_.append(element)
+        elif token.nesting == -1:
+            open_.pop()
+        else:
+            open_[-1] += _single(token)
+    return root
+
+
+def _element(token: Token) -> Markup:
+    name = _HEADINGS.get(token.tag, token.tag)
+    if name not in ELEMENTS:
+        return ["p"]
+    if name == "a":
+        href = str(token.attrs.get("href", ""))
+        return ["a", {"href": href}] if _SCHEMES.match(href) else ["em"]
+    return [name]
+
+
+def _single(token: Token) -> Markup:
+    match token.type:
+        case "code_inline":
+            return [["code", token.content]]
+        case "fence" | "code_block":
+            return [["pre", ["code", token.content]]]
+        case "softbreak":
+            return [" "]
+        case "hardbreak":
+            return [["br"]]
+        case "hr":
+            return [["hr"]]
+        case "image":
+            source = str(token.attrs.get("src", ""))
+            return [["a", {"href": source}, token.content]] if _SCHEMES.match(source) else [token.content]
+        case _:
+            return [token.content] if token.content else []
+
+
+def plain(tree: Markup) -> str:
+    """Return the text of a tree."""
+    parts: list[str] = []
+    for each in tree:
+        if isinstance(each, str):
+            parts.append(each)
+        elif isinstance(each, list):
+            parts.append(plain(each[1:]) + (" " if each[0] in {"p", "li", "br", "pre"} else ""))
+    return "".join(parts)
+
+
+def first_sentence(tree: Markup, most: int = 160) -> str:
+    text = " ".join(plain(tree).split())
+    end = re.search(r"[.!?](\s|\Z)", text)
+    text = text[: end.start() + 1] if end else text
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

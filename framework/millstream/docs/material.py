@@ -1,0 +1,98 @@
+"""All that a site is made from, gathered once: no path in it says where the project lies on this machine."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from millstream.explain.about import about_of
+from millstream.explain.explanation import About, Explanation, explain
+from millstream.manifest import Compiled, Manifest
+from millstream.physical.plan import Physical
+from millstream.results import RunResults, read_results
+from millstream.topology import Topology, compiled_topology, physical_of
+
+MOST_MODELS = 1_000
+"""Of larger projects the plan is left out, unless it is asked for: it takes longer than all the rest."""
+Progress = Callable[[str], None]
+
+
+class Planned(Struct, frozen=True):
+    topology: Topology
+    physical: Physical
+    about: About
+    explanation: Explanation
+
+
+class Material(Struct, frozen=True):
+    manifest: Manifest
+    compiled: dict[str, str]
+    """Rendered SQL by node id."""
+    written: dict[str, str]
+    """Files as they are, by node id; of a function its lines."""
+    results: RunResults | None = None
+    planned: Planned | None = None
+
+
+def gather(
+    root: Path,
+    found: Compiled,
+    target_path: str,
+    *,
+    plan: bool | None = None,
+    progress: Progress = lambda _: None,
+) -> Material:
+    """Return what the site of a project without errors is made from; `plan` None: as its size allows."""
+    manifest = found.manifest
+    results = read_results(root / target_path, manifest.project, manifest.target)
+    models = sum(node.kind == "model" for node in manifest.nodes.values())
+    wanted = models <= MOST_MODELS if plan is None else plan
+    planned = _planned(found, results, target_path, progress) if wanted and found.catalog else None
+    progress("Reading")
+    return Material(manifest, found.sql, _written(root, manifest), results, planned)
+
+
+def _planned(found: Compiled, results: RunResults | None, target_path: str, progress: Progress) -> Planned:
+    progress("Optimizing")
+    topology = compiled_topology(found, results)
+    physical = physical_of(topology)
+    about = about_of(found, topology, physical, target_path)
+    progress("Explaining")
+    return Planned(topology, physical, about, explain(topology.optimized, about))
+
+
+def _written(root: Path, manifest: Manifest) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for id_, node in manifest.nodes.items():
+        if node.path.endswith(".sql"):
+            found[id_] = _text(root / node.path)
+    modules = {function.path for function in manifest.functions.values()}
+    texts = {path: _text(root / path) for path in modules}
+    for name, function in manifest.functions.items():
+        found[f"function.{name}"] = _definition(texts[function.path], function.line)
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""  # it has gone since the project compiled: its page does without
+
+
+def _definition(text: str, line: int) -> str:
+    """Return the lines of a function, its decorators included."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ""
+    lines = text.splitlines()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if first <= line <= (node.end_lineno or first):
+                return "\n".join(lines[first - 1 : node.end_lineno])
+    return ""

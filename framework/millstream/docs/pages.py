@@ -1,0 +1,123 @@
+"""What each page says beside columns and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from millstream.docs import facts
+from millstream.docs.index import Index, physical_queries
+from millstream.docs.markdown import markup
+from millstream.docs.material import Material, Planned
+from millstream.docs.values import Code, Entry, Fact, Operator, Page, Result
+from millstream.explain.queries import Query
+from millstream.manifest import ManifestNode
+from millstream.physical.values import Query as Physical
+from millstream.results import ModelResult
+
+
+def pages(material: Material, found: Index) -> tuple[Page, ...]:
+    results = _results(material)
+    notes = _notes(material)
+    told = {query.name: query for query in material.planned.about.queries} if material.planned else {}
+    physical = {query.name: query for query in physical_queries(material)}
+    made: list[Page] = []
+    for number, entry in enumerate(found.entries):
+        if entry.id in material.manifest.nodes:
+            node = material.manifest.nodes[entry.id]
+            made.append(_of_node(node, number, found, results.get(entry.id), notes.get(entry.id, ())))
+        elif entry.kind == "function":
+            made.append(_of_function(material, entry))
+        else:
+            made.append(_of_query(told[entry.name], physical[entry.name], material.planned))
+    return tuple(made)
+
+
+def _of_node(
+    node: ManifestNode, number: int, found: Index, result: Result | None, notes: Iterable[str]
+) -> Page:
+    checks = node.kind in {"test", "unit_test"}
+    return Page(
+        about=markup(node.description),
+        facts=tuple(facts.of_test(node)) if checks else (),
+        config=() if checks else facts.of_config(node.config),
+        meta=() if checks else facts.of_mapping(node.meta),
+        tests=found.tests.get(number, ()),
+        functions=found.of(*(f"function.{name}" for name in node.functions)),
+        result=result,
+        notes=tuple(notes),
+    )
+
+
+def _of_function(material: Material, entry: Entry) -> Page:
+    function = material.manifest.functions[entry.name]
+    calls = (
+        [call for call in material.planned.explanation.calls if call.function == entry.name]
+        if (material.planned)
+        else []
+    )
+    return Page(
+        about=markup(function.description),
+        facts=(
+            Fact("signature", function.signature),
+            *(Fact("runs", f"{call.runs}, on {call.rows}: {call.text}") for call in calls),
+        ),
+    )
+
+
+def _of_query(query: Query, physical: Physical, planned: Planned | None) -> Page:
+    assert planned is not None
+    partitions = planned.topology.catalog.target.get("shuffle_partitions", 200)
+    operators = (
+        Operator(each.name, each.kind, tuple(Fact(name, text) for name, text in each.facts))
+        for each in physical.signature.operators
+    )
+    return Page(facts=tuple(facts.of_query(query, partitions)), state=tuple(operators))
+
+
+def _results(material: Material) -> dict[str, Result]:
+    """Return the last results by id, of tests too where a build wrote them."""
+    run = material.results
+    if run is None:
+        return {}
+    return {
+        each.id: Result(each.status, run.command, run.started, tuple(_counted(each)), each.message)
+        for each in run.results
+    }
+
+
+def _counted(result: ModelResult) -> Iterable[Fact]:
+    if result.query:
+        yield Fact("query", result.query)
+    yield Fact("rows read by its query", f"{result.rows_read:,}")
+    if result.rows_written is not None:
+        yield Fact("records written", f"{result.rows_written:,}")
+    for name, counts in (("left out", result.skipped), ("dead letters", result.dead_letters)):
+        if any(counts.values()):
+            listed = (f"{count:,} of {id_.partition('.')[2]}" for id_, count in counts.items() if count)
+            yield Fact(name, ", ".join(listed))
+    yield Fact("seconds", f"{result.seconds:,.1f}")
+
+
+def _notes(material: Material) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for id_, node in material.manifest.nodes.items():
+        found[id_] = [f"Not understood in full: {reason}" for reason in node.opaque]
+    if material.planned:
+        for each in material.planned.about.unsupported:
+            found.setdefault(f"model.{each.model}", []).append(f"Instead: {each.remedy}")
+        for apart in material.planned.about.apart:
+            others = f" with {', '.join(apart.others)}" if apart.others else ""
+            found.setdefault(f"model.{apart.model}", []).append(f"Shares no query{others}: {apart.why}")
+    return {id_: tuple(notes) for id_, notes in found.items()}
+
+
+def code(material: Material, found: Index) -> tuple[Code, ...]:
+    sql = {query.name: query.sql for query in material.planned.about.queries} if material.planned else {}
+    return tuple(
+        Code(
+            material.written.get(entry.id, ""),
+            material.compiled.get(entry.id, ""),
+            sql.get(entry.name, "") if entry.kind == "query" else "",
+        )
+        for entry in found.entries
+    )

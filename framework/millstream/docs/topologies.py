@@ -1,0 +1,167 @@
+"""Plans from as written to as optimized, rule by rule: of the whole project and of each query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten, wrap
+
+from millstream.docs.index import Index
+from millstream.docs.layout.layout import lay_out
+from millstream.docs.layout.values import Item
+from millstream.docs.maps import as_map
+from millstream.docs.material import Planned
+from millstream.docs.values import Drawing as Drawn
+from millstream.docs.values import DrawnOperator, Fact, Map, Stage, Topology
+from millstream.explain.explanation import of_outputs
+from millstream.explain.savings import Cost, Costs, said_saved, saved, table
+from millstream.explain.topology import Drawing, DrawnNode, draw
+from millstream.optimizer.driver import Step
+from millstream.plan.nodes import Plan
+
+MOST_OPERATORS = 250
+"""A larger plan is no picture any more."""
+MOST_DRAWN = 6_000
+"""Operators in all drawings of a site; after them come as many in first and last plans only."""
+_CHARACTER, _SMALL, _LINE, _HEAD, _AROUND = 7.4, 5.9, 15, 26, 28
+_MOST_CHARACTERS = 44
+_SHOWN = ("key", "partitioned by", "watermark", "state")
+Queries = Sequence[tuple[str, frozenset[str]]]
+
+
+def topologies(planned: Planned, found: Index) -> tuple[Topology, ...]:
+    """Return the plan of the project, where it is small enough to look at, and that of each query."""
+    queries = [
+        (query.name, frozenset(f"model.{name}" for name in query.models)) for query in planned.about.queries
+    ]
+    costs = Costs(planned.about.hints)
+    made: list[Topology] = []
+    left = MOST_DRAWN
+    parts: list[tuple[str, str, Queries, frozenset[str] | None]] = [
+        ("project", "The whole project", queries, None)
+    ]
+    parts += [(name, name, ((name, models),), models) for name, models in queries if models]
+    for name, title, groups, models in parts:
+        if left <= -MOST_DRAWN:
+            break
+        topology = _Stages(planned, found, groups, models, costs).topology(name, title, steps=left > 0)
+        if topology:
+            left -= sum(len(drawing.operators) for drawing in topology.drawings)
+            made.append(topology)
+    return tuple(made)
+
+
+class _Stages:
+    """The stages of some outputs; a drawing that several stages share is made once."""
+
+    def __init__(
+        self,
+        planned: Planned,
+        found: Index,
+        queries: Queries,
+        models: frozenset[str] | None,
+        costs: Costs,
+    ) -> None:
+        self._planned, self._index, self._queries, self._models = planned, found, queries, models
+        self._costs = costs
+        self._drawings: list[Drawn] = []
+        self._operators: dict[DrawnOperator, int] = {}
+
+    def topology(self, name: str, title: str, *, steps: bool) -> Topology | None:
+        optimized = self._planned.topology.optimized
+        written, plan = of_outputs(optimized.written, self._models), of_outputs(optimized.plan, self._models)
+        if not written.outputs:
+            return None
+        before = draw(written)
+        after = draw(plan, self._queries)
+        if max(len(before.nodes), len(after.nodes)) > MOST_OPERATORS:
+            return None
+        stages = [Stage("as written", self._drawn(before))]
+        last = before
+        for step in optimized.steps if steps else ():
+            if found := self._stage(step, last):
+                stage, last = found
+                stages.append(stage)
+        new, gone = _changed(last, after)
+        stages.append(
+            Stage("as it runs", self._drawn(after), ("Each query reads for itself.",), "", new, gone)
+        )
+        costs = self._costs.of(written), self._costs.of(plan)
+        return Topology(
+            name,
+            title,
+            tuple(self._operators),
+            tuple(self._drawings),
+            tuple(stages),
+            tuple((what, *numbers) for what, numbers in table(*costs)),  # type: ignore[misc]  # two costs, two numbers
+            self._index.numbers.get(f"query.{name}", -1),
+        )
+
+    def _stage(self, step: Step, last: Drawing) -> tuple[Stage, Drawing] | None:
+        before, after = of_outputs(step.before, self._models), of_outputs(step.after, self._models)
+        if all(one is other for one, other in zip(before.outputs, after.outputs, strict=True)):
+            return None
+        drawing = draw(after)
+        new, gone = _changed(last, drawing)
+        if not (new or gone):
+            return None
+        near = {model for node in (*last.nodes, *drawing.nodes) for model in node.models}
+        changes = tuple(
+            dict.fromkeys(
+                change.what
+                for change in step.changes
+                if not change.models or near & {each.removeprefix("model.") for each in change.models}
+            )
+        )
+        saves = said_saved(self._saved(before, after))
+        return Stage(step.rule, self._drawn(drawing), changes, saves, new, gone), drawing
+
+    def _saved(self, before: Plan, after: Plan) -> Cost:
+        return saved(self._costs.of(before), self._costs.of(after))
+
+    def _drawn(self, drawing: Drawing) -> int:
+        operators = [_operator(node, self._index.numbers) for node in drawing.nodes]
+        places = tuple(self._operators.setdefault(each, len(self._operators)) for each in operators)
+        self._drawings.append(Drawn(places, _laid_out(drawing, operators)))
+        return len(self._drawings) - 1
+
+
+def _changed(before: Drawing, after: Drawing) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the operators that are new or do something else, and those that are gone."""
+    was = {node.id: (node.line, node.details) for node in before.nodes}
+    now = {node.id for node in after.nodes}
+    new = tuple(node.id for node in after.nodes if was.get(node.id) != (node.line, node.details))
+    return new, tuple(id_ for id_ in was if id_ not in now)
+
+
+def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator]) -> Map:
+    query = {id_: group.name for group in drawing.groups for id_ in group.nodes}
+    items = [
+        Item(_width(each), _HEAD + _LINE * len(each.lines) + 6, query.get(each.id, "")) for each in operators
+    ]
+    place = {node.id: index for index, node in enumerate(drawing.nodes)}
+    edges = [(place[edge.source], place[edge.target]) for edge in drawing.edges]
+    return as_map("query", lay_out(items, edges), items, range(len(items)))
+
+
+def _operator(node: DrawnNode, numbers: Mapping[str, int]) -> DrawnOperator:
+    return DrawnOperator(
+        node.id,
+        node.kind,
+        node.line,
+        tuple(_lines(node)),
+        tuple(Fact(name, text) for name, text in node.details),
+        numbers.get(node.relation, -1),
+        bool(node.state),
+    )
+
+
+def _lines(node: DrawnNode) -> Iterator[str]:
+    yield from wrap(node.line, _MOST_CHARACTERS, max_lines=2, placeholder=" …")
+    for name, text in node.details:
+        if name in _SHOWN:
+            yield shorten(f"{name}: {text}", _MOST_CHARACTERS, placeholder=" …")
+
+
+def _width(operator: DrawnOperator) -> int:
+    name = min(len(operator.id), 40) * _CHARACTER
+    return round(max([name, *(len(line) * _SMALL for line in operator.lines)])) + _AROUND

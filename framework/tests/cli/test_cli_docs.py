@@ -1,0 +1,121 @@
+"""`millstream docs`."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from millstream.cli.group import millstream
+from millstream.docs.formats import FORMATS
+
+
+def test_generate_makes_a_site_in_the_target_folder(run, shop: Path):
+    found = run("docs", "generate")
+    assert (found.code, found.err) == (0, "")
+    assert re.fullmatch(r"Made the site of 2 models: target/docs/index.html \(0\.\d MB\)\.\n", found.out)
+    assert (shop / "target/docs/index.html").is_file()
+    assert (shop / "target/docs/data/start.js").is_file()
+
+
+def test_generate_for_programs(run, shop: Path):
+    found = run("docs", "generate", "--output", "json", "--to", "site").json
+    assert found["diagnostics"] == []
+    assert found["site"]["folder"] == "site"
+    assert found["site"]["files"] == sum(path.is_file() for path in (shop / "site").rglob("*"))
+
+
+def test_a_document_goes_to_stdout_and_nothing_else_does(run, shop: Path):
+    found = run("docs", "generate", "--format", "asyncapi")
+    assert found.code == 0
+    assert json.loads(found.out)["info"]["title"] == "shop"
+    assert not (shop / "target/docs").exists()
+
+
+def test_a_document_goes_to_a_file(run, shop: Path):
+    found = run("docs", "generate", "--format", "mermaid", "--to", "out/lineage.mmd")
+    assert found.out == "Wrote out/lineage.mmd.\n"
+    assert (shop / "out/lineage.mmd").read_text().startswith("flowchart LR\n")
+
+
+def test_every_format_is_a_value_of_the_option():
+    option = next(each for each in millstream.get_command(None, "docs").params if each.name == "output")
+    assert set(FORMATS) == set(option.type.choices) - {"text", "json"}
+
+
+def test_mistakes_of_the_project_are_told_and_no_site_is_made(run, shop: Path):
+    (shop / "models/bad.sql").write_text("select nope from {{ ref('totals') }}\n")
+    found = run("docs", "generate")
+    assert found.code == 2
+    assert "models/bad.sql:1:8" in found.err
+    assert not (shop / "target/docs").exists()
+
+
+def test_a_place_that_cannot_be_written(run, shop: Path):
+    (shop / "taken").write_text("a file")
+    found = run("docs", "generate", "--to", "taken")
+    assert found.code == 2
+    assert "MS702" in found.err
+    assert "taken can't be written" in found.err
+
+
+def test_a_page_of_somebody_else_is_not_overwritten(run, shop: Path):
+    (shop / "index.html").write_text("mine")
+    found = run("docs", "generate", "--to", ".")
+    assert found.code == 2
+    assert "MS709" in found.err
+    assert (shop / "index.html").read_text() == "mine"
+
+
+def test_a_site_is_made_again_in_its_place(run, shop: Path):
+    assert run("docs", "generate").code == run("docs", "generate").code == 0
+
+
+def test_a_format_can_not_be_served(run, shop: Path):
+    found = run("docs", "serve", "--format", "badge")
+    assert found.code == 2
+    assert "formats are made by `docs generate`" in found.err
+
+
+def test_a_port_that_is_taken(run, shop: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        found = run("docs", "serve", "--port", str(taken.getsockname()[1]), "--no-open")
+    assert found.code == 2
+    assert "MS708" in found.err
+
+
+@pytest.fixture
+def served(shop: Path):
+    command = [sys.executable, "-m", "millstream", "docs", "serve", "--port", "0", "--no-open"]
+    with subprocess.Popen(command, cwd=shop, text=True, stderr=subprocess.PIPE, env=os.environ) as process:
+        said = process.stderr.readline()
+        yield re.search(r"http://127\.0\.0\.1:\d+/", said)[0], process
+        process.kill()
+
+
+def status(address: str, **headers: str) -> int:
+    try:
+        with urlopen(Request(address, headers=headers), timeout=10) as answer:
+            return answer.status
+    except HTTPError as error:
+        return error.code
+
+
+def test_serve_answers_with_the_site_until_it_is_interrupted(served):
+    address, process = served
+    assert status(address) == 200
+    assert status(f"{address}data/start.js") == 200
+    assert status(f"{address}data/") == 404, "no lists of folders"
+    assert status(f"{address}../manifest.json") == 404, "nothing outside the site"
+    assert status(address, Host="evil.example") == 421
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0

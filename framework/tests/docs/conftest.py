@@ -1,0 +1,118 @@
+"""Sites of two projects: the example, and one whose author tries to break the page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from support.browser import Watched, chromium, watched
+
+from millstream.compile import compile_project
+from millstream.docs.build import site_of
+from millstream.docs.material import Material, gather
+from millstream.docs.values import Site
+from millstream.docs.write import write_site
+from millstream.results import ModelResult, RunResults, write_results
+
+EXAMPLE = Path(__file__).resolve().parents[3]
+NASTY = "<script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>"
+FILES = {
+    "pyproject.toml": '[tool.millstream]\nname = "nasty"\n',
+    "profiles.yml": (
+        "nasty:\n  outputs:\n    local: {master: local, kafka: {bootstrap_servers: 'k:9092', "
+        "sasl_password: \"{{ env_var('NASTY_PASSWORD') }}\"}}\n"
+    ),
+    "models/all.yml": f"""\
+sources:
+  - name: web
+    topics:
+      - name: clicks
+        description: "{NASTY}"
+        owner: "{NASTY}"
+        key: {{name: user, type: string}}
+        columns: [{{name: amount, type: bigint, description: "</script> ends nothing"}}]
+models:
+  - name: totals
+    description: |
+      Totals of **users**. See [the book](https://books.example/x), not [this](javascript:alert(3)).
+
+      ![a picture](https://evil.example/picture.png)
+
+      | a | b |
+      |---|---|
+      | 1 | {NASTY} |
+    meta: {{note: "{NASTY}", api_key: hunter2, url: "https://me:hunter2@place.example"}}
+    columns: [{{name: user, description: Who, tests: [not_null]}}]
+""",
+    "models/totals.sql": (
+        "{{ config(materialized='table', unique_key='user', tags=['<b>bold</b>']) }}\n"
+        "-- </script><script>alert(4)</script>\n"
+        "select user, sum(amount) as total, '<i>' as marked from {{ source('web', 'clicks') }} group by user\n"
+    ),
+    "models/lonely/unread.sql": "select user, amount from {{ source('web', 'clicks') }} where amount > 3\n",
+}
+
+
+@pytest.fixture(scope="session")
+def nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Material]:
+    root = tmp_path_factory.mktemp("nasty")
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    results = (
+        ModelResult("model.totals", "error", "totals", 12, 1.5, f"it broke: {NASTY}"),
+        ModelResult("test.not_null_totals_user", "success", ""),
+    )
+    write_results(root / "target", RunResults("build", "nasty", "local", "2026-01-02T03:04:05", 2.0, results))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NASTY_PASSWORD", "hunter2-of-kafka")
+        yield gather(root, compile_project(root, use_cache=False), "target")
+
+
+@pytest.fixture(scope="session")
+def example() -> Material:
+    return gather(EXAMPLE, compile_project(EXAMPLE, use_cache=False), "nowhere")
+
+
+@pytest.fixture(scope="session")
+def nasty_site(nasty: Material, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("nasty_site")
+    write_site(folder, site_of(nasty))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def example_values(example: Material) -> Site:
+    return site_of(example)
+
+
+@pytest.fixture(scope="session")
+def example_site(example_values: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("example_site")
+    write_site(folder, example_values)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, example_site: Path) -> Iterator[Watched]:
+    with watched(browser, example_site) as page:
+        yield page
+
+
+@pytest.fixture
+def shop(tab: Watched) -> Watched:
+    """Return a page on the example's site, on which nobody has clicked yet."""
+    tab.page.goto("about:blank")
+    return tab
+
+
+@pytest.fixture
+def trap(browser: Browser, nasty_site: Path) -> Iterator[Watched]:
+    with watched(browser, nasty_site) as page:
+        yield page

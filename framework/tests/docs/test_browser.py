@@ -1,0 +1,377 @@
+"""The site in a real browser, opened as a file. Every test also fails on a console message or a question to anybody."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+from support.browser import Watched, watched
+
+from millstream.docs.material import Material
+
+PAGES = {
+    "source": "#/page/source.shop.high_volume_events",
+    "seed": "#/page/seed.event_types",
+    "model": "#/page/model.user_metrics",
+    "exposure": "#/page/exposure.marketing_dashboard",
+    "metric": "#/page/metric.revenue",
+    "function": "#/page/function.calculate_score",
+    "query group": "#/page/query.user_activity_counts",
+    "data test": "#/page/test.counts_add_up",
+    "unit test": "#/page/unit_test.user_metrics.rates_and_profiles",
+}
+
+
+def nodes(page):
+    return {node.get_attribute("aria-label").split(",")[0] for node in page.locator(".stage .node").all()}
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_every_kind_has_a_page(shop: Watched, kind: str):
+    page = shop.open(PAGES[kind])
+    name = PAGES[kind].rpartition("/")[2].partition(".")[2]
+    assert page.locator("h1").inner_text() in {name, name.rpartition(".")[2]}
+    expect(page.locator(".badge").first).to_contain_text(kind)
+
+
+def test_the_overview_counts_what_there_is(shop: Watched):
+    page = shop.open()
+    assert page.title() == "Overview · shop"
+    tiles = page.locator(".tile").all_inner_texts()
+    assert "18\nmodels" in tiles
+    assert "10\nquery groups" in tiles
+
+
+def test_a_model_page_has_columns_with_types_tests_and_origin(shop: Watched):
+    page = shop.open(PAGES["model"])
+    row = page.locator("#column-metrics_key")
+    assert row.locator("td").nth(0).inner_text() == "string"
+    expect(row).to_contain_text("direct enriched_metrics.metrics_key")
+    assert row.locator("td").nth(3).locator("a").all_inner_texts() == ["not null", "unique"]
+
+
+def test_sql_as_written_compiled_and_as_it_runs(shop: Watched):
+    page = shop.open(PAGES["model"])
+    tabs = page.get_by_role("tab")
+    assert tabs.all_inner_texts() == ["As written", "Compiled", "As it runs in user_activity_metrics"]
+    expect(page.locator(".code .t-jinja").first).to_contain_text("config(topic='user_metrics'")
+    tabs.nth(1).click()
+    assert page.locator(".code .t-jinja").count() == 0
+    expect(page.locator(".code .t-keyword").first).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    assert tabs.nth(2).get_attribute("aria-selected") == "true"
+
+
+def test_settings_state_and_partitions_of_a_query(shop: Watched):
+    page = shop.open(PAGES["query group"])
+    page.get_by_text("user_activity_counts: aggregate").click()
+    expect(page.locator("details dl")).to_contain_text("sum(")
+    facts = page.locator("dl.facts").first.inner_text()
+    assert "output mode\nupdate" in facts
+    assert "partitions of its state" in facts
+
+
+def test_the_whole_lineage_with_a_box_for_each_folder(shop: Watched):
+    page = shop.open("#/lineage")
+    assert page.locator(".stage .node").count() == 36
+    assert set(page.locator(".box text").all_text_contents()) == {
+        "analytics", "counters", "derived_key", "scoring", "serialization", "staged",
+    }  # fmt: skip
+    page.get_by_label("Boxes").select_option("query")
+    shop.shown("#/lineage?by=query")
+    expect(page.locator(".box text", has_text="user_activity_counts")).to_be_visible()
+
+
+def test_selecting_a_node_marks_its_ways_and_says_what_it_is(shop: Watched):
+    page = shop.open("#/lineage")
+    page.get_by_role("button", name="model enriched_metrics").click()
+    expect(page.locator(".panel h2")).to_have_text("enriched_metrics")
+    expect(page.locator(".node.selected")).to_have_count(1)
+    assert page.locator(".edge.marked").count() == 8
+    assert page.locator(".node.dim").count() > 20
+
+
+def test_focus_with_hops(shop: Watched):
+    page = shop.open("#/lineage?focus=model.enriched_metrics")
+    assert nodes(page) == {
+        "model enriched_metrics", "model user_activity_metrics", "source shop.product_data", "model user_metrics",
+    }  # fmt: skip
+    page.get_by_label("Up", exact=True).select_option("2")
+    shop.shown("#/lineage?focus=model.enriched_metrics&up=2")
+    assert "model categorized_events" in nodes(page)
+    page.get_by_label("Down", exact=True).select_option("all")
+    shop.shown("#/lineage?focus=model.enriched_metrics&up=2&down=all")
+    assert "exposure marketing_dashboard" in nodes(page)
+
+
+def test_focus_by_typing_a_name(shop: Watched):
+    page = shop.open("#/lineage")
+    page.get_by_label("Focus").fill("processed_events")
+    page.keyboard.press("Enter")
+    shop.shown("#/lineage?focus=model.processed_events")
+    assert "model interesting_events" in nodes(page)
+
+
+def test_the_path_between_two_nodes(shop: Watched):
+    page = shop.open("#/lineage?from=source.shop.user_events&to=metric.revenue")
+    assert nodes(page) == {
+        "source shop.user_events", "model categorized_events", "model user_activity_metrics",
+        "model enriched_metrics", "model user_metrics", "metric revenue",
+    }  # fmt: skip
+    page = shop.open("#/lineage?from=seed.event_types&to=metric.revenue")
+    expect(page.get_by_role("status").first).to_contain_text("No way leads from event_types to revenue")
+
+
+@pytest.mark.parametrize(
+    ("asked", "there"),
+    [
+        (
+            "tag=counters",
+            {"model user_activity_counts", "model user_activity_state", "model user_metrics_summary"},
+        ),
+        ("folder=scoring", {"model interesting_events", "model processed_events"}),
+        ("stored=table", {"model user_activity_state"}),
+        ("owner=Marketing", {"exposure marketing_dashboard"}),
+        ("kind=seed", {"seed event_types", "seed segments"}),
+    ],
+)
+def test_filters(shop: Watched, asked: str, there: set[str]):
+    assert nodes(shop.open(f"#/lineage?{asked}")) == there
+
+
+def test_column_lineage_says_how_a_column_has_influence(shop: Watched):
+    page = shop.open("#/lineage?column=model.user_metrics.user_id")
+    titles = set(page.locator(".edge title").all_text_contents())
+    assert "enriched_metrics.user_id: direct, taken as it is" in titles
+    assert "shop.user_profiles.user_id: join, decides which rows meet" in titles
+    assert "categorized_events.event_time: group, rows are grouped by it" in titles
+    assert "shop.user_events.event_type: filter, decides which rows there are" in titles
+    page.get_by_label("with what decides over rows").uncheck()
+    page.wait_for_function("() => document.querySelectorAll('.edge.flow-filter').length === 1")
+    kinds = {each.split(": ")[1].split(",")[0] for each in page.locator(".edge title").all_text_contents()}
+    assert kinds == {"direct"}
+
+
+def test_column_lineage_goes_on_by_a_click_on_another_column(shop: Watched):
+    page = shop.open("#/lineage?column=model.user_metrics.user_id")
+    page.get_by_role("button", name="categorized_events").locator("[data-row]").last.click()
+    shop.shown("#/lineage?column=model.categorized_events.event_time")
+    expect(page.locator(".row.asked")).to_contain_text("event_time")
+
+
+def test_zoom_pan_and_keys(shop: Watched):
+    page = shop.open("#/lineage")
+    canvas = page.locator("svg.canvas")
+    layer = canvas.locator("> g")
+    before = layer.get_attribute("transform")
+    canvas.focus()
+    page.keyboard.press("+")
+    expect(layer).not_to_have_attribute("transform", before)
+    page.keyboard.press("0")
+    expect(layer).to_have_attribute("transform", before)
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 30, box["y"] + 30)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 130, box["y"] + 60, steps=4)
+    page.mouse.up()
+    expect(layer).not_to_have_attribute("transform", before)
+    page.mouse.wheel(0, -300)
+    page.keyboard.press("ArrowRight")
+    first = page.locator(".panel h2").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".panel h2").inner_text() != first
+    assert canvas.get_attribute("aria-activedescendant") == page.locator(".node.selected").get_attribute("id")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.getElementById('main').className === 'view-page'")
+
+
+def test_the_topology_rule_by_rule(shop: Watched):
+    page = shop.open("#/topology")
+    assert page.locator(".side h2").all_inner_texts() == ["As written", "As it runs"]
+    assert page.locator(".box text").first.text_content().startswith("query ")
+    page.get_by_role("link", name="push filters").click()
+    page.wait_for_function("() => document.querySelector('.side h2').textContent.startsWith('After')")
+    assert page.locator(".side h2").all_inner_texts()[1] == "After push filters"
+    assert page.locator(".node.new").count() > 0
+    assert page.locator(".node.gone").count() > 0
+    expect(page.get_by_role("complementary")).to_contain_text("is asked before the projection")
+
+
+def test_operators_say_key_watermark_partitions_and_state(shop: Watched):
+    page = shop.open("#/topology/user_activity_metrics")
+    running = page.locator(".side").nth(1)
+    for _ in range(5):
+        running.locator("svg.canvas").press("Shift+ArrowRight")
+    running.get_by_role("button", name="aggregate user_activity_metrics").first.click()
+    told = page.locator(".told").inner_text()
+    for fact in ("partitioned by", "watermark", "state"):
+        assert fact in told
+    assert running.locator(".node circle.state").count() > 0
+
+
+def test_search_finds_names_columns_descriptions_and_sql(shop: Watched):
+    page = shop.open()
+    page.keyboard.press("/")
+    field = page.get_by_role("combobox", name="Search names, columns, descriptions and SQL")
+    assert field.evaluate("element => element === document.activeElement")
+    for text, first in (
+        ("enriched_me", "enriched_metrics"),
+        ("conversion by segment", "marketing_dashboard"),
+        ("top_categories", "enriched_metrics"),
+        ("approx_count", None),
+        ("safe_divide", "user_metrics"),
+    ):
+        field.fill(text)
+        if first is None:
+            expect(page.locator("#found")).to_contain_text("Nothing holds approx_count.")
+        else:
+            expect(page.get_by_role("option").locator("b").filter(has_text=first).first).to_be_visible()
+
+
+def test_search_shows_what_has_a_column_before_its_tests(shop: Watched):
+    page = shop.open()
+    page.locator("#search").fill("user_id")
+    page.locator("#search").focus()
+    expect(page.get_by_role("option").first).to_contain_text("column user_id")
+    assert "data test" not in page.get_by_role("option").nth(5).inner_text()
+
+
+def test_search_by_keys_alone(shop: Watched):
+    page = shop.open()
+    page.keyboard.press("/")
+    page.keyboard.type("user_metr")
+    field = page.locator("#search")
+    expect(field).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    shop.shown("#/page/model.user_metrics")
+    assert page.locator("#found").is_hidden()
+
+
+def test_a_deep_link_opens_where_it_points(browser: Browser, example_site: Path):
+    with watched(browser, example_site) as page:
+        page.open("#/topology/project?step=2")
+        assert page.page.locator("[aria-current=step]").inner_text().startswith("share equal")
+
+
+def test_going_back_goes_back(shop: Watched):
+    shop.open(PAGES["model"])
+    shop.open("#/health")
+    shop.page.go_back()
+    assert shop.shown(PAGES["model"]).locator("h1").inner_text() == "user_metrics"
+
+
+def test_what_is_not_there_is_said(shop: Watched):
+    assert "Nothing is called model.nope" in shop.open("#/page/model.nope").locator("main").inner_text()
+    assert (
+        "There is no column model.user_metrics.x"
+        in shop.open("#/lineage?column=model.user_metrics.x").locator("main").inner_text()
+    )
+
+
+def test_dark_as_the_system_says_and_by_the_switch(browser: Browser, example_site: Path):
+    with watched(browser, example_site, color_scheme="dark") as found:
+        page = found.open()
+
+        def ground():
+            return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+        assert ground() == "rgb(20, 24, 31)"
+        page.get_by_label("Switch between light and dark").click()
+        assert ground() == "rgb(255, 255, 255)"
+        page.reload()
+        found.shown("#/")
+        assert ground() == "rgb(255, 255, 255)"
+
+
+def test_health_links_to_what_it_names(shop: Watched):
+    page = shop.open("#/health")
+    page.locator("#health-unused").get_by_role("link", name="segments").click()
+    shop.shown("#/page/seed.segments")
+
+
+@pytest.mark.parametrize(("button", "end"), [("Save as SVG", "svg"), ("Save as PNG", "png")])
+def test_a_graph_can_be_saved(shop: Watched, tmp_path: Path, button: str, end: str):
+    page = shop.open("#/lineage")
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).click()
+    assert download.value.suggested_filename == f"shop-lineage.{end}"
+    download.value.save_as(tmp_path / "graph")
+    data = (tmp_path / "graph").read_bytes()
+    if end == "png":
+        assert data.startswith(b"\x89PNG")
+    else:
+        assert b"user_metrics" in data
+        assert b"class=" not in data
+        assert data.count(b"<text") > 60
+
+
+def test_what_users_write_is_text(trap: Watched):
+    for address in (
+        "#/", "#/lineage", "#/topology", "#/health", "#/list/model", "#/page/model.totals", "#/page/source.web.clicks",
+        "#/lineage?select=model.totals", "#/lineage?column=model.totals.total", "#/page/test.not_null_totals_user",
+    ):  # fmt: skip
+        page = trap.open(address)
+        assert page.locator("main img").count() == 0
+        assert page.locator("main script").count() == 0
+        assert page.locator("main b b").count() == 0
+    page = trap.open("#/page/model.totals")
+    text = page.locator("main").inner_text()
+    assert "<script>alert(1)</script>" in text
+    assert "it broke: <script>" in text
+    assert "<b>bold</b>" in text
+    assert "hunter2" not in text
+    assert set(page.locator(".about a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")) == {
+        "https://books.example/x", "https://evil.example/picture.png",
+    }  # fmt: skip
+    page.locator("#search").fill("<script")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert page.locator("#found script, #found img").count() == 0
+
+
+def test_results_of_the_last_build(trap: Watched):
+    page = trap.open("#/page/model.totals")
+    expect(page.locator(".status.error")).to_have_text("error")
+    expect(page.locator(".status.success")).to_have_text("success")
+    expect(page.get_by_text("by build, 2026-01-02 03:04")).to_be_visible()
+
+
+def test_a_page_for_the_printer(shop: Watched):
+    page = shop.open(PAGES["model"])
+    page.emulate_media(media="print")
+    bar, height = (
+        page.locator(".bar").is_hidden(),
+        page.locator(".code").evaluate("e => getComputedStyle(e).maxHeight"),
+    )
+    page.emulate_media(media="screen")
+    assert (bar, height) == (True, "none")
+
+
+def test_a_small_screen_needs_no_scrolling_sideways(browser: Browser, example_site: Path):
+    with watched(browser, example_site) as found:
+        found.page.set_viewport_size({"width": 390, "height": 800})
+        for address in ("#/", "#/lineage", "#/health", PAGES["model"]):
+            page = found.open(address)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
+
+
+def test_the_page_runs_no_script_but_its_own(shop: Watched):
+    page = shop.open()
+    policy = page.locator("meta[http-equiv]").get_attribute("content")
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert (
+        json.loads(
+            page.evaluate("JSON.stringify([...document.querySelectorAll('script:not([src])')].length)")
+        )
+        == 0
+    )
+
+
+def test_highlighting_loses_no_character(shop: Watched, example: Material):
+    names = [name for name in example.written if name.startswith(("model.", "function."))]
+    for name in names:
+        shop.open(f"#/page/{name}")
+        assert shop.page.locator(".code").text_content() == example.written[name].rstrip(), name

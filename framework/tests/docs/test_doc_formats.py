@@ -1,0 +1,135 @@
+"""Documents for other tools."""
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from millstream.docs.formats import FORMATS, written_as
+from millstream.docs.formats.json_schema import of_text
+from millstream.docs.material import Material
+
+
+def resolved(document, pointer: str):
+    found = document
+    for part in pointer.removeprefix("#/").split("/"):
+        found = found[part]
+    return found
+
+
+def references(value):
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if name == "$ref":
+                yield each
+            yield from references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from references(each)
+
+
+@pytest.fixture(scope="module")
+def asyncapi(example: Material):
+    return json.loads(written_as("asyncapi", example))
+
+
+@pytest.fixture(scope="module")
+def events(example: Material):
+    return [json.loads(line) for line in written_as("openlineage", example).splitlines()]
+
+
+def test_asyncapi_has_the_shape_of_version_3(asyncapi):
+    assert asyncapi["asyncapi"] == "3.0.0"
+    assert set(asyncapi) <= {"asyncapi", "info", "defaultContentType", "channels", "operations", "components"}
+    assert {"title", "version"} <= set(asyncapi["info"])
+    for name in [*asyncapi["channels"], *asyncapi["operations"], *asyncapi["components"]["messages"]]:
+        assert re.fullmatch(r"[A-Za-z0-9_\-]+", name)
+    for operation in asyncapi["operations"].values():
+        assert operation["action"] in {"send", "receive"}
+    for reference in references(asyncapi):
+        assert resolved(asyncapi, reference)
+
+
+def test_asyncapi_has_topics_that_are_read_and_written_with_key_and_schema(asyncapi):
+    channel = asyncapi["channels"]["source_shop_high_volume_events"]
+    assert channel["address"] == "high_volume_events"
+    assert channel["bindings"]["kafka"]["topic"] == "high_volume_events"
+    message = asyncapi["components"]["messages"]["source_shop_high_volume_events"]
+    assert message["bindings"]["kafka"]["key"] == {"type": "string"}
+    schema = asyncapi["components"]["schemas"]["source_shop_high_volume_events"]
+    assert schema["properties"]["timestamp"] == {
+        "type": "integer", "format": "int64", "description": "Milliseconds since 1970",
+    }  # fmt: skip
+    assert schema["properties"]["metadata"]["properties"]["device"] == {"type": "string"}
+    assert asyncapi["operations"]["send_model_user_metrics"]["action"] == "send"
+    assert "send_model_user_activity_state" not in asyncapi["operations"], "a table is no topic"
+
+
+@pytest.mark.parametrize(
+    ("spark", "schema"),
+    [
+        ("array<int>", {"type": "array", "items": {"type": "integer", "format": "int32"}}),
+        (
+            "map<string,double>",
+            {"type": "object", "additionalProperties": {"type": "number", "format": "double"}},
+        ),
+        ("decimal(10,2)", {"type": "number"}),
+        ("timestamp", {"type": "string", "format": "date-time"}),
+        ("unknown", {}),
+    ],
+)
+def test_types_as_json_schema(spark, schema):
+    assert of_text(spark) == schema
+
+
+def test_openlineage_events_have_what_its_schema_requires(events):
+    assert len(events) == 18
+    for event in events:
+        assert {"eventTime", "producer", "schemaURL", "job"} <= set(event)
+        assert "run" not in event, "a job event is no run's"
+        datasets = [*event["inputs"], *event["outputs"]]
+        for named in (event["job"], *datasets):
+            assert {"namespace", "name"} <= set(named)
+            for facet in named["facets"].values():
+                assert facet["_schemaURL"].startswith("https://openlineage.io/spec/facets/")
+                assert facet["_producer"]
+
+
+def test_openlineage_tells_values_and_what_decides_over_rows(events):
+    event = next(each for each in events if each["job"]["name"] == "model.categorized_events")
+    lineage = event["outputs"][0]["facets"]["columnLineage"]
+    (category,) = lineage["fields"]["category"]["inputFields"]
+    assert (category["name"], category["field"]) == ("source.shop.user_events", "event_type")
+    assert category["transformations"] == [{"type": "DIRECT", "subtype": "TRANSFORMATION"}]
+    (kept,) = lineage["dataset"]
+    assert kept["field"] == "event_type"
+    assert kept["transformations"] == [{"type": "INDIRECT", "subtype": "FILTER"}]
+    assert lineage["fields"]["event_id"]["inputFields"][0]["transformations"][0]["subtype"] == "IDENTITY"
+
+
+def test_openlineage_inputs_are_outputs_of_other_events_or_sources(events):
+    made = {event["outputs"][0]["name"] for event in events}
+    read = {each["name"] for event in events for each in event["inputs"]}
+    assert {name for name in read if name.startswith("model.")} <= made
+
+
+def test_mermaid_has_a_node_for_each_relation_and_no_tests(example: Material):
+    text = written_as("mermaid", example)
+    assert text.startswith("flowchart LR\n")
+    assert '["model.user_metrics"]' in text
+    assert "test." not in text
+
+
+def test_the_badge_is_an_image_with_a_name(nasty: Material):
+    root = ET.fromstring(written_as("badge", nasty))
+    assert root.attrib["aria-label"] == "millstream: 2 models · 50 % described · 50 % tested"
+    assert root.attrib["role"] == "img"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_has_a_secret_or_a_path(name: str, nasty: Material):
+    text = written_as(name, nasty)
+    assert "hunter2" not in text
+    assert "9092" not in text
+    assert "/tmp" not in text

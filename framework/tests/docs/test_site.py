@@ -1,0 +1,152 @@
+"""A site's values and files."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from millstream.docs.build import site_of
+from millstream.docs.material import Material, gather
+from millstream.docs.values import Site
+from millstream.docs.write import chunk, site_files, write_site
+
+EXAMPLE = Path(__file__).resolve().parents[3]
+
+
+def entry(site: Site, id_: str):
+    return next(number for number, each in enumerate(site.start.entries) if each.id == id_)
+
+
+def test_everything_has_an_entry_a_page_columns_and_texts(example: Material, example_values: Site):
+    site = example_values
+    ids = {each.id for each in site.start.entries}
+    assert set(example.manifest.nodes) <= ids
+    assert {"function.calculate_score", "query.user_activity_counts"} <= ids
+    assert len(site.pages) == len(site.columns) == len(site.code) == len(site.start.entries)
+
+
+def test_a_model_knows_its_folder_query_tests_and_texts(example_values: Site):
+    site = example_values
+    number = entry(site, "model.user_metrics")
+    found = site.start.entries[number]
+    assert (found.folder, found.stored) == ("analytics", "sink")
+    assert [site.start.entries[query].kind for query in found.queries] == ["query"]
+    assert len(site.pages[number].tests) == found.tests > 0
+    assert "{{ ref(" in site.code[number].written
+    assert "{{" not in site.code[number].compiled
+    assert "select" in site.code[found.queries[0]].optimized
+
+
+def test_models_and_queries_that_keep_state_are_known(example_values: Site):
+    kept = {each.id for each in example_values.start.entries if each.state}
+    assert {"model.user_activity_counts", "query.user_activity_counts"} <= kept
+    assert not kept & {"model.filtered_events", "model.interesting_events", "source.shop.user_events"}
+
+
+def test_columns_know_where_they_come_from(example_values: Site):
+    site = example_values
+    number = entry(site, "model.user_metrics")
+    column = next(each for each in site.columns[number].columns if each.name == "metrics_key")
+    edge = column.from_[0]
+    assert site.start.entries[edge.entry].id == "model.enriched_metrics"
+    assert (site.columns[edge.entry].columns[edge.column].name, edge.kind) == ("metrics_key", "direct")
+    assert [site.start.entries[test].stored for test in column.tests] == ["not_null", "unique"]
+
+
+def test_a_function_shows_its_own_lines(example_values: Site):
+    text = example_values.code[entry(example_values, "function.calculate_score")].written
+    assert text.startswith("def calculate_score(")
+    assert "def calculate_complex_score" not in text
+
+
+def test_a_topology_goes_from_written_to_running_by_the_rules_that_fired(example_values: Site):
+    topology = example_values.topologies[0]
+    rules = [stage.rule for stage in topology.stages]
+    assert (rules[0], rules[-1]) == ("as written", "as it runs")
+    assert "bypass_topics" in rules
+    assert ("reads of topics", "12", "6") in topology.costs
+    sizes = [len(topology.drawings[stage.drawing].operators) for stage in topology.stages]
+    assert sizes[0] > sizes[-1]
+
+
+def test_each_stage_names_what_is_new_and_what_is_gone(example_values: Site):
+    topology = example_values.topologies[0]
+
+    def names(stage):
+        return {topology.operators[place].id for place in topology.drawings[stage.drawing].operators}
+
+    for before, stage in zip(topology.stages, topology.stages[1:], strict=False):
+        assert set(stage.new) <= names(stage)
+        assert set(stage.gone) == names(before) - names(stage)
+
+
+def test_health_finds_what_is_missing(nasty: Material):
+    site = site_of(nasty)
+    found = {each.name: {site.start.entries[n].id for n in each.entries} for each in site.start.health}
+    assert found["undocumented"] == {"model.unread"}
+    assert found["untested"] == {"model.unread"}
+    assert found["dead-ends"] == {"model.totals", "model.unread"}
+    assert found["unused"] == set()
+    assert "model.totals" in found["columns"]
+
+
+def test_results_of_models_and_tests_are_told(nasty: Material):
+    site = site_of(nasty)
+    result = site.pages[entry(site, "model.totals")].result
+    assert result is not None
+    assert (result.status, result.command) == ("error", "build")
+    test = site.pages[entry(site, "test.not_null_totals_user")].result
+    assert test is not None
+    assert test.status == "success"
+
+
+def test_a_chunk_can_be_put_into_a_page(nasty: Material):
+    for name, content in site_files(site_of(nasty)):
+        if name.startswith("data/"):
+            assert b"<" not in content
+
+
+def test_a_chunk_is_a_call_with_json():
+    text = chunk("pages-0", {"a": "</script>\u2028é"}).decode()
+    found = re.fullmatch(r"millstreamData\((.*)\);\n", text)
+    assert found is not None
+    assert json.loads(f"[{found[1]}]") == ["pages-0", {"a": "</script>\u2028é"}]
+    assert "\u2028" not in text
+
+
+def test_no_secret_is_written(nasty: Material):
+    everything = b"".join(content for _, content in site_files(site_of(nasty)))
+    assert b"hunter2" not in everything
+    assert b"****" in everything
+
+
+def test_no_absolute_path_is_written(example_values: Site, nasty: Material):
+    for site in (example_values, site_of(nasty)):
+        everything = b"".join(content for name, content in site_files(site) if name.startswith("data/"))
+        for place in (Path.home(), EXAMPLE, Path(__import__("tempfile").gettempdir())):
+            assert str(place).encode() + b"/" not in everything or str(place) == "/"
+
+
+def test_the_same_project_gives_the_same_files(nasty: Material):
+    assert dict(site_files(site_of(nasty))) == dict(site_files(site_of(nasty)))
+
+
+def test_chunks_of_an_older_site_go(nasty: Material, tmp_path: Path):
+    write_site(tmp_path, site_of(nasty))
+    (tmp_path / "data" / "pages-77.js").write_text("millstreamData('pages-77', []);")
+    (tmp_path / "data" / "notes.js").write_text("mine")
+    sizes = write_site(tmp_path, site_of(nasty))
+    there = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert there == {*sizes, "data/notes.js"}
+
+
+@pytest.mark.parametrize(("plan", "there"), [(False, False), (None, True), (True, True)])
+def test_the_plan_is_left_out_when_asked(plan: bool | None, there: bool):
+    from millstream.compile import compile_project
+
+    material = gather(EXAMPLE, compile_project(EXAMPLE, use_cache=False), "nowhere", plan=plan)
+    site = site_of(material)
+    assert bool(site.topologies) is there
+    assert bool(site.start.plan) is not there
+    assert any(each.kind == "query" for each in site.start.entries) is there

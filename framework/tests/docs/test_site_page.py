@@ -1,0 +1,32 @@
+"""The commands of docs/site.md do what it says."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from millstream.cli.group import millstream
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "site.md"
+COMMANDS = re.findall(r"^millstream (docs generate.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_there_are_commands():
+    assert len(COMMANDS) == 5
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_page(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "pyproject.toml").write_text('[tool.millstream]\nname = "shop"\n')
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/one.sql").write_text("{{ config(materialized='sink') }}\nselect 1 as one\n")
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(command.partition(" > ")[0])
+    found = CliRunner().invoke(millstream, words)
+    assert (found.exit_code, found.stderr) == (0, "")
+    places = [words[words.index("--to") + 1]] if "--to" in words else []
+    places += ["target/docs/index.html"] if words == ["docs", "generate"] else []
+    assert all((tmp_path / place).is_file() for place in places)
+    assert found.stdout
