@@ -1,0 +1,297 @@
+"""What became of each model, source, seed, function, setting, test and exposure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from millstream.manifest import ManifestFunction, ManifestNode
+from millstream.review.causes import Causes, Compared, Meaning, compared
+from millstream.review.columns import column_changes
+from millstream.review.places import edited_places
+from millstream.review.readers import Readers
+from millstream.review.values import ColumnChange, NodeChange, Part, Place
+from millstream.review.version import Version
+from millstream.review.wording import options_sentences, spec_sentences, sql_sentences, topic_sentences
+
+_TEXTS_ONLY = "its file is another; without the older plan nobody can tell whether its rows are"
+
+
+class Nodes:
+    """The nodes of two versions."""
+
+    def __init__(self, old: Version, new: Version) -> None:
+        self.old = old
+        self.new = new
+        self._readers = Readers(old.manifest), Readers(new.manifest)
+        self._edited: dict[str, NodeChange] = {}
+        self.told: Compared | None = None
+
+    def changes(self) -> tuple[NodeChange, ...]:
+        """Return those that are not the same, sorted: what was edited before what is only affected."""
+        listed = [*self._settings(), *self._sources(), *self._seeds(), *self._functions()]
+        self._edited = {each.id: each for each in listed}
+        if self.old.topology and self.new.topology:
+            self.told = compared(
+                (self.old.manifest, self.old.topology.catalog),
+                (self.new.manifest, self.new.topology.catalog),
+                Causes(self._edited),
+            )
+        found = [*listed, *self._models(), *self._others()]
+        return tuple(sorted(found, key=lambda each: (each.status == "affected", each.kind, each.id)))
+
+    # -- models
+
+    def _models(self) -> Iterator[NodeChange]:
+        before, after = _of(self.old, "model"), _of(self.new, "model")
+        renamed = self._renamed(before, after)
+        for id_, node in before.items():
+            if id_ not in after and id_ not in renamed.values():
+                yield self._gone(node)
+        for id_, node in after.items():
+            if id_ in renamed:
+                old = before[renamed[id_]]
+                yield NodeChange(
+                    id=id_, kind="model", status="renamed", path=node.path, old_id=old.id,
+                    parts=("relation",), what=(f"was called {old.name}, and gives the same rows",),
+                )  # fmt: skip
+            elif id_ not in before:
+                yield NodeChange(id=id_, kind="model", status="added", path=node.path, what=(_stored(node),))
+            elif change := self._model(before[id_], node):
+                yield change
+
+    def _gone(self, node: ManifestNode) -> NodeChange:
+        readers = self._readers[0]
+        below = readers.below(node.id)
+        exposures = readers.exposures(node.id, node.name, below)
+        what = [f"was {_stored(node)}"]
+        if exposures:
+            what.append(f"was read by {', '.join(exposures)}")
+        return NodeChange(id=node.id, kind="model", status="removed", path=node.path, what=tuple(what))
+
+    def _renamed(self, before: dict[str, ManifestNode], after: dict[str, ManifestNode]) -> dict[str, str]:
+        """Pair new models with those that are gone and meant the same."""
+        if self.told is None:
+            return {}
+        was = {
+            (_by(told.rows, told.columns), before[id_].config.get("materialized")): id_
+            for id_, told in self.told.before.whole.items()
+            if id_ not in after and id_ in before
+        }
+        found: dict[str, str] = {}
+        for id_, told in self.told.after.whole.items():
+            key = (_by(told.rows, told.columns), after[id_].config.get("materialized"))
+            if id_ not in before and (old := was.pop(key, None)):
+                found[id_] = old
+        return found
+
+    def _model(self, old: ManifestNode, new: ManifestNode) -> NodeChange | None:
+        meaning = self.told.meanings.get(new.id, Meaning()) if self.told else Meaning()
+        columns = column_changes(old, new, self._readers, self.told)
+        sentences = self._sentences(old, new)
+        if self.told is None and old.checksum != new.checksum and not columns:
+            sentences["body"] = [_TEXTS_ONLY]
+        parts = self._parts(old, new, meaning, columns, sentences)
+        what = [sentence for listed in sentences.values() for sentence in listed]
+        if not (parts or what or columns or meaning.changed):
+            return None
+        only_affected = not what and not parts - {"persisted_descriptions"}
+        if parts == {"persisted_descriptions"} and not meaning.changed:
+            what = ["its descriptions changed"]
+            only_affected = False
+        return NodeChange(
+            id=new.id,
+            kind="model",
+            status="affected" if only_affected else "changed",
+            path=new.path,
+            parts=tuple(sorted(parts)),
+            what=tuple(what),
+            rows=bool(meaning.rows),
+            because=tuple(sorted(meaning.causes - {new.id})),
+            columns=columns,
+            places=() if only_affected else self._places(old, new),
+        )
+
+    def _sentences(self, old: ManifestNode, new: ManifestNode) -> dict[str, list[str]]:
+        if not (self.old.topology and self.new.topology):
+            config = {"configs": options_sentences(old.config, new.config)}
+            return config if old.config != new.config else {}
+        was = self.old.topology.catalog.models[old.id]
+        now = self.new.topology.catalog.models[new.id]
+        found = spec_sentences(was, now)
+        meaning = self.told.meanings.get(new.id) if self.told else None
+        if meaning and meaning.extras:
+            found["configs"] += [f"`{name}` is calculated in another way" for name in meaning.extras]
+        if meaning and meaning.own and meaning.changed:
+            found["body"] = sql_sentences(was.query, now.query) if new.id in meaning.rows else []
+        return found
+
+    def _parts(
+        self,
+        old: ManifestNode,
+        new: ManifestNode,
+        meaning: Meaning,
+        columns: tuple[ColumnChange, ...],
+        sentences: dict[str, list[str]],
+    ) -> set[Part]:
+        found: set[Part] = {
+            part for part in ("relation", "contract", "configs", "body") if sentences.get(part)
+        }
+        called = any(each.startswith("function.") for each in meaning.causes)
+        if meaning.changed and (new.id in meaning.causes or (called and self._calls_edited(new))):
+            found.add("body")
+        if any(each.kind != "meaning" for each in columns):
+            found.add("contract")
+        if "body" in found and old.checksum == new.checksum and new.id in meaning.causes:
+            found.add("macros")
+        if _described(old) != _described(new):
+            found.add("persisted_descriptions")
+        return found
+
+    def _calls_edited(self, node: ManifestNode) -> bool:
+        return any(f"function.{name}" in self._edited for name in node.functions)
+
+    def _places(self, old: ManifestNode, new: ManifestNode) -> tuple[Place, ...]:
+        found = edited_places(self.old.root, self.new.root, old.path, new.path)
+        return found or self._shared_places()
+
+    def _shared_places(self) -> tuple[Place, ...]:
+        """Return where files were edited that stand behind several models: macros, variables."""
+        if self.new.root is None:
+            return ()
+        macros = sorted(path.relative_to(self.new.root).as_posix() for path in _macro_files(self.new.root))
+        listed = [edited_places(self.old.root, self.new.root, p, p) for p in (*macros, "pyproject.toml")]
+        return tuple(place for places in listed for place in places)[:3]
+
+    # -- what models read
+
+    def _sources(self) -> Iterator[NodeChange]:
+        before, after = _of(self.old, "source"), _of(self.new, "source")
+        yield from self._came_and_went(before, after)
+        for id_ in before.keys() & after.keys():
+            old, new = before[id_], after[id_]
+            columns = column_changes(old, new, self._readers)
+            what = options_sentences(old.config, new.config)
+            if self.old.topology and self.new.topology:
+                specs = self.old.topology.catalog.topics[id_], self.new.topology.catalog.topics[id_]
+                what = topic_sentences(*specs)
+                if dict(specs[0].derived) != dict(specs[1].derived) and _derived(*specs):
+                    what.append(f"calculates otherwise: {', '.join(_derived(*specs))}")
+            if columns or what:
+                parts: set[Part] = set()
+                parts |= {"body"} if what else set()
+                parts |= {"contract"} if columns else set()
+                yield NodeChange(
+                    id=id_, kind="source", status="changed", path=new.path, parts=tuple(sorted(parts)),
+                    what=tuple(what), columns=columns, places=self._places(old, new),
+                )  # fmt: skip
+
+    def _seeds(self) -> Iterator[NodeChange]:
+        before, after = _of(self.old, "seed"), _of(self.new, "seed")
+        yield from self._came_and_went(before, after)
+        for id_ in before.keys() & after.keys():
+            old, new = before[id_], after[id_]
+            columns = column_changes(old, new, self._readers)
+            if columns or old.checksum != new.checksum:
+                parts: tuple[Part, ...] = ("body", "contract") if columns else ("body",)
+                yield NodeChange(
+                    id=id_, kind="seed", status="changed", path=new.path, parts=parts,
+                    what=("its rows changed",), rows=True, columns=columns, places=self._places(old, new),
+                )  # fmt: skip
+
+    def _functions(self) -> Iterator[NodeChange]:
+        before, after = self.old.manifest.functions, self.new.manifest.functions
+        digests = [
+            {name: each.digest for name, each in version.topology.catalog.functions.items()}
+            if version.topology
+            else {}
+            for version in (self.old, self.new)
+        ]
+        for name in sorted(before.keys() | after.keys()):
+            was, now = before.get(name), after.get(name)
+            if was is None or now is None:
+                status = "added" if was is None else "removed"
+                path = (was or now or ManifestFunction(name, "", 0, "")).path
+                yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
+                continue
+            what = [f"is `{now.signature}`, was `{was.signature}`"] if was.signature != now.signature else []
+            if digests[0].get(name) != digests[1].get(name):
+                what.append("computes something else, as far as anybody can tell")
+            if what and digests[0] and digests[1]:
+                yield NodeChange(
+                    id=f"function.{name}", kind="function", status="changed", path=now.path, parts=("body",),
+                    what=tuple(what), places=edited_places(self.old.root, self.new.root, was.path, now.path),
+                )  # fmt: skip
+
+    def _settings(self) -> Iterator[NodeChange]:
+        if not (self.old.topology and self.new.topology):
+            return
+        before, after = self.old.topology.catalog.target, self.new.topology.catalog.target
+        for sentence in options_sentences(before, after):
+            name = sentence.partition(" ")[0]
+            yield NodeChange(
+                id=f"setting.{name}", kind="setting", status="changed", path="profiles.yml", what=(sentence,)
+            )
+
+    def _others(self) -> Iterator[NodeChange]:
+        """Tests, exposures and metrics: what they say, wherever it stands."""
+        for kind in ("test", "unit_test", "exposure", "metric"):
+            before, after = _of(self.old, kind), _of(self.new, kind)
+            yield from self._came_and_went(before, after)
+            for id_ in before.keys() & after.keys():
+                if _said(before[id_]) != _said(after[id_]):
+                    yield NodeChange(
+                        id=id_, kind=kind, status="changed", path=after[id_].path, parts=("body",)
+                    )
+
+    def _came_and_went(
+        self, before: dict[str, ManifestNode], after: dict[str, ManifestNode]
+    ) -> Iterator[NodeChange]:
+        for id_, node in before.items():
+            if id_ not in after:
+                yield NodeChange(id=id_, kind=node.kind, status="removed", path=node.path)
+        for id_, node in after.items():
+            if id_ not in before:
+                yield NodeChange(id=id_, kind=node.kind, status="added", path=node.path)
+
+
+def _of(version: Version, kind: str) -> dict[str, ManifestNode]:
+    return {id_: node for id_, node in version.manifest.nodes.items() if node.kind == kind}
+
+
+def _stored(node: ManifestNode) -> str:
+    match node.config.get("materialized"):
+        case "sink":
+            return f"a sink: topic `{node.config.get('topic') or node.name}`"
+        case "table":
+            return "a table"
+        case _:
+            return "a view"
+
+
+def _by(rows: str, columns: dict[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return rows, tuple(sorted(columns.items()))
+
+
+def _described(node: ManifestNode) -> tuple[str, tuple[str, ...]]:
+    return node.description, tuple(column.description for column in node.columns)
+
+
+def _said(node: ManifestNode) -> ManifestNode:
+    """Return a node without where it stands."""
+    return replace(node, path="", fqn=(), compiled_path=None, tags=())
+
+
+def _derived(old: object, new: object) -> list[str]:
+    was = {name: str(each) for name, each in getattr(old, "derived", ())}
+    now = {name: str(each) for name, each in getattr(new, "derived", ())}
+    return [f"`{name}`" for name in now if name in was and was[name] != now[name]]
+
+
+def _macro_files(root: Path) -> list[Path]:
+    from millstream.project.settings import read_settings
+
+    settings, _ = read_settings(root)
+    return [path for folder in settings.macro_paths for path in (root / folder).rglob("*.sql")]

@@ -1,0 +1,75 @@
+"""One of the two versions that a review compares, with as much as is known of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from millstream.artifacts import kept_catalog
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest
+from millstream.physical.lock import Lock
+from millstream.physical.plan import Physical
+from millstream.topology import Topology, compiled_topology, physical_of
+
+
+class Version(Struct, frozen=True):
+    name: str
+    """What people call it: a branch, a file, `the working tree`."""
+    compiled: Compiled
+    commit: str = ""
+    """Short id; empty where it is none."""
+    topology: Topology | None = None
+    physical: Physical | None = None
+    root: Path | None = None
+    """Where its files are; None: there is a manifest only."""
+    less: str = ""
+    """Why there is no plan of it, as a sentence's end."""
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.compiled.manifest
+
+
+def version_of(
+    name: str, compiled: Compiled, root: Path | None, *, commit: str = "", lock: Lock | None = None
+) -> Version:
+    """Return a version that was compiled; `lock` has the groups of queries that are there already."""
+    errors = sum(each.severity == "error" for each in compiled.diagnostics)
+    if not compiled.catalog:
+        less = f"it does not compile ({errors} errors)" if errors != 1 else "it does not compile (1 error)"
+        less = less if errors else "the columns of a model are not known in it"
+        return Version(name, compiled, commit, root=root, less=less)
+    # Figures of builds are of this machine only: without them the review says the same everywhere.
+    topology = compiled_topology(compiled)
+    return Version(name, compiled, commit, topology, physical_of(topology, lock), root)
+
+
+def version_of_manifest(path: Path) -> Version:
+    """Return what a manifest knows of a version."""
+    name = path.name
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise MillstreamError(_unreadable(path, reason)) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MillstreamError(_unreadable(path, f"it is no manifest of Millstream's: {error}")) from None
+    if manifest.schema_version != SCHEMA_VERSION:
+        reason = f"its schema_version is {manifest.schema_version}, and this version reads {SCHEMA_VERSION}"
+        raise MillstreamError(_unreadable(path, reason))
+    catalog = kept_catalog(manifest)
+    if catalog is None:
+        said = f"it was written by Millstream {manifest.millstream_version}"
+        less = f"{said}, whose plan this version can't read" if manifest.plan else "it holds no plan"
+        return Version(name, Compiled(manifest), less=less)
+    compiled = Compiled(manifest, catalog=catalog)
+    topology = compiled_topology(compiled)
+    return Version(name, compiled, "", topology, physical_of(topology))
+
+
+def _unreadable(path: Path, reason: str) -> Diagnostic:
+    remedy = "name the manifest.json that `millstream compile` wrote, or a commit with --against"
+    return Diagnostic("MS725", f"{path} can't be read: {reason}", None, remedy)
