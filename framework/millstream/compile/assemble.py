@@ -12,6 +12,10 @@ from millstream.project.values import Column, DataTest, Function, Project, Seed,
 from millstream.sql.values import InputRelation
 
 
+_TOLD = ("partitions", "topic_config", "starting")
+"""Options of a topic that say what it holds."""
+
+
 def source_node(project: Project, topic: Topic, relation: InputRelation) -> ManifestNode:
     described = {column.name.lower(): column for column in topic.columns}
     path = topic.location.path
@@ -27,6 +31,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
             "format": topic.format,
             "table": topic.table,
             "on_bad_record": topic.on_bad_record,
+            **{name: topic.options[name] for name in _TOLD if topic.options.get(name) is not None},
         },
         description=topic.description,
         owner=topic.owner,

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.physical.differences import differences
 from millstream.physical.values import Operator, Signature
 
 Kind = Literal["same", "forward", "rebuild"]
@@ -56,18 +57,9 @@ def _changed(was: Operator, now: Operator) -> Iterator[str]:
     if was.kind != now.kind:
         yield f"{now.name} is a {now.kind} where there was a {was.kind}"
         return
-    if was.facts == now.facts:
-        return
-    if [name for name, _ in was.facts] == [name for name, _ in now.facts]:
-        for (name, before), (_, after) in zip(was.facts, now.facts, strict=True):
-            if before != after:
-                yield f"{now.name}: {name} is {after} instead of {before}"
-        return
-    old, new = dict(was.facts), dict(now.facts)
-    gone = [name for name in old if name not in new]
-    added = [name for name in new if name not in old]
-    told = [f"{what} {', '.join(names)}" for what, names in (("without", gone), ("with", added)) if names]
-    yield f"{now.name}: {' and '.join(told) or 'its parts are in another order'}"
+    if was.facts != now.facts:
+        for difference in differences(was.facts, now.facts):
+            yield f"{now.name}: {difference}"
 
 
 def _listed(names: tuple[str, ...]) -> str:

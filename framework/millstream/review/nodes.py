@@ -27,6 +27,8 @@ class Nodes:
         self.new = new
         self._readers = Readers(old.manifest), Readers(new.manifest)
         self._edited: dict[str, NodeChange] = {}
+        self._reshaped: set[str] = set()
+        """Models whose columns are others."""
         self.told: Compared | None = None
 
     def changes(self) -> tuple[NodeChange, ...]:
@@ -50,7 +52,9 @@ class Nodes:
         for id_, node in before.items():
             if id_ not in after and id_ not in renamed.values():
                 yield self._gone(node)
-        for id_, node in after.items():
+        order = self.new.topology.catalog.models if self.new.topology else after
+        for id_ in order:
+            node = after[id_]
             if id_ in renamed:
                 old = before[renamed[id_]]
                 yield NodeChange(
@@ -60,6 +64,8 @@ class Nodes:
             elif id_ not in before:
                 yield NodeChange(id=id_, kind="model", status="added", path=node.path, what=(_stored(node),))
             elif change := self._model(before[id_], node):
+                if "contract" in change.parts:
+                    self._reshaped.add(id_)
                 yield change
 
     def _gone(self, node: ManifestNode) -> NodeChange:
@@ -109,10 +115,21 @@ class Nodes:
             parts=tuple(sorted(parts)),
             what=tuple(what),
             rows=bool(meaning.rows),
-            because=tuple(sorted(meaning.causes - {new.id})),
+            because=self._because(new, meaning, parts),
             columns=columns,
-            places=() if only_affected else self._places(old, new),
+            places=() if only_affected else self._model_places(old, new, parts),
         )
+
+    def _because(self, new: ManifestNode, meaning: Meaning, parts: set[Part]) -> tuple[str, ...]:
+        causes = set(meaning.causes)
+        if "contract" in parts and new.id not in causes:
+            # Its columns are those of what it reads.
+            causes.update(each for each in new.depends_on if each in self._reshaped)
+        return tuple(sorted(causes - {new.id}))
+
+    def _model_places(self, old: ManifestNode, new: ManifestNode, parts: set[Part]) -> tuple[Place, ...]:
+        found = edited_places(self.old.root, self.new.root, old.path, new.path)
+        return found or (self._shared_places() if parts & {"macros", "configs", "relation"} else ())
 
     def _sentences(self, old: ManifestNode, new: ManifestNode) -> dict[str, list[str]]:
         if not (self.old.topology and self.new.topology):
@@ -154,8 +171,7 @@ class Nodes:
         return any(f"function.{name}" in self._edited for name in node.functions)
 
     def _places(self, old: ManifestNode, new: ManifestNode) -> tuple[Place, ...]:
-        found = edited_places(self.old.root, self.new.root, old.path, new.path)
-        return found or self._shared_places()
+        return edited_places(self.old.root, self.new.root, old.path, new.path)
 
     def _shared_places(self) -> tuple[Place, ...]:
         """Return where files were edited that stand behind several models: macros, variables."""

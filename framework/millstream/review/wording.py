@@ -16,14 +16,19 @@ def sql_sentences(old: Query, new: Query) -> list[str]:
     """Tell which conditions, groups and relations came and went."""
     found: list[str] = []
     for added, gone, part in (
-        ("keeps only rows where {}", "no longer asks that {}", _conditions),
-        ("groups by {}, too", "no longer groups by {}", _groups),
+        ("keeps rows where {}", "no longer asks that {}", _conditions),
+        ("groups by {}", "no longer groups by {}", _groups),
         ("reads {}", "no longer reads {}", _relations),
         ("removes repeated rows: {}", "no longer removes repeated rows: {}", _distinct),
     ):
         before, after = Counter(part(old)), Counter(part(new))
-        found += [gone.format(_code(text)) for text in before - after]
-        found += [added.format(_code(text)) for text in after - before]
+        less, more = list(before - after), list(after - before)
+        if len(less) == len(more):
+            pairs = zip(more, less, strict=True)
+            found += [f"{added.format(_code(now))}, no longer {_code(was)}" for now, was in pairs]
+        else:
+            found += [gone.format(_code(text)) for text in less]
+            found += [added.format(_code(text)) for text in more]
     return found
 
 

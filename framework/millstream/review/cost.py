@@ -1,0 +1,88 @@
+"""What a project costs for each record, in two versions, and what the optimizer does no more, or newly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import asdict
+
+from millstream.explain.savings import Cost, cost, names_of_costs
+from millstream.optimizer.driver import Optimized
+from millstream.physical.plan import Physical
+from millstream.plan.nodes import Output
+from millstream.review.outputs import stored
+from millstream.review.values import CostRow, NodeChange, Place, RuleChange
+from millstream.topology import Topology, hints_of
+
+_WORSE = ("reads", "decodes", "shuffles", "states", "python_calls", "queries")
+"""What makes a review say that the cost is higher; the rest is told beside it."""
+
+
+def cost_rows(old: tuple[Topology, Physical], new: tuple[Topology, Physical]) -> tuple[CostRow, ...]:
+    """Return the numbers that differ, by their names in words."""
+    before, after = (dict(_numbers(*each)) for each in (old, new))
+    words = names_of_costs() | {"queries": "queries", "state_bytes": "bytes of state, about"}
+    return tuple(
+        CostRow(words[name], before[name] or 0, number or 0)
+        for name, number in after.items()
+        if number is not None and before[name] is not None and number != before[name]
+    )
+
+
+def is_higher(rows: Sequence[CostRow]) -> bool:
+    """Tell whether anything costs more that is paid for each record."""
+    words = names_of_costs() | {"queries": "queries"}
+    worse = {words[name] for name in _WORSE}
+    return any(row.after > row.before and row.name in worse for row in rows)
+
+
+def _numbers(topology: Topology, physical: Physical) -> Iterator[tuple[str, float | None]]:
+    yield "queries", len(physical.queries)
+    found = _cost(topology, physical)
+    for name, number in asdict(found).items():
+        if name not in {"projections", "watermarks"}:  # which cost next to nothing
+            yield name, number
+    sizes = [query.memory.bytes for query in physical.queries if query.signature.stateful]
+    yield "state_bytes", None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def _cost(topology: Topology, physical: Physical) -> Cost:
+    """Return what all queries cost: what several of them need runs in each."""
+    left = {output.model: output for output in topology.plan.outputs if output.kind != "view"}
+    parts: list[list[Output]] = []
+    for query in physical.queries:
+        outputs = [left.pop(model) for model in stored(query) if model in left]
+        if outputs:
+            parts.append(outputs)
+    parts += [[output] for output in left.values()]
+    return cost(topology.plan, parts, hints_of(topology.catalog))
+
+
+def rule_changes(
+    old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange]
+) -> tuple[RuleChange, ...]:
+    """Return what rules did in one version only; `nodes` are the changes by id."""
+    before, after = dict(_done(old)), dict(_done(new))
+    found = [
+        RuleChange(rule=rule, status="stopped", what=what, models=models, place=_place(models, nodes))
+        for (rule, what), models in before.items()
+        if (rule, what) not in after
+    ]
+    found += [
+        RuleChange(rule=rule, status="started", what=what, models=models, place=_place(models, nodes))
+        for (rule, what), models in after.items()
+        if (rule, what) not in before
+    ]
+    return tuple(sorted(found, key=lambda each: (each.status != "stopped", each.rule, each.what)))
+
+
+def _done(optimized: Optimized) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    for step in optimized.steps:
+        for change in step.changes:
+            yield (step.rule, change.what), change.models
+
+
+def _place(models: Sequence[str], nodes: Mapping[str, NodeChange]) -> Place | None:
+    """Return the first edited line of a model that the rule was about."""
+    listed = (place for model in models if model in nodes for place in nodes[model].places)
+    return next(listed, None)
