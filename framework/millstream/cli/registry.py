@@ -20,6 +20,7 @@ COMMANDS = (
     Entry("ls", "List what the project holds."),
     Entry("lineage", "Show what depends on what, down to columns."),
     Entry("explain", "Show the plan as written and as optimized, and what each rule saved."),
+    Entry("review", "Tell what an edit does, before it is merged."),
     Entry("broker", "Start, stop or ask for the project's local Kafka."),
     Entry("build", "Run every model over what the topics hold now."),
     Entry("run", "Run every model, continuously."),

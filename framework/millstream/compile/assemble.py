@@ -11,7 +11,6 @@ from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.project.values import Column, DataTest, Function, Project, Seed, Topic
 from millstream.sql.values import InputRelation
 
-
 _TOLD = ("partitions", "topic_config", "starting")
 """Options of a topic that say what it holds."""
 

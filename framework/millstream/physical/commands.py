@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
 
-from millstream.physical.values import Query
+from millstream.physical.values import DeadLetters, Query
 
 _SAFE = re.compile(r"[\w.-]+")
 
 
 def rebuild_command(query: Query) -> str:
     """Return what builds a query anew: its state and tables, from the start of its topics."""
-    return f"millstream build --full-refresh{_selected(query.models)}"
+    return f"millstream build --full-refresh{_selected(query)}"
 
 
 def forward_command(query: Query) -> str:
     """Return what lets a query go on though what happens before its state changed."""
-    return f"millstream build --accept-forward{_selected(query.models)}"
+    return f"millstream build --accept-forward{_selected(query)}"
 
 
-def _selected(models: Iterable[str]) -> str:
-    names = [model.removeprefix("model.") for model in models if model.startswith("model.")]
+def _selected(query: Query) -> str:
+    stored = [target.model for target in query.outputs if not isinstance(target, DeadLetters)]
+    names = [model.removeprefix("model.") for model in stored if model.startswith("model.")]
     return "".join(f" --select {name if _SAFE.fullmatch(name) else shlex.quote(name)}" for name in names)

@@ -10,7 +10,11 @@ Facts = Sequence[tuple[str, str]]
 _LEAF = re.compile(r"\b(?:source\.\w+|model|seed)\.\w+\.(\w+)")
 _COLUMN = re.compile(rf"{_LEAF.pattern} [\w<>,:()]+(?: not null)?")
 _DIGEST = re.compile(r"[0-9a-f]{24}")
-_NUMBERED = {"measure": ("aggregate", "aggregates"), "key": ("key", "keys"), "on": ("condition", "conditions")}
+_NUMBERED = {
+    "measure": ("aggregate", "aggregates"),
+    "key": ("key", "keys"),
+    "on": ("condition", "conditions"),
+}
 """Facts of which there are several, by the word before their number."""
 _LONG = 200
 
@@ -70,7 +74,7 @@ def _instead(name: str, was: str, now: str) -> str:
     before, after = _shown(was), _shown(now)
     if before == after:
         # Their types alone are others, or bodies of functions that they call.
-        before, after = _plain(was), _plain(now)
+        before, after = code(_plain(was)), code(_plain(now))
     if before == after or _DIGEST.search(before + after):
         return f"{name} is calculated in another way"
     return f"{name} is {after} instead of {before}"
@@ -85,7 +89,13 @@ def _shown(content: str) -> str:
         text = f"{call})"
     elif column := _COLUMN.fullmatch(content):
         text = column.group(1)
-    return text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
+    return code(text)
+
+
+def code(text: str) -> str:
+    """Return SQL as a part of a sentence, between backticks; those of its own would end it."""
+    short = text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
+    return f"`{short.replace('`', chr(0x02CB))}`"
 
 
 def _plain(content: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millstream.types import (
-    FLOAT,
     DOUBLE,
+    FLOAT,
     INTEGERS,
     UNKNOWN,
     Array,
@@ -58,4 +58,3 @@ def _why(was: Type, now: Type) -> str:
     if was in INTEGERS and now in INTEGERS and INTEGERS.index(now) > INTEGERS.index(was):
         return ": large values do not fit readers of today"
     return ""
-

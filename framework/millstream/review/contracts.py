@@ -11,7 +11,6 @@ from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, Ta
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import in_order
 from millstream.review.compatible import misfits
-from millstream.review.outputs import plain
 from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
 from millstream.types import Type, parse_type
@@ -37,7 +36,9 @@ class Contract(Struct, frozen=True):
     store: str = "delta"
 
 
-def contract_changes(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> tuple[ContractChange, ...]:
+def contract_changes(
+    old: Version, new: Version, nodes: Mapping[str, NodeChange]
+) -> tuple[ContractChange, ...]:
     """Return the topics and tables that are not as they were; `nodes` are the changes by id."""
     before, after = contracts(old), contracts(new)
     renamed = {n.old_id: n.id for n in nodes.values() if n.old_id}
@@ -178,7 +179,9 @@ def _topic(was: Contract, now: Contract) -> Told:
     if was.format != now.format:
         yield "breaking", f"its format is {now.format} instead of {was.format}"
     if was.upsert != now.upsert:
-        text = "holds the newest row of each key" if now.upsert else "holds every row, not the newest of a key"
+        text = (
+            "holds the newest row of each key" if now.upsert else "holds every row, not the newest of a key"
+        )
         yield "breaking", f"it now {text}"
     if now.deletes and not was.deletes:
         yield "breaking", "records without a value (tombstones) say now that a key is gone"

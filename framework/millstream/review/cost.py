@@ -58,28 +58,38 @@ def _cost(topology: Topology, physical: Physical) -> Cost:
     return cost(topology.plan, parts, hints_of(topology.catalog))
 
 
-def rule_changes(
-    old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange]
-) -> tuple[RuleChange, ...]:
-    """Return what rules did in one version only; `nodes` are the changes by id."""
-    before, after = dict(_done(old)), dict(_done(new))
-    found = [
-        RuleChange(rule=rule, status="stopped", what=what, models=models, place=_place(models, nodes))
-        for (rule, what), models in before.items()
-        if (rule, what) not in after
-    ]
-    found += [
-        RuleChange(rule=rule, status="started", what=what, models=models, place=_place(models, nodes))
-        for (rule, what), models in after.items()
-        if (rule, what) not in before
-    ]
+def rule_changes(old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange]) -> tuple[RuleChange, ...]:
+    """Return what rules do for some models in one version only; `nodes` are the changes by id.
+
+    What they do for models that came or went is no news.
+    """
+    before, after = _done(old), _done(new)
+    come = {each.id for each in nodes.values() if each.status in {"added", "removed"}}
+    found: list[RuleChange] = []
+    for status, these, others in (("stopped", before, after), ("started", after, before)):
+        for (rule, models), what in these.items():
+            if (rule, models) not in others and models and not come.issuperset(models):
+                found.append(
+                    RuleChange(
+                        rule=rule,
+                        status=status,  # type: ignore[arg-type]  # literals above
+                        what="; ".join(what),
+                        models=models,
+                        place=_place(models, nodes),
+                    )
+                )
     return tuple(sorted(found, key=lambda each: (each.status != "stopped", each.rule, each.what)))
 
 
-def _done(optimized: Optimized) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+def _done(optimized: Optimized) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """Return by rule and models what was done for them."""
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for step in optimized.steps:
         for change in step.changes:
-            yield (step.rule, change.what), change.models
+            said = found.setdefault((step.rule, tuple(sorted(set(change.models)))), [])
+            if change.what not in said:
+                said.append(change.what)
+    return found
 
 
 def _place(models: Sequence[str], nodes: Mapping[str, NodeChange]) -> Place | None:

@@ -24,7 +24,9 @@ _CLASSES = {
 def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> str:
     """Return a drawing; empty where no edge can have changed."""
     changed = {id_: each for id_, each in nodes.items() if each.kind in _DRAWN}
-    edges = {(p, n.id) for m in (old, new) for n in m.nodes.values() if n.kind in _DRAWN for p in n.depends_on}
+    edges = {
+        (p, n.id) for m in (old, new) for n in m.nodes.values() if n.kind in _DRAWN for p in n.depends_on
+    }
     before = {(p, n.id) for n in old.nodes.values() for p in n.depends_on}
     after = {(p, n.id) for n in new.nodes.values() for p in n.depends_on}
     edges = {edge for edge in edges if any(end in changed for end in edge)}

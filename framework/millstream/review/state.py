@@ -20,7 +20,9 @@ def query_changes(old: Physical, new: Physical, statistics: Statistics) -> tuple
     found: list[QueryChange] = []
     for query in new.queries:
         was = before.pop(query.name, None)
-        found.append(_new(query, homes, new, statistics) if was is None else _kept(was, query, new, statistics))
+        found.append(
+            _new(query, homes, new, statistics) if was is None else _kept(was, query, new, statistics)
+        )
     found += [_gone(query, new) for query in before.values()]
     return tuple(found)
 
@@ -79,5 +81,3 @@ def _gone(query: Query, new: Physical) -> QueryChange:
         name=query.name, status="removed", models=plain(stored(query)), notes=(note,),
         stateful=query.signature.stateful,
     )  # fmt: skip
-
-

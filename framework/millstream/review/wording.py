@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from millstream.physical.differences import code
 from millstream.plan.build.catalog import ModelSpec, TopicSpec
 from millstream.sql.query import Body, Derived, From, Query, Scan, Select, Union, Whole
-
-_LONG = 160
 
 
 def sql_sentences(old: Query, new: Query) -> list[str]:
@@ -25,16 +24,11 @@ def sql_sentences(old: Query, new: Query) -> list[str]:
         less, more = list(before - after), list(after - before)
         if len(less) == len(more):
             pairs = zip(more, less, strict=True)
-            found += [f"{added.format(_code(now))}, no longer {_code(was)}" for now, was in pairs]
+            found += [f"{added.format(code(now))}, no longer {code(was)}" for now, was in pairs]
         else:
-            found += [gone.format(_code(text)) for text in less]
-            found += [added.format(_code(text)) for text in more]
+            found += [gone.format(code(text)) for text in less]
+            found += [added.format(code(text)) for text in more]
     return found
-
-
-def _code(text: str) -> str:
-    short = text if len(text) <= _LONG else text[: _LONG - 1] + "…"
-    return f"`{short}`"
 
 
 def _selects(query: Query) -> Iterator[Select]:
@@ -143,11 +137,11 @@ def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, st
 def _differences(listed: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     for text, before, after in listed:
         if before != after:
-            yield f"{text.format(_code(after) if after else 'not set any more')}{_instead(before)}"
+            yield f"{text.format(code(after) if after else 'not set any more')}{_instead(before)}"
 
 
 def _instead(before: str) -> str:
-    return f", was {_code(before)}" if before else ""
+    return f", was {code(before)}" if before else ""
 
 
 def _kind(topic: TopicSpec) -> str:
