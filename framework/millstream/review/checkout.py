@@ -1,7 +1,8 @@
 """A project's files of another version, in a folder of their own, where they are compiled like any project's.
 
-Only what a compile reads is written. The folder is named by git's id of the tree, so that it is there the next
-time, with the caches of its compile; its name begins with a dot, so that no tool looks for tests in it.
+Only what a compile reads is written. The folder is named by git's id of the tree, so that it is there the
+next time, with the caches of its compile. It is below one whose name begins with a dot: no tool looks for
+tests there.
 """
 
 from __future__ import annotations

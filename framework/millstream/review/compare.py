@@ -19,6 +19,7 @@ from millstream.review.values import (
     NodeChange,
     QueryChange,
     Review,
+    RuleChange,
 )
 from millstream.review.version import Version
 
@@ -30,7 +31,7 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
     contracts = contract_changes(old, new, by_id)
     queries: tuple[QueryChange, ...] = ()
     costs: tuple[CostRow, ...] = ()
-    rules = ()
+    rules: tuple[RuleChange, ...] = ()
     if old.topology and old.physical and new.topology and new.physical:
         queries = query_changes(old.physical, new.physical, known)
         costs = cost_rows((old.topology, old.physical), (new.topology, new.physical))
@@ -40,7 +41,7 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
         project=new.manifest.project,
         target=new.manifest.target,
         against=Base(old.name, old.commit),
-        levels=_levels(contracts, nodes, told, costs),
+        levels=_levels(contracts, told, costs),
         nodes=with_state(nodes, told),
         queries=told,
         same_queries=sum(each.status == "same" for each in queries),
@@ -67,14 +68,14 @@ def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> t
 
 def _levels(
     contracts: Sequence[ContractChange],
-    nodes: Sequence[NodeChange],
     queries: Sequence[QueryChange],
     costs: Sequence[CostRow],
 ) -> tuple[Level, ...]:
     reached: set[Level] = set()
     if any(each.breaking for each in contracts):
         reached.add("breaking")
-    reached.update(each.status for each in queries if each.status in {"rebuild", "forward"})  # type: ignore[misc]
+    statuses = {each.status for each in queries}
+    reached.update(level for level in LEVELS if level in statuses)
     if is_higher(costs):
         reached.add("cost")
     return tuple(level for level in LEVELS if level in reached)
@@ -83,7 +84,6 @@ def _levels(
 def _limits(old: Version) -> tuple[str, ...]:
     if not old.less:
         return ()
-    return (
-        f"{old.name}: {old.less}. Columns, types and options are compared, and files by their text. What can't be "
-        "told: whether columns mean the same, what becomes of state, and what the change costs.",
-    )
+    told = "Columns, types and options are compared, and files by their text."
+    rest = "What can't be told: whether columns mean the same, what becomes of state, and what it costs."
+    return (f"{old.name}: {old.less}. {told} {rest}",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -40,21 +41,30 @@ def contract_changes(
     old: Version, new: Version, nodes: Mapping[str, NodeChange]
 ) -> tuple[ContractChange, ...]:
     """Return the topics and tables that are not as they were; `nodes` are the changes by id."""
-    before, after = contracts(old), contracts(new)
-    renamed = {n.old_id: n.id for n in nodes.values() if n.old_id}
+    before, after = _by_place(contracts(old)), _by_place(contracts(new))
+    homes = {contract.model: contract for contract in after.values()}
     found: list[ContractChange] = []
-    for model, was in before.items():
-        now = after.get(renamed.get(model, model))
-        if now is None or now.kind != was.kind or now.name != was.name:
-            found.append(_gone(was, now))
-    for model, now in after.items():
-        origin = nodes[model].old_id if model in nodes and nodes[model].old_id else model
-        was = before.get(origin)
-        if was is None or was.kind != now.kind or was.name != now.name:
-            found.append(ContractChange(kind=now.kind, name=now.name, model=model, status="added"))
-        elif change := _changed(was, now, nodes.get(model)):
+    for place, was in before.items():
+        now = after.get(place)
+        if now is None:
+            found.append(_gone(was, homes.get(was.model)))
+        elif change := _changed(was, now, nodes.get(now.model)):
             found.append(change)
+    found += [
+        ContractChange(kind=now.kind, name=now.name, model=now.model, status="added")
+        for place, now in after.items()
+        if place not in before
+    ]
     return tuple(sorted(found, key=lambda each: (each.kind, each.name, each.status)))
+
+
+def _by_place(found: Mapping[str, Contract]) -> dict[tuple[str, str, str], Contract]:
+    """Topics and tables are known by their own names; of several models in one topic, each is told."""
+    places = Counter((contract.kind, contract.name) for contract in found.values())
+    return {
+        (each.kind, each.name, each.model if places[each.kind, each.name] > 1 else ""): each
+        for each in found.values()
+    }
 
 
 def contracts(version: Version) -> dict[str, Contract]:

@@ -24,12 +24,8 @@ _CLASSES = {
 def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> str:
     """Return a drawing; empty where no edge can have changed."""
     changed = {id_: each for id_, each in nodes.items() if each.kind in _DRAWN}
-    edges = {
-        (p, n.id) for m in (old, new) for n in m.nodes.values() if n.kind in _DRAWN for p in n.depends_on
-    }
-    before = {(p, n.id) for n in old.nodes.values() for p in n.depends_on}
-    after = {(p, n.id) for n in new.nodes.values() for p in n.depends_on}
-    edges = {edge for edge in edges if any(end in changed for end in edge)}
+    before, after = _edges(old), _edges(new)
+    edges = {edge for edge in before | after if any(end in changed for end in edge)}
     ids = sorted({end for edge in edges for end in edge} | set(changed))
     if not changed or len(ids) > _MOST:
         return ""
@@ -49,6 +45,10 @@ def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> st
     used = dict.fromkeys(filter(None, (_style(each) for each in changed.values())))
     lines += [f"  classDef {name} {_CLASSES[name]}" for name in _CLASSES if name in used]
     return "\n".join(lines)
+
+
+def _edges(manifest: Manifest) -> set[tuple[str, str]]:
+    return {(p, n.id) for n in manifest.nodes.values() if n.kind in _DRAWN for p in n.depends_on}
 
 
 def _style(change: NodeChange | None) -> str:

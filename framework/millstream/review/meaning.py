@@ -1,7 +1,8 @@
 """What each model's rows and columns mean: texts that are equal where the rows are.
 
-Told twice: in terms of what the model itself reads, and in terms of sources and seeds alone, through all other
-models. Of a refactoring, such as a part of a model that becomes a model of its own, the second tells nothing.
+Told twice: in terms of what the model itself reads, and in terms of sources and seeds alone, through all
+other models. Of a refactoring, such as a part of a model that becomes a model of its own, the second tells
+nothing.
 """
 
 from __future__ import annotations

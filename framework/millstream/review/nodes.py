@@ -12,7 +12,7 @@ from millstream.review.causes import Causes, Compared, Meaning, compared
 from millstream.review.columns import column_changes
 from millstream.review.places import edited_places
 from millstream.review.readers import Readers
-from millstream.review.values import ColumnChange, NodeChange, Part, Place
+from millstream.review.values import ColumnChange, NodeChange, Part, Place, Status
 from millstream.review.version import Version
 from millstream.review.wording import options_sentences, spec_sentences, sql_sentences, topic_sentences
 
@@ -228,7 +228,7 @@ class Nodes:
         for name in sorted(before.keys() | after.keys()):
             was, now = before.get(name), after.get(name)
             if was is None or now is None:
-                status = "added" if was is None else "removed"
+                status: Status = "added" if was is None else "removed"
                 path = (was or now or ManifestFunction(name, "", 0, "")).path
                 yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
                 continue
@@ -252,7 +252,7 @@ class Nodes:
             )
 
     def _others(self) -> Iterator[NodeChange]:
-        """Tests, exposures and metrics: what they say, wherever it stands."""
+        """Compare tests, exposures and metrics by what they say, wherever it stands."""
         for kind in ("test", "unit_test", "exposure", "metric"):
             before, after = _of(self.old, kind), _of(self.new, kind)
             yield from self._came_and_went(before, after)

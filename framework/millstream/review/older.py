@@ -30,7 +30,7 @@ def older_version(
     variables: str | Mapping[str, Any] | None = None,
     profiles_dir: Path | None = None,
 ) -> tuple[Version, tuple[Diagnostic, ...]]:
-    """Return a version of a project by git's name, and warnings; the working tree has been compiled before."""
+    """Return a version by git's name, and warnings; the working tree has been compiled before."""
     repository = find_repository(root)
     commit = find_commit(repository, name, where_it_left=where_it_left)
     target_path = root / read_settings(root)[0].target_path

@@ -81,12 +81,12 @@ class Readers:
             sorted(
                 node.name
                 for node in self._manifest.nodes.values()
-                if node.kind in _TESTS and id_ in node.depends_on and _looks_at(node, id_, column)
+                if node.kind in _TESTS and id_ in node.depends_on and _looks_at(node, column)
             )
         )
 
 
-def _looks_at(node: ManifestNode, id_: str, column: str) -> bool:
+def _looks_at(node: ManifestNode, column: str) -> bool:
     if node.kind == "unit_test" or not node.test:
         return True  # of a whole model, or SQL of its own
     of = node.meta.get("column")

@@ -1,4 +1,4 @@
-"""How a query gets its state anew: what it reads again, whether that is still there, and how long it takes."""
+"""How a query gets its state anew: what it reads again, whether that is still there, how long it takes."""
 
 from __future__ import annotations
 

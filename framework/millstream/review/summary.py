@@ -64,7 +64,7 @@ def lines(found: Review) -> Iterator[Line]:
     for status in ("rebuild", "forward"):
         for query in found.queries:
             if query.status == status:
-                yield Line(status, f"query `{query.name}`", _reasons(query))  # type: ignore[arg-type]
+                yield Line(status, f"query `{query.name}`", _reasons(query))
     if "cost" in found.levels:
         rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in found.costs]
         yield Line("cost", "for each record", ", ".join(rows))

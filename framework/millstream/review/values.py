@@ -44,7 +44,7 @@ class ColumnChange(Struct, frozen=True, kw_only=True):
     before: str = ""
     after: str = ""
     because: tuple[str, ...] = ()
-    """Of a changed meaning: where it comes from, ids of models, sources, seeds or functions; empty: from here."""
+    """Of a changed meaning: the ids of those whose edit it is; empty: it was edited here."""
     readers: tuple[Reader, ...] = ()
     """Those that read it directly."""
     downstream: tuple[str, ...] = ()

@@ -59,9 +59,9 @@ def command(
 ) -> int:
     """Tell what an edit does, before it is merged.
 
-    Columns and who reads them, the state of each query, topics and tables as contracts, and cost, compared with
-    another version. Formatting, comments and refactorings that give the same rows are no change. Nothing is
-    run, and git's working tree is not touched. `--output markdown` is a comment for a pull request.
+    Columns and who reads them, the state of each query, topics and tables as contracts, and cost, compared
+    with another version. Formatting, comments and refactorings that give the same rows are no change. Nothing
+    is run, and git's working tree is not touched. `--output markdown` is a comment for a pull request.
     """
     _check(against, against_manifest, merge_base=merge_base)
     root = root_of(common)

@@ -95,9 +95,8 @@ def _replay(replay: Replay, title: str) -> str:
     told = [f"\n{title}{estimate}:\n\n{fenced(replay.command, 'sh')}\n"]
     for read in replay.reads:
         records = f", about {read.records:,} records" if read.records is not None else ""
-        told.append(
-            f"- reads topic {code(read.topic)} from {plain(read.start)}; it holds: {plain(read.holds)}{records}"
-        )
+        holds = f"it holds: {plain(read.holds)}{records}"
+        told.append(f"- reads topic {code(read.topic)} from {plain(read.start)}; {holds}")
     if replay.tables:
         told.append(f"- drops and fills {_codes(replay.tables)}")
     if replay.sent_again:
