@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.manifest import Manifest, ManifestNode
 from millstream.plan.build.catalog import Catalog
-from millstream.review.meaning import Told, meanings
+from millstream.review.meaning import Meant, Told, meanings
 
 Causes = frozenset[str]
 _NONE: Causes = frozenset()
@@ -44,9 +44,11 @@ class Compared(Struct, frozen=True):
 
 def compared(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edited: Causes) -> Compared:
     """Compare two versions; `edited` are the sources, seeds and functions that are not the same."""
-    touched = _touched(old, new, edited)
-    before = meanings(old[1], _seeds(old[0]), touched)
-    after = meanings(new[1], _seeds(new[0]), touched)
+    models = old[1].models.keys() | new[1].models.keys()
+    own = {id_ for id_ in models if old[1].models.get(id_) != new[1].models.get(id_)}
+    touched = _touched(old, new, edited | own)
+    before = meanings(old[1], _seeds(old[0]), touched, own)
+    after = meanings(new[1], _seeds(new[0]), touched, own)
     found: dict[str, Meaning] = {}
     for id_ in new[1].models:  # each after what it reads
         if id_ in touched and id_ in before.whole:
@@ -58,15 +60,14 @@ def compared(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edite
 
 def _touched(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edited: Causes) -> Causes:
     """Return the models that can mean something else: of all others nothing at all has changed."""
-    touched: set[str] = set()
+    touched: set[str] = set(edited)
     for manifest, catalog in (old, new):
-        for id_, spec in catalog.models.items():
+        for id_ in catalog.models:
             node = manifest.nodes[id_]
             reads = {*node.depends_on, *(f"function.{name}" for name in node.functions)}
-            same = old[1].models.get(id_) == new[1].models.get(id_) == spec
-            if not same or reads & touched or reads & edited:
+            if not touched.isdisjoint(reads):
                 touched.add(id_)
-    return frozenset(touched)
+    return Causes(touched)
 
 
 def _seeds(manifest: Manifest) -> dict[str, str]:
@@ -76,7 +77,8 @@ def _seeds(manifest: Manifest) -> dict[str, str]:
 def _meaning(
     node: ManifestNode, before: Told, after: Told, edited: Causes, known: Mapping[str, Meaning]
 ) -> Meaning:
-    own = before.own[node.id], after.own[node.id]
+    same = Meant("", {})
+    own = before.own.get(node.id, same), after.own.get(node.id, same)
     whole = before.whole[node.id], after.whole[node.id]
     functions = edited.intersection(f"function.{name}" for name in node.functions)
     rows = _NONE

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from millstream.manifest import ManifestColumn, ManifestNode
 from millstream.review.causes import Causes, Compared
+from millstream.review.meaning import Told
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange
 
@@ -60,10 +61,15 @@ def _kept(
     meaning = told.meanings.get(id_) if told else None
     if told and meaning and (causes := meaning.columns.get(now.name.lower())):
         name = now.name.lower()
-        texts = told.before.own[id_].columns.get(name, ""), told.after.own[id_].columns.get(name, "")
+        texts = [_own(each, id_, name) for each in (told.before, told.after)]
         before, after = map(readable, texts) if texts[0] != texts[1] else ("", "")
         found.append(_with(readers[1], id_, now.name, "meaning", before, after, because=_others(id_, causes)))
     return found
+
+
+def _own(told: Told, id_: str, name: str) -> str:
+    """Return what a column of an edited model is made of; of the others it is the same."""
+    return told.own[id_].columns.get(name, "") if id_ in told.own else ""
 
 
 def _others(id_: str, causes: Causes) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from millstream.review.cost import cost_rows, is_higher, rule_changes
 from millstream.review.diagram import diagram
 from millstream.review.nodes import Nodes
 from millstream.review.replay import Statistics
-from millstream.review.state import query_changes
+from millstream.review.state import query_changes, running
 from millstream.review.values import (
     LEVELS,
     Base,
@@ -32,9 +32,13 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
     queries: tuple[QueryChange, ...] = ()
     costs: tuple[CostRow, ...] = ()
     rules: tuple[RuleChange, ...] = ()
-    if old.topology and old.physical and new.topology and new.physical:
-        queries = query_changes(old.physical, new.physical, known)
-        costs = cost_rows((old.topology, old.physical), (new.topology, new.physical))
+    same = 0
+    if old.topology and new.topology:
+        found = running(old.topology, new.topology)
+        queries = query_changes(found, known)
+        others = sum(each.status not in {"same", "removed"} for each in queries)
+        same = len(found.groups[1].models) - others
+        costs = cost_rows(old.topology, new.topology, found)
         rules = rule_changes(old.topology.optimized, new.topology.optimized, by_id)
     told = tuple(each for each in queries if each.status != "same" or each.notes)
     return Review(
@@ -44,7 +48,7 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
         levels=_levels(contracts, told, costs),
         nodes=with_state(nodes, told),
         queries=told,
-        same_queries=sum(each.status == "same" for each in queries),
+        same_queries=same,
         contracts=contracts,
         costs=costs,
         rules=rules,

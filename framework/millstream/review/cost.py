@@ -8,9 +8,9 @@ from msgspec.structs import asdict
 
 from millstream.explain.savings import Cost, cost, names_of_costs
 from millstream.optimizer.driver import Optimized
-from millstream.physical.plan import Physical
+from millstream.physical.plan import Groups, Physical
 from millstream.plan.nodes import Output
-from millstream.review.outputs import stored
+from millstream.review.state import Running
 from millstream.review.values import CostRow, NodeChange, Place, RuleChange
 from millstream.topology import Topology, hints_of
 
@@ -18,10 +18,14 @@ _WORSE = ("reads", "decodes", "shuffles", "states", "python_calls", "queries")
 """What makes a review say that the cost is higher; the rest is told beside it."""
 
 
-def cost_rows(old: tuple[Topology, Physical], new: tuple[Topology, Physical]) -> tuple[CostRow, ...]:
+def cost_rows(old: Topology, new: Topology, found: Running) -> tuple[CostRow, ...]:
     """Return the numbers that differ, by their names in words."""
-    before, after = (dict(_numbers(*each)) for each in (old, new))
-    words = names_of_costs() | {"queries": "queries", "state_bytes": "bytes of state, about"}
+    before = dict(_numbers(old, found.groups[0], found.old))
+    after = dict(_numbers(new, found.groups[1], found.new))
+    words = names_of_costs() | {
+        "queries": "queries",
+        "state_bytes": "bytes of state of the queries above, about",
+    }
     return tuple(
         CostRow(words[name], before[name] or 0, number or 0)
         for name, number in after.items()
@@ -36,22 +40,21 @@ def is_higher(rows: Sequence[CostRow]) -> bool:
     return any(row.after > row.before and row.name in worse for row in rows)
 
 
-def _numbers(topology: Topology, physical: Physical) -> Iterator[tuple[str, float | None]]:
-    yield "queries", len(physical.queries)
-    found = _cost(topology, physical)
-    for name, number in asdict(found).items():
+def _numbers(topology: Topology, groups: Groups, physical: Physical) -> Iterator[tuple[str, float | None]]:
+    yield "queries", len(groups.models)
+    for name, number in asdict(_cost(topology, groups)).items():
         if name not in {"projections", "watermarks"}:  # which cost next to nothing
             yield name, number
     sizes = [query.memory.bytes for query in physical.queries if query.signature.stateful]
     yield "state_bytes", None if None in sizes else sum(size or 0 for size in sizes)
 
 
-def _cost(topology: Topology, physical: Physical) -> Cost:
+def _cost(topology: Topology, groups: Groups) -> Cost:
     """Return what all queries cost: what several of them need runs in each."""
     left = {output.model: output for output in topology.plan.outputs if output.kind != "view"}
     parts: list[list[Output]] = []
-    for query in physical.queries:
-        outputs = [left.pop(model) for model in stored(query) if model in left]
+    for models in groups.models.values():
+        outputs = [left.pop(model) for model in models if model in left]
         if outputs:
             parts.append(outputs)
     parts += [[output] for output in left.values()]

@@ -56,8 +56,13 @@ class Told(Struct, frozen=True):
     """In terms of sources and seeds."""
 
 
-def meanings(catalog: Catalog, seeds: Mapping[str, str], models: Container[str]) -> Told:
-    """Return what some models of a version mean; `seeds` has digests of rows by id."""
+def meanings(
+    catalog: Catalog, seeds: Mapping[str, str], models: Container[str], edited: Container[str]
+) -> Told:
+    """Return what some models of a version mean; `seeds` has digests of rows by id.
+
+    Those of them that are not `edited` are told in terms of sources alone: their own SQL is the same.
+    """
     functions = {name: function.digest for name, function in catalog.functions.items()}
     roots = model_roots(catalog)
     leaves = {id_: f"{t.topic} {t.format} {t.key_type}" for id_, t in catalog.topics.items()}
@@ -70,8 +75,9 @@ def meanings(catalog: Catalog, seeds: Mapping[str, str], models: Container[str])
         if id_ not in models:
             continue
         extras = catalog.models[id_].extras
-        ends = _Depths({}, {}, {key: name for key, name in names.items() if name != id_}, {})
-        own[id_] = _meant(ends, root, extras)
+        if id_ in edited:
+            ends = _Depths({}, {}, {key: name for key, name in names.items() if name != id_}, {})
+            own[id_] = _meant(ends, root, extras)
         whole[id_] = _meant(deep, root, extras)
     return Told(own, whole)
 

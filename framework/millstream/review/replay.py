@@ -58,7 +58,7 @@ def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResul
     return Statistics(topics, rates, speed)
 
 
-def replay(query: Query, all_queries: Physical, known: Statistics) -> Replay:
+def replay(query: Query, others: Physical, known: Statistics) -> Replay:
     """Return what a rebuild of a query does."""
     reads = tuple(_read(each.topic, each.relation, known) for each in query.sources if each.topic)
     records = [each.records for each in reads]
@@ -69,7 +69,7 @@ def replay(query: Query, all_queries: Physical, known: Statistics) -> Replay:
     again = [
         f"{topic} (read by {', '.join(plain(stored(reader)))})"
         for topic in topics_of(query)
-        for reader in all_queries.queries
+        for reader in others.queries
         if any(s.topic == topic and s.relation in stored_here for s in reader.sources)
     ]
     read_back = {each.partition(" ")[0] for each in again}

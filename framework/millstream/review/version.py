@@ -10,9 +10,7 @@ from msgspec import Struct
 from millstream.artifacts import kept_catalog
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest
-from millstream.physical.lock import Lock
-from millstream.physical.plan import Physical
-from millstream.topology import Topology, compiled_topology, physical_of
+from millstream.topology import Topology, compiled_topology
 
 
 class Version(Struct, frozen=True):
@@ -22,7 +20,6 @@ class Version(Struct, frozen=True):
     commit: str = ""
     """Short id; empty where it is none."""
     topology: Topology | None = None
-    physical: Physical | None = None
     root: Path | None = None
     """Where its files are; None: there is a manifest only."""
     less: str = ""
@@ -33,18 +30,15 @@ class Version(Struct, frozen=True):
         return self.compiled.manifest
 
 
-def version_of(
-    name: str, compiled: Compiled, root: Path | None, *, commit: str = "", lock: Lock | None = None
-) -> Version:
-    """Return a version that was compiled; `lock` has the groups of queries that are there already."""
+def version_of(name: str, compiled: Compiled, root: Path | None, *, commit: str = "") -> Version:
+    """Return a version that was compiled."""
     errors = sum(each.severity == "error" for each in compiled.diagnostics)
     if not compiled.catalog:
         less = f"it does not compile ({errors} errors)" if errors != 1 else "it does not compile (1 error)"
         less = less if errors else "the columns of a model are not known in it"
         return Version(name, compiled, commit, root=root, less=less)
     # Figures of builds are of this machine only: without them the review says the same everywhere.
-    topology = compiled_topology(compiled)
-    return Version(name, compiled, commit, topology, physical_of(topology, lock), root)
+    return Version(name, compiled, commit, compiled_topology(compiled), root)
 
 
 def version_of_manifest(path: Path) -> Version:
@@ -66,8 +60,7 @@ def version_of_manifest(path: Path) -> Version:
         less = f"{said}, whose plan this version can't read" if manifest.plan else "it holds no plan"
         return Version(name, Compiled(manifest), less=less)
     compiled = Compiled(manifest, catalog=catalog)
-    topology = compiled_topology(compiled)
-    return Version(name, compiled, "", topology, physical_of(topology))
+    return Version(name, compiled, "", compiled_topology(compiled))
 
 
 def _unreadable(path: Path, reason: str) -> Diagnostic:

@@ -73,7 +73,7 @@ def command(
     from millstream.review.version import version_of
 
     old, warnings = _older(common, root, against, against_manifest, merge_base=merge_base)
-    now = version_of("the working tree", new, root, lock=old.physical.lock if old.physical else None)
+    now = version_of("the working tree", new, root)
     found = review(old, now, _known(common, root, now, ask_kafka=ask_kafka))
     data, text = _shown(found, common.output)
     code = finish(common.look, [*new.diagnostics, *warnings], result=data, text=text, models=models_in(new))
