@@ -23,7 +23,7 @@ def compiled_job(
     found = compiled(common, root)
     if failed(found):
         return found, None, found.diagnostics
-    _, selection = chosen(found, choice)
+    _, selection = chosen(common, found, choice)
     models = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
     ids = None if models <= set(selection.ids) else frozenset(models.intersection(selection.ids))
     job = _job(common, root, found, ids, full_refresh=full_refresh, accept_forward=accept_forward)

@@ -9,13 +9,12 @@ import click
 
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
-from millstream.cli.project import compiled, failed, models_in, root_of
+from millstream.cli.project import compiled, failed, models_in, older, root_of
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from millstream.errors import Diagnostic
     from millstream.review.replay import Statistics
     from millstream.review.values import Review
     from millstream.review.version import Version
@@ -72,7 +71,7 @@ def command(
     from millstream.review.compare import review
     from millstream.review.version import version_of
 
-    old, warnings = _older(common, root, against, against_manifest, merge_base=merge_base)
+    old, warnings = older(common, root, against, against_manifest, where_it_left=merge_base)
     now = version_of("the working tree", new, root)
     found = review(old, now, _known(common, root, now, ask_kafka=ask_kafka))
     data, text = _shown(found, common.output)
@@ -87,26 +86,6 @@ def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> N
         raise click.UsageError("--against and --against-manifest can't be combined")
     if merge_base and not against:
         raise click.UsageError("--merge-base needs --against REF")
-
-
-def _older(
-    common: Common, root: Path, against: str | None, manifest: Path | None, *, merge_base: bool
-) -> tuple[Version, tuple[Diagnostic, ...]]:
-    if manifest is not None:
-        from millstream.review.version import version_of_manifest
-
-        return version_of_manifest(manifest), ()
-    from millstream.review.older import older_version
-
-    assert against
-    return older_version(
-        root,
-        against,
-        where_it_left=merge_base,
-        target=common.target,
-        variables=common.vars,
-        profiles_dir=common.profiles_dir,
-    )
 
 
 def _known(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Statistics:
