@@ -41,16 +41,19 @@ class Passing:
         order = in_order((node,), self._known)
         self._meanings.tell(order)
         for each in order:
-            self._known[id(each)] = digest("\n".join(self._parts(each)))
+            self._known[id(each)] = self._told(each)
         return self._known[id(node)]
+
+    def _told(self, node: Node) -> str:
+        if isinstance(node, Project | Repartition | Watermark):
+            return self._known[id(node.input)]  # however many of them: all rows pass
+        return digest("\n".join(self._parts(node)))
 
     def _parts(self, node: Node) -> list[str]:
         below = [self._known[id(each)] for each in node.inputs]
         match node:
             case Filter():
                 return self._filters(node)
-            case Project() | Repartition() | Watermark():
-                return below
             case Decode():
                 return [*below, node.relation, node.format, node.on_bad_record, *node.unique_by]
             case TopicScan():

@@ -157,16 +157,19 @@ class _Depths(Meanings):
         self.tell(order)
         for each in order:
             if id(each) not in self._rows:
-                self._rows[id(each)] = digest("\n".join(self._parts(each)))
+                self._rows[id(each)] = self._told_rows(each)
         return self._rows[id(node)]
+
+    def _told_rows(self, node: Node) -> str:
+        if isinstance(node, Project | Repartition | Watermark):
+            return self._rows[id(node.input)]  # however many of them: all rows pass
+        return digest("\n".join(self._parts(node)))
 
     def _parts(self, node: Node) -> list[str]:
         below = [self._rows[id(each)] for each in node.inputs]
         match node:
             case Filter():
                 return self._filters(node)
-            case Project() | Repartition() | Watermark():
-                return below  # which change no rows
             case TopicScan() | TableScan() if (root := self._roots.get(node.relation)) is not None:
                 return [self.rows(root), type(node).__name__]
             case TopicScan() | TableScan() | SeedScan():

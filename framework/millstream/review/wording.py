@@ -89,6 +89,8 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
             )
         )
     )
+    if _order(old, new) != _order(new, old):
+        contract.append("its columns are in another order")
     configs = list(
         _differences(
             (
@@ -100,6 +102,12 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     )
     configs += options_sentences(old.options, new.options)
     return {"relation": relation, "contract": contract, "configs": configs}
+
+
+def _order(one: ModelSpec, other: ModelSpec) -> list[str]:
+    """Return the columns that both have, as one has them."""
+    there = {column.name.lower() for column in other.columns}
+    return [name for column in one.columns if (name := column.name.lower()) in there]
 
 
 def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
