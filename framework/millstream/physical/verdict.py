@@ -64,10 +64,17 @@ def _changed(was: Operator, now: Operator) -> Iterator[str]:
 
 
 def _kept(operator: Operator) -> tuple[tuple[str, str], ...]:
-    """Return the facts without an order that is the natural one: selecting a constant more asks for it."""
-    count = sum(name.startswith("measure ") for name, _ in operator.facts)
-    natural = ", ".join(str(number) for number in range(1, count + 1))
-    return tuple(fact for fact in operator.facts if fact != ("order", natural))
+    """Return the facts with the aggregates in the order that they are kept in, where that is known of all.
+
+    Where they stand in the plan says nothing: `round(sum(x), 2)` comes after what is selected as it is.
+    """
+    facts = dict(operator.facts)
+    measures = [name for name in facts if name.startswith("measure ")]
+    asked = [f"measure {number}" for number in facts.get("order", "").split(", ")]
+    if "order" not in facts or sorted(asked) != sorted(measures):
+        return operator.facts
+    kept = dict(zip(measures, (facts[name] for name in asked), strict=True))
+    return tuple((name, kept.get(name, fact)) for name, fact in operator.facts if name != "order")
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.reviews import reviewed
+from support.reviews import compared, version, written
 
 BASE = {
     "clicks": "select user_id, type, value, amount, at from {{ source('shop', 'events') }} where type = 'click'",
@@ -57,6 +57,11 @@ def edit(model, *pairs):
     return {model: text}
 
 
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return version(written(tmp_path_factory.mktemp("base"), BASE), "main")
+
+
 SAME = [
     pytest.param(edit("clicks", ("select ", "SELECT\n    "), ("from", "\nFROM")), id="formatting"),
     pytest.param(edit("clicks", ("select", "-- who clicked\nselect")), id="a comment"),
@@ -103,8 +108,8 @@ def score(type: str | None, value: float | None) -> float:
 
 
 @pytest.mark.parametrize("after", SAME)
-def test_a_refactoring_is_no_change(after, tmp_path):
-    found = reviewed(tmp_path, BASE, after)
+def test_a_refactoring_is_no_change(after, base, tmp_path):
+    found = compared(base, tmp_path, {**BASE, **after})
     assert [(each.id, each.status, each.what) for each in found.nodes if each.status != "added"] == []
     assert (found.levels, found.queries, found.contracts, found.costs) == ((), (), (), ())
 
@@ -152,6 +157,7 @@ CHANGED = [
     pytest.param(edit("totals", ("sum(amount) as total", "cast(sum(amount) as double) as total")), {"breaking"}, {},
                  id="a table's column gets another type"),
     pytest.param(edit("totals", ("sum(amount) as total", "sum(amount) as total, 1 as version")), set(), {}, id="a table gets a column"),
+    pytest.param(edit("totals", ("max(value) as most", "max(value) + 1 as most")), set(), {}, id="what is done with an aggregate"),
     pytest.param(edit("totals", ("as most", "as highest")), {"breaking"}, {}, id="a table's column renamed"),
     pytest.param({"totals": ""}, {"breaking"}, {"totals": "removed"}, id="a table is gone"),
     pytest.param({"more": "{{ config(materialized='sink') }}\nselect user_id, amount from {{ ref('clicks') }}"}, set(), {},
@@ -167,8 +173,8 @@ CHANGED = [
 
 
 @pytest.mark.parametrize(("after", "levels", "queries"), CHANGED)
-def test_what_an_edit_does(after, levels, queries, tmp_path):
-    found = reviewed(tmp_path, BASE, after)
+def test_what_an_edit_does(after, levels, queries, base, tmp_path):
+    found = compared(base, tmp_path, {**BASE, **after})
     assert {each.name: each.status for each in found.queries if each.status != "same"} == queries
     assert set(found.levels) == levels
     assert found.nodes

@@ -11,7 +11,7 @@ from support.written import project
 
 from millstream.compile import compile_project
 from millstream.review.compare import review
-from millstream.review.replay import Statistics, statistics
+from millstream.review.replay import statistics
 from millstream.review.values import QueryChange, Review
 from millstream.review.version import Version, version_of
 
@@ -22,18 +22,27 @@ def version(folder: Path, name: str = "now") -> Version:
     return version_of(name, found, folder)
 
 
+def written(folder: Path, files: dict[str, str]) -> Path:
+    """Write a project: models by name, other files by path; one without text is left out."""
+    shutil.rmtree(folder, ignore_errors=True)
+    project(folder, {name: text for name, text in files.items() if "." not in name and text})
+    for path, text in files.items():
+        if "." in path:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+    return folder
+
+
+def compared(old: Version, folder: Path, files: dict[str, str]) -> Review:
+    """Review a version against an older one."""
+    now = version(written(folder, files))
+    return review(old, now, statistics(now.manifest, {}, None))
+
+
 def reviewed(tmp_path: Path, before: dict[str, str], after: dict[str, str]) -> Review:
-    """Review an edit of models, by name, or of other files, by path."""
-    old, new = tmp_path / "old", tmp_path / "new"
-    for folder, files in ((old, before), (new, {**before, **after})):
-        shutil.rmtree(folder, ignore_errors=True)
-        project(folder, {name: text for name, text in files.items() if "." not in name and text})
-        for path, text in files.items():
-            if "." in path:
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / path).write_text(text)
-    was, now = version(old, "main"), version(new)
-    return review(was, now, statistics(now.manifest, {}, None))
+    """Review an edit of some files."""
+    old = version(written(tmp_path / "old", before), "main")
+    return compared(old, tmp_path / "new", {**before, **after})
 
 
 def query(found: Review, name: str) -> QueryChange | None:
@@ -64,6 +73,3 @@ def commit(folder: Path, message: str = "change") -> str:
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", message)
     return git(folder, "rev-parse", "HEAD")
-
-
-__all__ = ["Statistics", "commit", "git", "query", "repository", "reviewed", "version"]
