@@ -44,13 +44,22 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
         return
     if old.timezone != new.timezone:
         yield f"the time zone is {new.timezone} instead of {old.timezone}"
-    if old.branches != new.branches:
+    if not _same_branches(old, new):
         yield "its models changed, or their order"
     if len(old.operators) != len(new.operators):
         yield f"it keeps {_count(new)} instead of {_count(old)}"
         return
     for was, now in zip(old.operators, new.operators, strict=True):
         yield from _changed(was, now)
+
+
+def _same_branches(old: Signature, new: Signature) -> bool:
+    """Tell whether each state still serves a model that it served: others may come to it, and leave it."""
+    pairs = [
+        (set(was.split(", ")), set(now.split(", ")))
+        for was, now in zip(old.branches, new.branches, strict=False)
+    ]
+    return len(old.branches) == len(new.branches) and all(was & now for was, now in pairs)
 
 
 def _changed(was: Operator, now: Operator) -> Iterator[str]:

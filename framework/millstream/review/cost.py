@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec.structs import asdict
 
@@ -66,12 +67,12 @@ def rule_changes(old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange]
 
     What they do for models that came or went is no news.
     """
-    before, after = _done(old), _done(new)
     come = {each.id for each in nodes.values() if each.status in {"added", "removed"}}
+    before, after = _done(old, come), _done(new, come)
     found: list[RuleChange] = []
     for status, these, others in (("stopped", before, after), ("started", after, before)):
         for (rule, models), what in these.items():
-            if (rule, models) not in others and models and not come.issuperset(models):
+            if (rule, models) not in others and models:
                 found.append(
                     RuleChange(
                         rule=rule,
@@ -84,12 +85,12 @@ def rule_changes(old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange]
     return tuple(sorted(found, key=lambda each: (each.status != "stopped", each.rule, each.what)))
 
 
-def _done(optimized: Optimized) -> dict[tuple[str, tuple[str, ...]], list[str]]:
-    """Return by rule and models what was done for them."""
+def _done(optimized: Optimized, come: AbstractSet[str]) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """Return by rule and models what was done for them; those that came or went are left out."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for step in optimized.steps:
         for change in step.changes:
-            said = found.setdefault((step.rule, tuple(sorted(set(change.models)))), [])
+            said = found.setdefault((step.rule, tuple(sorted(set(change.models) - come))), [])
             if change.what not in said:
                 said.append(change.what)
     return found

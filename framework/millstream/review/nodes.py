@@ -72,10 +72,12 @@ class Nodes:
         readers = self._readers[0]
         below = readers.below(node.id)
         exposures = readers.exposures(node.id, node.name, below)
-        what = [f"was {_stored(node)}"]
+        what = [_stored(node).replace("writes", "wrote").replace("is a", "was a")]
         if exposures:
             what.append(f"was read by {', '.join(exposures)}")
-        return NodeChange(id=node.id, kind="model", status="removed", path=node.path, what=tuple(what))
+        return NodeChange(
+            id=node.id, kind="model", status="removed", path=node.path, what=tuple(what), exposures=exposures
+        )
 
     def _renamed(self, before: dict[str, ManifestNode], after: dict[str, ManifestNode]) -> dict[str, str]:
         """Pair new models with those that are gone and meant the same."""
@@ -112,6 +114,7 @@ class Nodes:
             kind="model",
             status="affected" if only_affected else "changed",
             path=new.path,
+            stored=_place(new),
             parts=tuple(sorted(parts)),
             what=tuple(what),
             rows=bool(meaning.rows),
@@ -122,7 +125,7 @@ class Nodes:
 
     def _because(self, new: ManifestNode, meaning: Meaning, parts: set[Part]) -> tuple[str, ...]:
         causes = set(meaning.causes)
-        if "contract" in parts and new.id not in causes:
+        if "contract" in parts and not causes:
             # Its columns are those of what it reads.
             causes.update(each for each in new.depends_on if each in self._reshaped)
         return tuple(sorted(causes - {new.id}))
@@ -277,14 +280,20 @@ def _of(version: Version, kind: str) -> dict[str, ManifestNode]:
     return {id_: node for id_, node in version.manifest.nodes.items() if node.kind == kind}
 
 
-def _stored(node: ManifestNode) -> str:
+def _place(node: ManifestNode) -> str:
+    """Return where others read a model."""
     match node.config.get("materialized"):
         case "sink":
-            return f"a sink: topic `{node.config.get('topic') or node.name}`"
+            return f"topic {node.config.get('topic') or node.name}"
         case "table":
-            return "a table"
+            return f"table {node.name}"
         case _:
-            return "a view"
+            return ""
+
+
+def _stored(node: ManifestNode) -> str:
+    kind, _, name = _place(node).partition(" ")
+    return f"writes {kind} `{name}`" if kind else "is a view"
 
 
 def _by(rows: str, columns: dict[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -102,7 +102,7 @@ def _holds(config: Mapping[str, Any], kept: int | None) -> str:
         told.append("all records" if kept < 0 else f"records of the last {duration(kept)}")
     if "retention.bytes" in config and str(config["retention.bytes"]) != "-1":
         told.append(f"at most {config['retention.bytes']} bytes of each partition")
-    return ", ".join(told) or "not known here: its retention is the cluster's"
+    return ", ".join(told)
 
 
 def duration(millis: int) -> str:

@@ -132,6 +132,7 @@ def _new(query: Query, homes: dict[str, str], new: Physical, statistics: Statist
         status="rebuild" if moved else "new",
         models=plain(stored(query)),
         reasons=reasons,
+        notes=() if moved else ("begins with the first records of what it reads",),
         stateful=query.signature.stateful,
         replay=replay(query, new, statistics) if moved else None,
     )

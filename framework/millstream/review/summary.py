@@ -33,13 +33,13 @@ def headline(found: Review) -> str:
         told.append("costs more for each record")
     if told:
         return _sentence(told)
-    models = [each for each in found.nodes if each.kind != "setting"]
+    state = ", all queries keep their state" if found.same_queries else ""
     if found.limits:
         return "nothing breaks, as far as can be told"
-    if not models:
-        return "no change of what runs"
-    state = ", all queries keep their state" if found.same_queries else ""
-    return f"nothing breaks{state}"
+    if rows := [each for each in found.nodes if _has_other_rows(each)]:
+        places = _counted(each.stored.partition(" ")[0] for each in rows)
+        return f"other rows in {places}, nothing breaks{state}"
+    return f"nothing breaks{state}" if found.nodes else "no change of what runs"
 
 
 def changed(found: Review) -> str:
@@ -49,7 +49,7 @@ def changed(found: Review) -> str:
         f"{count(number, kind)} {status}"
         for (kind, status), number in sorted(statuses.items(), key=lambda each: _KINDS.index(each[0][0]))
     ]
-    return ", ".join(listed) or "nothing but its files' texts"
+    return ", ".join(listed) or "nothing but texts of files"
 
 
 _KINDS = ["model", "source", "seed", "function", "setting", "test", "unit_test", "exposure", "metric"]
@@ -58,9 +58,7 @@ _KINDS = ["model", "source", "seed", "function", "setting", "test", "unit_test",
 def lines(found: Review) -> Iterator[Line]:
     """Yield what a reviewer must know, worst first."""
     by_id = {each.id: each for each in found.nodes}
-    for contract in found.contracts:
-        if contract.breaking:
-            yield Line("breaking", f"{contract.kind} `{contract.name}`", _breaking(contract, by_id))
+    yield from _breaking([each for each in found.contracts if each.breaking], by_id)
     for status in ("rebuild", "forward"):
         for query in found.queries:
             if query.status == status:
@@ -68,13 +66,50 @@ def lines(found: Review) -> Iterator[Line]:
     if "cost" in found.levels:
         rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in found.costs]
         yield Line("cost", "for each record", ", ".join(rows))
+    yield from _other_rows([each for each in found.nodes if _has_other_rows(each)], by_id)
 
 
-def _breaking(contract: ContractChange, nodes: dict[str, NodeChange]) -> str:
-    node = nodes.get(contract.model)
-    names = dict.fromkeys(name for column in node.columns for name in column.exposures) if node else {}
-    told = "; ".join(_first(contract.breaking, 3))
-    return f"{told} (read by {', '.join(names)})" if names and contract.status == "changed" else told
+def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange]) -> Iterator[Line]:
+    """Tell together what breaks for the same reason."""
+    told: dict[str, list[ContractChange]] = {}
+    for each in contracts:
+        told.setdefault("; ".join(_first(each.breaking, 3)), []).append(each)
+    for why, listed in told.items():
+        readers: dict[str, None] = {}
+        for each in listed:
+            node = nodes.get(each.model)
+            if node:
+                readers |= dict.fromkeys(name for column in node.columns for name in column.exposures)
+                readers |= dict.fromkeys(node.exposures)
+        read = f" (read by {', '.join(sorted(readers))})" if readers else ""
+        yield Line("breaking", _places(f"{each.kind} {each.name}" for each in listed), f"{why}{read}")
+
+
+def _has_other_rows(node: NodeChange) -> bool:
+    return bool(node.stored) and (node.rows or any(each.kind == "meaning" for each in node.columns))
+
+
+def _other_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> Iterator[Line]:
+    """Tell together which topics and tables get other rows by the same edits."""
+    told: dict[str, list[NodeChange]] = {}
+    for node in nodes:
+        edits = [by_id[id_] for id_ in node.because or (node.id,) if id_ in by_id]
+        why = [f"`{each.id.partition('.')[2]}` {each.what[0]}" for each in edits if each.what]
+        if not why:
+            columns = tuple(f"`{c.name}`" for c in node.columns if c.kind == "meaning")
+            why = [f"other values of {', '.join(_first(columns, 3))}"]
+        told.setdefault("; ".join(_first(tuple(why), 2)), []).append(node)
+    for reason, listed in told.items():
+        yield Line(None, _places(each.stored for each in listed), reason)
+
+
+def _places(names: Iterable[str]) -> str:
+    """Return `topic a`, or `topics a, b and tables c`."""
+    kinds: dict[str, list[str]] = {}
+    for each in names:
+        kind, _, name = each.partition(" ")
+        kinds.setdefault(kind, []).append(f"`{name}`")
+    return " and ".join(f"{k}{'s' if len(v) > 1 else ''} {', '.join(v)}" for k, v in kinds.items())
 
 
 def _reasons(query: QueryChange) -> str:

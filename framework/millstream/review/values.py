@@ -62,6 +62,8 @@ class NodeChange(Struct, frozen=True, kw_only=True):
     kind: str
     status: Status
     path: str = ""
+    stored: str = ""
+    """Of a model whose rows others can read: `topic x` or `table x`."""
     old_id: str = ""
     """Of one that was renamed."""
     parts: tuple[Part, ...] = ()
@@ -73,6 +75,8 @@ class NodeChange(Struct, frozen=True, kw_only=True):
     because: tuple[str, ...] = ()
     """Of one that is only affected: the ids whose change it is."""
     columns: tuple[ColumnChange, ...] = ()
+    exposures: tuple[str, ...] = ()
+    """Of a model that is gone: who read it."""
     places: tuple[Place, ...] = ()
     """Where it was edited: the first lines that differ."""
 
@@ -84,7 +88,7 @@ class ReplayRead(Struct, frozen=True):
     start: str
     """From where: its start, or what the source says."""
     holds: str
-    """What the topic still has."""
+    """What the topic still has; empty: only Kafka knows."""
     records: int | None = None
     """About how many; None: nobody can tell."""
 

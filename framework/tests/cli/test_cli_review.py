@@ -72,7 +72,9 @@ def test_a_comment_is_the_same_every_time(shop, run):
     (shop / "models/totals.sql").touch()
     git(shop, "checkout", "-q", "-b", "other")
     assert run("review", "--against", "main", "--format", "markdown").out == first
-    assert first.startswith("<!-- millstream-review shop local -->\n### ❌ Millstream: breaks readers of 1 table\n")
+    assert first.startswith(
+        "<!-- millstream-review shop local -->\n### ❌ Millstream: breaks readers of 1 table\n"
+    )
 
 
 def test_no_path_of_this_machine_is_told(shop, run):
@@ -128,7 +130,11 @@ def test_a_manifest_that_is_not_there(shop, run):
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--against", "main", "--against-manifest", "x.json"), ("--against-manifest", "x.json", "--merge-base")],
+    [
+        (),
+        ("--against", "main", "--against-manifest", "x.json"),
+        ("--against-manifest", "x.json", "--merge-base"),
+    ],
 )
 def test_what_to_compare_with_must_be_told(shop, run, arguments):
     found = run("review", *arguments)

@@ -1,7 +1,5 @@
 """Versions of a project in real repositories."""
 
-import os
-
 import pytest
 from support.reviews import commit, git, repository, written
 
@@ -199,7 +197,9 @@ def test_the_second_time_nothing_is_compiled(shop):
 
 def test_old_versions_are_forgotten(shop):
     for number in range(5):
-        (shop / "models/clicks.sql").write_text(f"select {number} as n from {{{{ source('shop', 'events') }}}}")
+        (shop / "models/clicks.sql").write_text(
+            f"select {number} as n from {{{{ source('shop', 'events') }}}}"
+        )
         commit(shop)
         older(shop, "HEAD")
-    assert len(os.listdir(shop / "target/cache/.versions")) <= 3
+    assert len(list((shop / "target/cache/.versions").iterdir())) <= 3

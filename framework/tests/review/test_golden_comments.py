@@ -48,8 +48,9 @@ EDITS = {
     ],
     "a_sink_less": [
         ("models/counters/user_metrics_summary.sql", None, None),
-        ("models/counters/counters.yml", r"(?s)  - name: user_metrics_summary\n.*?(?=\n  - name|\n\w|\Z)", ""),
-        ("tests/counters.yml", r"(?s)", ""),
+        ("models/counters/counters.yml", r"(?s)  - name: user_metrics_summary\n.*?(?=  - name: user_activity_state)", ""),
+        ("models/counters/counters.yml", "ref('user_metrics_summary'), ", ""),
+        ("tests/counters.yml", r"(?s)  - name: average_is_rounded\n.*?(?=  - name|\Z)", ""),
     ],
     "cents_for_values": [
         ("models/analytics/categorized_events.sql", "coalesce(events.value, 0.0) as value",
@@ -79,7 +80,7 @@ def edited(folder, edits):
             file.unlink()
         elif not was:
             file.write_text(now, encoding="utf-8")
-        elif was.startswith("(?"):
+        elif was.startswith("(?s)"):
             file.write_text(re.sub(was, now, file.read_text(encoding="utf-8")), encoding="utf-8")
         else:
             text = file.read_text(encoding="utf-8")

@@ -41,6 +41,14 @@ def test_models_in_another_order():
     assert verdict(two, replace(two, branches=("model.tops", "model.counts"))).kind == "rebuild"
 
 
+def test_models_come_to_a_state_and_leave_it():
+    """What a batch of its rows is written to is nothing that a checkpoint knows."""
+    both = replace(NOW, branches=("model.counts, model.tops",))
+    assert verdict(both, NOW).kind == "same"
+    assert verdict(NOW, both).kind == "same"
+    assert verdict(NOW, replace(NOW, branches=("model.tops",))).kind == "rebuild"
+
+
 def test_more_states():
     found = verdict(NOW, replace(NOW, operators=(COUNT, COUNT)))
     assert found.reasons == ("it keeps 2 states instead of 1 state",)
@@ -73,7 +81,10 @@ def test_aggregates_that_are_selected_as_they_are_kept_need_no_word():
 
 
 def test_what_is_another_is_told_as_it_is_written():
-    before = (("measure 1", "sum(source.shop.events.value) double"), ("measure 2", "count(*) bigint not null"))
+    before = (
+        ("measure 1", "sum(source.shop.events.value) double"),
+        ("measure 2", "count(*) bigint not null"),
+    )
     after = (("measure 1", "max(source.shop.events.value) double"), ("measure 2", "count(*) bigint not null"))
     old, new = (replace(NOW, operators=(replace(COUNT, facts=facts),)) for facts in (before, after))
     assert verdict(old, new).reasons == ("counts: aggregate is `max(value)` instead of `sum(value)`",)

@@ -7,13 +7,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from support.written import project
-
 from millstream.compile import compile_project
 from millstream.review.compare import review
 from millstream.review.replay import statistics
 from millstream.review.values import QueryChange, Review
 from millstream.review.version import Version, version_of
+from support.written import project
 
 
 def version(folder: Path, name: str = "now") -> Version:

@@ -17,9 +17,10 @@ _MARKS: dict[Level | None, str] = {
     "rebuild": "♻️ rebuild",
     "forward": "⏩ forward",
     "cost": "📈 cost",
-    None: "",
+    None: "🔀 rows",
 }
 _MOST_LINES = 12
+_UNKNOWN = "and what it still holds only Kafka knows (`--ask-kafka`)"
 
 
 def markdown(found: Review) -> str:
@@ -95,8 +96,8 @@ def _replay(replay: Replay, title: str) -> str:
     told = [f"\n{title}{estimate}:\n\n{fenced(replay.command, 'sh')}\n"]
     for read in replay.reads:
         records = f", about {read.records:,} records" if read.records is not None else ""
-        holds = f"it holds: {plain(read.holds)}{records}"
-        told.append(f"- reads topic {code(read.topic)} from {plain(read.start)}; {holds}")
+        holds = f"which holds {plain(read.holds)}" if read.holds else _UNKNOWN
+        told.append(f"- reads topic {code(read.topic)} from {plain(read.start)}, {holds}{records}")
     if replay.tables:
         told.append(f"- drops and fills {_codes(replay.tables)}")
     if replay.sent_again:
@@ -125,7 +126,7 @@ def _contract(contract: ContractChange) -> str:
     told += [f"- ❌ {sentence(each)}" for each in contract.breaking]
     told += [f"- {sentence(each)}" for each in contract.notes]
     told += [f"- to do: {sentence(each)}" for each in contract.todo]
-    return "\n".join(told)
+    return "\n".join(told).rstrip()
 
 
 def _costs(found: Review) -> str:

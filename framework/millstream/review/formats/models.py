@@ -34,17 +34,25 @@ def node_details(found: Review) -> str:
 
 def _node(node: NodeChange) -> str:
     kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
-    place = f"{node.path}:{node.places[0].line}" if node.places else node.path
     was = f" (was {code(_plain(node.old_id))})" if node.old_id else ""
-    told = [f"**{kind}{code(_plain(node.id))}** {node.status}{was}, {code(place)}\n"]
+    told = [f"**{kind}{code(_plain(node.id))}** {node.status}{was}, {_where(node)}", ""]
     told += [f"- {sentence(each)}" for each in node.what]
     if node.rows and node.kind == "model":
         told.append("- so it has other rows: all of its columns change")
     if node.because:
         told.append(f"- because of {_names(map(_plain, node.because))}")
     if node.columns:
-        told += ["", *_columns(node.columns)]
-    return "\n".join(told)
+        told += [*([""] if told[-1] else []), *_columns(node.columns)]
+    return "\n".join(told).rstrip()
+
+
+def _where(node: NodeChange) -> str:
+    """Return the file, and the first edited line; of a macro or a variable, that is in another file."""
+    if not node.places:
+        return code(node.path)
+    first = node.places[0]
+    at = code(f"{first.path}:{first.line}")
+    return at if first.path == node.path else f"{code(node.path)}, edited in {at}"
 
 
 def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:

@@ -34,8 +34,8 @@ def text_lines(found: Review) -> Iterator[Line]:
     if told:
         yield Line("")
     for each in told:
-        assert each.level is not None
-        yield Line(f"{each.level:>8}  {each.what}: {each.why}", _KINDS[each.level])
+        kind = _KINDS[each.level] if each.level else "plain"
+        yield Line(f"{each.level or 'rows':>8}  {each.what}: {each.why}", kind)
     yield from _nodes(found)
     yield from _queries(found)
     yield from _contracts(found)
@@ -100,7 +100,8 @@ def _commands(query: QueryChange) -> Iterator[Line]:
     yield Line(f"    to build it anew{estimate}: {query.replay.command}")
     for read in query.replay.reads:
         records = f", about {read.records:,} records" if read.records is not None else ""
-        yield Line(f"      reads topic {read.topic} from {read.start}; it holds: {read.holds}{records}")
+        holds = f"which holds {read.holds}" if read.holds else "and what it still holds only Kafka knows"
+        yield Line(f"      reads topic {read.topic} from {read.start}, {holds}{records}")
     if query.replay.tables:
         yield Line(f"      drops and fills {', '.join(query.replay.tables)}")
     if query.replay.sent_again:
