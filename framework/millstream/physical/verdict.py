@@ -55,11 +55,10 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
 
 def _same_branches(old: Signature, new: Signature) -> bool:
     """Tell whether each state still serves a model that it served: others may come to it, and leave it."""
-    pairs = [
-        (set(was.split(", ")), set(now.split(", ")))
-        for was, now in zip(old.branches, new.branches, strict=False)
-    ]
-    return len(old.branches) == len(new.branches) and all(was & now for was, now in pairs)
+    if len(old.branches) != len(new.branches):
+        return False
+    pairs = zip(old.branches, new.branches, strict=True)
+    return all(set(was.split(", ")) & set(now.split(", ")) for was, now in pairs)
 
 
 def _changed(was: Operator, now: Operator) -> Iterator[str]:

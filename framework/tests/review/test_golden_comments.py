@@ -18,7 +18,16 @@ from millstream.review.replay import statistics
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = Path(__file__).parent / "golden"
-MODELS = "models"
+MORE = """\
+{{ config(materialized='table', unique_key='activity_type') }}
+
+select
+  activity.activity_type,
+  count(*) as activities
+from {{ source('shop', 'user_activity') }} as activity
+where activity.activity_type is not null
+group by activity.activity_type
+"""
 EDITS = {
     "reformat": [
         ("models/scoring/interesting_events.sql", "select\n", "-- What is worth a score.\nSELECT\n"),
@@ -41,9 +50,7 @@ EDITS = {
         (
             "models/counters/activity_by_type.sql",
             "",
-            "{{ config(materialized='table', unique_key='activity_type') }}\n\nselect\n  activity.activity_type,\n"
-            "  count(*) as activities\nfrom {{ source('shop', 'user_activity') }} as activity\n"
-            "where activity.activity_type is not null\ngroup by activity.activity_type\n",
+            MORE,
         ),
     ],
     "a_sink_less": [

@@ -48,7 +48,7 @@ def _head(found: Review) -> Iterator[str]:
     yield f"### {mark} Millstream: {headline(found)}"
     yield ""
     at = f" ({code(found.against.commit)})" if found.against.commit else ""
-    yield f"{plain(changed(found))}, compared with {code(found.against.name)}{at}."
+    yield f"{_capital(plain(changed(found)))}, compared with {code(found.against.name)}{at}."
     for limit in found.limits:
         yield f"\n> {sentence(limit)}"
     told = list(lines(found))
@@ -148,3 +148,7 @@ def _rules(rules: Iterable[RuleChange]) -> str:
     if len(told) > most:
         told = [*told[:most], f"- and {count(len(told) - most, 'more', 'more')}"]
     return "\n".join(told)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,64 @@
+"""Random formatting, comments and names are no change; a random literal that is another one is."""
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.reviews import compared, version, written
+
+MODELS = {
+    "clicks": "select e.user_id, e.amount, e.at from {{ source('shop', 'events') }} as e where e.amount > 7",
+    "totals": (
+        "{{ config(materialized='table', unique_key='user_id') }}\n"
+        "with c as (select user_id, amount * 2 as double_amount from {{ ref('clicks') }} as e)\n"
+        "select c.user_id, sum(c.double_amount) as total, count(*) as n from c group by c.user_id"
+    ),
+}
+BLANKS = st.sampled_from([" ", "  ", "\n", "\t", " -- a comment\n", " /* one */ "])
+WORD = re.compile(r"\b(select|from|where|group|by|as|sum|count|with)\b")
+SETTINGS = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory):
+    return version(written(tmp_path_factory.mktemp("old"), MODELS), "main")
+
+
+def reformatted(text, data):
+    """Change spaces, comments, the case of words and the names of relations; Jinja stays as it is."""
+    parts = re.split(r"(\{\{.*?\}\})", text)
+    alias = data.draw(st.from_regex(r"[a-z][a-z_]{2,6}_x", fullmatch=True))
+    for index, part in enumerate(parts):
+        if part.startswith("{{"):
+            continue
+        part = re.sub(r"\be\b(?=[\s.])|\be$", alias, part)
+        part = WORD.sub(lambda m: m.group().upper() if data.draw(st.booleans()) else m.group(), part)
+        parts[index] = re.sub(" ", lambda _: data.draw(BLANKS), part)
+    return "".join(parts)
+
+
+@SETTINGS
+@given(data=st.data())
+def test_another_form_is_no_change(old, tmp_path, data):
+    models = {name: reformatted(text, data) for name, text in MODELS.items()}
+    found = compared(old, tmp_path, models)
+    assert (found.nodes, found.queries, found.contracts, found.levels) == ((), (), (), ())
+
+
+@SETTINGS
+@given(number=st.integers(min_value=0, max_value=99), place=st.sampled_from(["> 7", "* 2"]))
+def test_another_number_is_a_change_exactly_where_it_is_another(old, tmp_path, number, place):
+    now = f"{place[0]} {number}"
+    models = {name: text.replace(place, now) for name, text in MODELS.items()}
+    found = compared(old, tmp_path, models)
+    changed = {each.id for each in found.nodes}
+    (query,) = found.queries or (None,)
+    if now == place:
+        assert (changed, query) == (set(), None)
+    elif place[0] == ">":
+        assert (changed, query.status) == ({"model.clicks", "model.totals"}, "forward")
+    else:
+        assert (changed, query.status) == ({"model.totals"}, "rebuild")
