@@ -21,11 +21,12 @@ from millstream.review.values import (
     Review,
     RuleChange,
 )
-from millstream.review.version import Version
+from millstream.review.version import Version, planned
 
 
 def review(old: Version, new: Version, known: Statistics) -> Review:
     """Return what has changed between two versions, of which the newer one compiles."""
+    old, new = planned(old), planned(new)
     nodes = Nodes(old, new).changes()
     by_id = {each.id: each for each in nodes}
     contracts = contract_changes(old, new, by_id)

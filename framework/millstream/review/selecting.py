@@ -9,7 +9,7 @@ from millstream.review.nodes import Nodes
 from millstream.review.replay import Statistics
 from millstream.review.state import query_changes, running
 from millstream.review.values import NodeChange
-from millstream.review.version import Version
+from millstream.review.version import Version, planned
 
 _UNMODIFIED = {"persisted_descriptions", "state"}
 """Parts that alone make nothing else of a node."""
@@ -19,8 +19,8 @@ class States:
     """The ids of which `state:<value>` is true; what nobody asks for is not compared."""
 
     def __init__(self, old: Version, new: Version) -> None:
-        self._old = old
-        self._new = new
+        self._old = planned(old)
+        self._new = planned(new)
 
     def __call__(self, value: str) -> frozenset[str]:
         before, after = self._old.manifest.nodes, self._new.manifest.nodes

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.artifacts import kept_catalog
 from millstream.errors import Diagnostic, MillstreamError
@@ -31,14 +32,21 @@ class Version(Struct, frozen=True):
 
 
 def version_of(name: str, compiled: Compiled, root: Path | None, *, commit: str = "") -> Version:
-    """Return a version that was compiled."""
+    """Return a version that was compiled; its plan is made where it is asked for (`planned`)."""
     errors = sum(each.severity == "error" for each in compiled.diagnostics)
     if not compiled.catalog:
         less = f"it does not compile ({errors} errors)" if errors != 1 else "it does not compile (1 error)"
         less = less if errors else "the columns of a model are not known in it"
         return Version(name, compiled, commit, root=root, less=less)
+    return Version(name, compiled, commit, root=root)
+
+
+def planned(version: Version) -> Version:
+    """Return a version with its plan, where there is one."""
+    if version.less or version.topology:
+        return version
     # Figures of builds are of this machine only: without them the review says the same everywhere.
-    return Version(name, compiled, commit, compiled_topology(compiled), root)
+    return replace(version, topology=compiled_topology(version.compiled))
 
 
 def version_of_manifest(path: Path) -> Version:
@@ -60,7 +68,7 @@ def version_of_manifest(path: Path) -> Version:
         less = f"{said}, whose plan this version can't read" if manifest.plan else "it holds no plan"
         return Version(name, Compiled(manifest), less=less)
     compiled = Compiled(manifest, catalog=catalog)
-    return Version(name, compiled, "", compiled_topology(compiled))
+    return Version(name, compiled)
 
 
 def _unreadable(path: Path, reason: str) -> Diagnostic:

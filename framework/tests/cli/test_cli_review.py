@@ -77,6 +77,16 @@ def test_a_comment_is_the_same_every_time(shop, run):
     )
 
 
+def test_a_review_that_is_remembered_says_where_lines_are_now(shop, run):
+    edit(shop)
+    first = run("review", "--against", "main").out
+    assert run("review", "--against", "main").out == first
+    edit(shop, f"-- one\n-- two\n{BREAKS}")
+    assert "models/totals.sql:2" in run("review", "--against", "main").out
+    edit(shop, BREAKS.replace("sums", "other_sums"))
+    assert "`other_sums`" in run("review", "--against", "main").out
+
+
 def test_no_path_of_this_machine_is_told(shop, run):
     edit(shop)
     for output in ("text", "json", "markdown"):

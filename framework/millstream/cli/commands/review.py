@@ -68,12 +68,11 @@ def command(
     if failed(new):
         return finish(common.look, new.diagnostics, models=models_in(new))
 
-    from millstream.review.compare import review
     from millstream.review.version import version_of
 
     old, warnings = older(common, root, against, against_manifest, where_it_left=merge_base)
     now = version_of("the working tree", new, root)
-    found = review(old, now, _known(common, root, now, ask_kafka=ask_kafka))
+    found = _reviewed(root, old, now, _known(common, root, now, ask_kafka=ask_kafka))
     data, text = _shown(found, common.output)
     code = finish(common.look, [*new.diagnostics, *warnings], result=data, text=text, models=models_in(new))
     return code or (1 if set(fail_on) & set(found.levels) else 0)
@@ -88,16 +87,30 @@ def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> N
         raise click.UsageError("--merge-base needs --against REF")
 
 
+def _reviewed(root: Path, old: Version, now: Version, known: Statistics) -> Review:
+    """Return the review of two versions, as it was remembered if nothing has changed since."""
+    from millstream.review.remembered import key_of, recall, remember
+
+    target = root / read_settings(root)[0].target_path
+    key = key_of(old, now, known)
+    if (found := recall(target, key)) is None:
+        from millstream.review.compare import review
+
+        found = review(old, now, known)
+        remember(target, key, found)
+    return found
+
+
 def _known(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Statistics:
     """Return what estimates stand on; Kafka is asked only where the user says so."""
     from millstream.results import read_results
     from millstream.review.replay import statistics
-    from millstream.topology import hints_of
+    from millstream.topology import hints_of, read_catalog
 
     settings, _ = read_settings(root)
     manifest = now.manifest
     results = read_results(root / settings.target_path, manifest.project, manifest.target)
-    rates = hints_of(now.topology.catalog).rows_per_second if now.topology else {}
+    rates = hints_of(read_catalog(now.compiled)).rows_per_second if now.compiled.catalog else {}
     known = statistics(manifest, rates, results)
     if not ask_kafka:
         return known
