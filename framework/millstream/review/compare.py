@@ -40,7 +40,7 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
         others = sum(each.status not in {"same", "removed"} for each in queries)
         same = len(found.groups[1].models) - others
         costs = cost_rows(old.topology, new.topology, found)
-        rules = rule_changes(old.topology.optimized, new.topology.optimized, by_id)
+        rules = rule_changes(old.topology.optimized, new.topology.optimized, by_id, new.manifest)
     told = tuple(each for each in queries if each.status != "same" or each.notes)
     return Review(
         project=new.manifest.project,

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import asdict
 
 from millstream.explain.savings import Cost, cost, names_of_costs
+from millstream.manifest import Manifest
 from millstream.optimizer.driver import Optimized
 from millstream.physical.plan import Groups, Physical
 from millstream.plan.nodes import Output
@@ -62,8 +63,11 @@ def _cost(topology: Topology, groups: Groups) -> Cost:
     return cost(topology.plan, parts, hints_of(topology.catalog))
 
 
-def rule_changes(old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange]) -> tuple[RuleChange, ...]:
-    """Return what rules do for some models in one version only; `nodes` are the changes by id.
+def rule_changes(
+    old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange], manifest: Manifest
+) -> tuple[RuleChange, ...]:
+    """Return what rules do for some models in one version only; `nodes` are the changes by id, `manifest`
+    is the newer one.
 
     What they do for models that came or went is no news.
     """
@@ -79,7 +83,7 @@ def rule_changes(old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange]
                         status=status,  # type: ignore[arg-type]  # literals above
                         what="; ".join(what),
                         models=models,
-                        place=_place(models, nodes),
+                        place=_place(models, nodes, manifest),
                     )
                 )
     return tuple(sorted(found, key=lambda each: (each.status != "stopped", each.rule, each.what)))
@@ -96,7 +100,8 @@ def _done(optimized: Optimized, come: AbstractSet[str]) -> dict[tuple[str, tuple
     return found
 
 
-def _place(models: Sequence[str], nodes: Mapping[str, NodeChange]) -> Place | None:
-    """Return the first edited line of a model that the rule was about."""
-    listed = (place for model in models if model in nodes for place in nodes[model].places)
+def _place(models: Sequence[str], nodes: Mapping[str, NodeChange], manifest: Manifest) -> Place | None:
+    """Return the first edited line of a model that the rule was about, or else of one that reads it."""
+    readers = (n.id for n in manifest.nodes.values() if not set(models).isdisjoint(n.depends_on))
+    listed = (place for id_ in (*models, *readers) if id_ in nodes for place in nodes[id_].places)
     return next(listed, None)

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from millstream.compile import compile_project
+from millstream.physical.values import Query
 from millstream.review.compare import review
 from millstream.review.replay import statistics
 from millstream.review.values import QueryChange, Review
@@ -72,3 +73,16 @@ def commit(folder: Path, message: str = "change") -> str:
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", message)
     return git(folder, "rev-parse", "HEAD")
+
+
+def physical_query(name: str, relation: str, topic: str) -> Query:
+    """Return a query that reads one topic and fills a table of its own name."""
+    from millstream.physical.memory import Memory
+    from millstream.physical.values import Delivery, PerBatch, Signature, SourceRead, TableOutput
+
+    return Query(
+        name=name, kind="single", models=(f"model.{name}",),
+        sources=(SourceRead("records", relation, topic),), reads=(), steps=(), sql="",
+        deliver=PerBatch("batch", (Delivery(TableOutput(f"model.{name}"), ""),)),
+        output_mode="update", signature=Signature((relation,), ()), memory=Memory(None, ""),
+    )  # fmt: skip
