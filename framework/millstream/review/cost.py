@@ -66,10 +66,9 @@ def _cost(topology: Topology, groups: Groups) -> Cost:
 def rule_changes(
     old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange], manifest: Manifest
 ) -> tuple[RuleChange, ...]:
-    """Return what rules do for some models in one version only; `nodes` are the changes by id, `manifest`
-    is the newer one.
+    """Return what rules do for some models in one version only: for those that came or went it is no news.
 
-    What they do for models that came or went is no news.
+    `nodes` are the changes by id, `manifest` is the newer one.
     """
     come = {each.id for each in nodes.values() if each.status in {"added", "removed"}}
     before, after = _done(old, come), _done(new, come)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from millstream.review.replay import Statistics, TopicFacts
 _WANTED = ("cleanup.policy", "retention.ms", "retention.bytes")
 
 
-def asked(admin: Admin, known: Statistics, topics: Iterable[str]) -> Statistics:
+def asked(admin: Admin, known: Statistics, topics: Collection[str]) -> Statistics:
     """Replace what settings say of topics by what the cluster has."""
     there = sorted(set(topics) & set(admin.metadata().topics))
     found: dict[str, TopicFacts] = dict(known.topics)
@@ -25,4 +25,6 @@ def asked(admin: Admin, known: Statistics, topics: Iterable[str]) -> Statistics:
         said: Mapping[str, str] = {name: config[name] for name in _WANTED if name in config}
         before = found.get(topic, TopicFacts())
         found[topic] = replace(before, config=said, records=records.get(topic), asked=True)
+    for topic in set(topics) - set(there):
+        found[topic] = replace(found.get(topic, TopicFacts()), config={}, records=0, asked=True)
     return replace(known, topics=found)

@@ -1,20 +1,19 @@
-"""What became of each model, source, seed, function, setting, test and exposure."""
+"""What became of each node; models are compared here, by what they mean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec.structs import replace
-
-from millstream.manifest import ManifestFunction, ManifestNode
+from millstream.manifest import ManifestNode
 from millstream.review.causes import Causes, Compared, Meaning, compared
 from millstream.review.columns import column_changes
+from millstream.review.inputs import input_changes, other_changes
 from millstream.review.places import edited_places
 from millstream.review.readers import Readers
-from millstream.review.values import ColumnChange, NodeChange, Part, Place, Status
+from millstream.review.values import ColumnChange, NodeChange, Part, Place
 from millstream.review.version import Version
-from millstream.review.wording import options_sentences, spec_sentences, sql_sentences, topic_sentences
+from millstream.review.wording import options_sentences, spec_sentences, sql_sentences
 
 _TEXTS_ONLY = "its file is another; without the older plan nobody can tell whether its rows are"
 
@@ -33,7 +32,7 @@ class Nodes:
 
     def changes(self) -> tuple[NodeChange, ...]:
         """Return those that are not the same, sorted: what was edited before what is only affected."""
-        listed = [*self._settings(), *self._sources(), *self._seeds(), *self._functions()]
+        listed = list(input_changes(self.old, self.new, self._readers))
         self._edited = {each.id: each for each in listed}
         if self.old.topology and self.new.topology:
             self.told = compared(
@@ -41,13 +40,13 @@ class Nodes:
                 (self.new.manifest, self.new.topology.catalog),
                 Causes(self._edited),
             )
-        found = [*listed, *self._models(), *self._others()]
+        found = [*listed, *self._models(), *other_changes(self.old, self.new)]
         return tuple(sorted(found, key=lambda each: (each.status == "affected", each.kind, each.id)))
 
     # -- models
 
     def _models(self) -> Iterator[NodeChange]:
-        before, after = _of(self.old, "model"), _of(self.new, "model")
+        before, after = self.old.nodes_of("model"), self.new.nodes_of("model")
         renamed = self._renamed(before, after)
         for id_, node in before.items():
             if id_ not in after and id_ not in renamed.values():
@@ -184,101 +183,6 @@ class Nodes:
         listed = [edited_places(self.old.root, self.new.root, p, p) for p in (*macros, "pyproject.toml")]
         return tuple(place for places in listed for place in places)[:3]
 
-    # -- what models read
-
-    def _sources(self) -> Iterator[NodeChange]:
-        before, after = _of(self.old, "source"), _of(self.new, "source")
-        yield from self._came_and_went(before, after)
-        for id_ in before.keys() & after.keys():
-            old, new = before[id_], after[id_]
-            columns = column_changes(old, new, self._readers)
-            what = options_sentences(old.config, new.config)
-            if self.old.topology and self.new.topology:
-                specs = self.old.topology.catalog.topics[id_], self.new.topology.catalog.topics[id_]
-                what = topic_sentences(*specs)
-                if dict(specs[0].derived) != dict(specs[1].derived) and _derived(*specs):
-                    what.append(f"calculates otherwise: {', '.join(_derived(*specs))}")
-            if columns or what:
-                parts: set[Part] = set()
-                parts |= {"body"} if what else set()
-                parts |= {"contract"} if columns else set()
-                yield NodeChange(
-                    id=id_, kind="source", status="changed", path=new.path, parts=tuple(sorted(parts)),
-                    what=tuple(what), columns=columns, places=self._places(old, new),
-                )  # fmt: skip
-
-    def _seeds(self) -> Iterator[NodeChange]:
-        before, after = _of(self.old, "seed"), _of(self.new, "seed")
-        yield from self._came_and_went(before, after)
-        for id_ in before.keys() & after.keys():
-            old, new = before[id_], after[id_]
-            columns = column_changes(old, new, self._readers)
-            if columns or old.checksum != new.checksum:
-                parts: tuple[Part, ...] = ("body", "contract") if columns else ("body",)
-                yield NodeChange(
-                    id=id_, kind="seed", status="changed", path=new.path, parts=parts,
-                    what=("its rows changed",), rows=True, columns=columns, places=self._places(old, new),
-                )  # fmt: skip
-
-    def _functions(self) -> Iterator[NodeChange]:
-        before, after = self.old.manifest.functions, self.new.manifest.functions
-        digests = [
-            {name: each.digest for name, each in version.topology.catalog.functions.items()}
-            if version.topology
-            else {}
-            for version in (self.old, self.new)
-        ]
-        for name in sorted(before.keys() | after.keys()):
-            was, now = before.get(name), after.get(name)
-            if was is None or now is None:
-                status: Status = "added" if was is None else "removed"
-                path = (was or now or ManifestFunction(name, "", 0, "")).path
-                yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
-                continue
-            what = [f"is `{now.signature}`, was `{was.signature}`"] if was.signature != now.signature else []
-            if digests[0].get(name) != digests[1].get(name):
-                what.append("computes something else, as far as anybody can tell")
-            if what and digests[0] and digests[1]:
-                yield NodeChange(
-                    id=f"function.{name}", kind="function", status="changed", path=now.path, parts=("body",),
-                    what=tuple(what), places=edited_places(self.old.root, self.new.root, was.path, now.path),
-                )  # fmt: skip
-
-    def _settings(self) -> Iterator[NodeChange]:
-        if not (self.old.topology and self.new.topology):
-            return
-        before, after = self.old.topology.catalog.target, self.new.topology.catalog.target
-        for sentence in options_sentences(before, after):
-            name = sentence.partition(" ")[0]
-            yield NodeChange(
-                id=f"setting.{name}", kind="setting", status="changed", path="profiles.yml", what=(sentence,)
-            )
-
-    def _others(self) -> Iterator[NodeChange]:
-        """Compare tests, exposures and metrics by what they say, wherever it stands."""
-        for kind in ("test", "unit_test", "exposure", "metric"):
-            before, after = _of(self.old, kind), _of(self.new, kind)
-            yield from self._came_and_went(before, after)
-            for id_ in before.keys() & after.keys():
-                if _said(before[id_]) != _said(after[id_]):
-                    yield NodeChange(
-                        id=id_, kind=kind, status="changed", path=after[id_].path, parts=("body",)
-                    )
-
-    def _came_and_went(
-        self, before: dict[str, ManifestNode], after: dict[str, ManifestNode]
-    ) -> Iterator[NodeChange]:
-        for id_, node in before.items():
-            if id_ not in after:
-                yield NodeChange(id=id_, kind=node.kind, status="removed", path=node.path)
-        for id_, node in after.items():
-            if id_ not in before:
-                yield NodeChange(id=id_, kind=node.kind, status="added", path=node.path)
-
-
-def _of(version: Version, kind: str) -> dict[str, ManifestNode]:
-    return {id_: node for id_, node in version.manifest.nodes.items() if node.kind == kind}
-
 
 def _place(node: ManifestNode) -> str:
     """Return where others read a model."""
@@ -302,17 +206,6 @@ def _by(rows: str, columns: dict[str, str]) -> tuple[str, tuple[tuple[str, str],
 
 def _described(node: ManifestNode) -> tuple[str, tuple[str, ...]]:
     return node.description, tuple(column.description for column in node.columns)
-
-
-def _said(node: ManifestNode) -> ManifestNode:
-    """Return a node without where it stands."""
-    return replace(node, path="", fqn=(), compiled_path=None, tags=())
-
-
-def _derived(old: object, new: object) -> list[str]:
-    was = {name: str(each) for name, each in getattr(old, "derived", ())}
-    now = {name: str(each) for name, each in getattr(new, "derived", ())}
-    return [f"`{name}`" for name in now if name in was and was[name] != now[name]]
 
 
 def _macro_files(root: Path) -> list[Path]:

@@ -90,7 +90,10 @@ def _read(topic: str, relation: str, known: Statistics) -> ReplayRead:
     kept = _millis(facts.config.get("retention.ms"))
     if records is None and kept and (rate := known.rows_per_second.get(relation)):
         records = round(rate * kept / 1000)
-    return ReplayRead(topic, start, _holds(facts.config, kept), records)
+    holds = (
+        "nothing: it is not there, or empty" if facts.asked and not records else _holds(facts.config, kept)
+    )
+    return ReplayRead(topic, start, holds, records)
 
 
 def _holds(config: Mapping[str, Any], kept: int | None) -> str:

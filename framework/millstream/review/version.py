@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from millstream.artifacts import kept_catalog
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest
+from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.topology import Topology, compiled_topology
 
 
@@ -29,6 +29,9 @@ class Version(Struct, frozen=True):
     @property
     def manifest(self) -> Manifest:
         return self.compiled.manifest
+
+    def nodes_of(self, kind: str) -> dict[str, ManifestNode]:
+        return {id_: node for id_, node in self.manifest.nodes.items() if node.kind == kind}
 
 
 def version_of(name: str, compiled: Compiled, root: Path | None, *, commit: str = "") -> Version:
