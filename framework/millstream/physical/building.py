@@ -168,6 +168,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             signatures.operators(recipe.outputs),
             tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
             settings.timezone,
+            tuple(source.topic for source in reads),
         ),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,

@@ -137,6 +137,8 @@ class Signature(Struct, frozen=True):
     operators: tuple[Operator, ...]
     branches: tuple[str, ...] = ()
     timezone: str = "UTC"
+    topics: tuple[str, ...] = ()
+    """Of the sources, in their order; empty for changes of a table. None at all in older records."""
 
     @property
     def stateful(self) -> bool:

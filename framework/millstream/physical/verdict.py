@@ -40,6 +40,11 @@ def verdict(old: Signature, new: Signature) -> Verdict:
 def _misfits(old: Signature, new: Signature) -> Iterator[str]:
     if old.sources != new.sources:
         yield f"it reads {_listed(new.sources)} instead of {_listed(old.sources)}"
+    elif old.topics and new.topics:
+        for before, after in zip(old.topics, new.topics, strict=True):
+            if before != after:
+                # Spark looks for the offsets of the old topic, and finds it gone.
+                yield f"it reads {_read(after)} instead of {_read(before)}"
     if not old.stateful and not new.stateful:
         return
     if old.timezone != new.timezone:
@@ -83,6 +88,10 @@ def _kept(operator: Operator) -> tuple[tuple[str, str], ...]:
         return operator.facts
     kept = dict(zip(measures, (facts[name] for name in asked), strict=True))
     return tuple((name, kept.get(name, fact)) for name, fact in operator.facts if name != "order")
+
+
+def _read(topic: str) -> str:
+    return f"the topic {topic}" if topic else "the changes of a table"
 
 
 def _listed(names: tuple[str, ...]) -> str:

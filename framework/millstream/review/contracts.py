@@ -55,7 +55,28 @@ def contract_changes(
         for place, now in after.items()
         if place not in before
     ]
+    found += _sources(old, new, nodes)
     return tuple(sorted(found, key=lambda each: (each.kind, each.name, each.status)))
+
+
+def _sources(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> Iterator[ContractChange]:
+    """Tell whether records that others wrote are still read, by columns that are declared otherwise."""
+    before, after = old.nodes_of("source"), new.nodes_of("source")
+    for id_ in sorted(before.keys() & after.keys()):
+        node = nodes.get(id_)
+        retyped = [each for each in node.columns if each.kind == "retyped"] if node else []
+        fate = _FATES[str(after[id_].config.get("on_bad_record") or "fail")]
+        breaking = tuple(
+            f"`{each.name}` is read as {each.after} instead of {each.before}: other records {fate}"
+            for each in retyped
+            if any(stops for stops, _ in misfits(parse_type(each.after), parse_type(each.before), each.name))
+        )
+        if breaking:
+            name = str(after[id_].config.get("topic") or after[id_].name)
+            yield ContractChange(kind="topic", name=name, model=id_, status="changed", breaking=breaking)
+
+
+_FATES = {"fail": "stop the query", "skip": "are left out", "dead_letter": "become dead letters"}
 
 
 def _by_place(found: Mapping[str, Contract]) -> dict[tuple[str, str, str], Contract]:

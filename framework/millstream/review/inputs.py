@@ -60,7 +60,7 @@ def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             parts: tuple[Part, ...] = ("body", "contract") if columns else ("body",)
             yield NodeChange(
                 id=id_, kind="seed", status="changed", path=now.path, parts=parts,
-                what=("its rows changed",), rows=True, columns=columns,
+                what=("has other rows",), rows=True, columns=columns,
                 places=edited_places(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Details of what a review finds: types, readers, replays, drawings."""
 
 import pytest
-from support.reviews import query, reviewed
+from support.reviews import query, reviewed, written
 
 from millstream.review.compatible import misfits
 from millstream.review.replay import Statistics, TopicFacts, duration, replay
@@ -141,3 +141,30 @@ def test_a_model_that_moves_to_a_query_of_its_own_begins_anew(tmp_path):
     assert moved.status == "rebuild"
     assert moved.reasons == ("sent ran in events_topics before, and sent has no checkpoint: it begins anew",)
     assert moved.replay.sent_again == ("sent",)
+
+
+def test_a_source_that_reads_another_topic(tmp_path):
+    sources = (written(tmp_path / "plain", {}) / "models/sources.yml").read_text()
+    after = {
+        "models/sources.yml": sources.replace("- name: events", "- name: events\n        topic: events_v2")
+    }
+    found = reviewed(tmp_path, MODELS, after)
+    assert {each.name: each.status for each in found.queries} == {
+        "events_topics": "rebuild",
+        "totals": "rebuild",
+    }
+    assert "it reads the topic events_v2 instead of the topic events" in found.queries[0].reasons
+
+
+def test_a_source_whose_records_may_not_be_read_any_more(tmp_path):
+    sources = (written(tmp_path / "plain", {}) / "models/sources.yml").read_text()
+    after = {
+        "models/sources.yml": sources.replace(
+            "{name: product_id, type: string}", "{name: product_id, type: bigint}"
+        )
+    }
+    found = reviewed(tmp_path, MODELS, after)
+    (contract,) = found.contracts
+    assert contract.breaking == (
+        "`product_id` is read as bigint instead of string: other records stop the query",
+    )

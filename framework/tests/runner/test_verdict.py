@@ -90,3 +90,15 @@ def test_what_is_another_is_told_as_it_is_written():
     assert verdict(old, new).reasons == ("counts: aggregate is `max(value)` instead of `sum(value)`",)
     more = replace(NOW, operators=(replace(COUNT, facts=(*before, ("measure 3", "min(x) int"))),))
     assert verdict(old, more).reasons == ("counts: with the new aggregate `min(x)`",)
+
+
+def test_another_topic_of_the_same_source():
+    """The checkpoint has offsets of the old one."""
+    old, new = (replace(NOW, topics=(topic,)) for topic in ("events", "events_v2"))
+    found = verdict(old, new)
+    assert (found.kind, found.reasons) == (
+        "rebuild",
+        ("it reads the topic events_v2 instead of the topic events",),
+    )
+    assert verdict(replace(old, operators=()), replace(new, operators=())).kind == "rebuild"
+    assert verdict(NOW, new).kind == "same"  # a record that was written before topics were
