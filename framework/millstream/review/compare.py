@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from millstream.collector import collector_paused
 from millstream.review.contracts import contract_changes
 from millstream.review.cost import cost_rows, is_higher, rule_changes
 from millstream.review.diagram import diagram
@@ -24,6 +25,7 @@ from millstream.review.values import (
 from millstream.review.version import Version, planned
 
 
+@collector_paused()
 def review(old: Version, new: Version, known: Statistics) -> Review:
     """Return what has changed between two versions, of which the newer one compiles."""
     old, new = planned(old), planned(new)
