@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
+import zlib
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 import msgspec
 from msgspec import Struct
 
+from millstream import __version__
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import Compiled
+from millstream.manifest import Compiled, KeptPlan, Manifest
 
 MANIFEST = "manifest.json"
 _COMPILED = "compiled"
+_PLAN = f"{__version__}-1"
+"""Grows with every change of what a `Catalog` is made of."""
 
 
 class Written(Struct, frozen=True):
@@ -70,10 +74,28 @@ def _write(target: Path, name: str, compiled: Compiled, only: Collection[str] | 
     removed = [f"{name}/{path}" for path in _remove_stale(target, files)] if only is None else []
     # Last, so that a manifest names no file that is not there.
     target.mkdir(parents=True, exist_ok=True)
-    data = msgspec.json.encode(compiled.manifest, enc_hook=str) + b"\n"
+    data = msgspec.json.encode(with_plan(compiled), enc_hook=str) + b"\n"
     if _read(target / MANIFEST) != data:
         replace(target / MANIFEST, data)
     return Written(tuple(changed), tuple(removed), len(files) - len(changed))
+
+
+def with_plan(compiled: Compiled) -> Manifest:
+    """Return the manifest as it is written: with what the plan is made of."""
+    if not compiled.catalog:
+        return compiled.manifest
+    plan = KeptPlan(_PLAN, zlib.compress(compiled.catalog, 6))
+    return msgspec.structs.replace(compiled.manifest, plan=plan)
+
+
+def kept_catalog(manifest: Manifest) -> bytes | None:
+    """Return what the plan of a manifest is made of; None where it has none that this version can read."""
+    if manifest.plan is None or manifest.plan.format != _PLAN:
+        return None
+    try:
+        return zlib.decompress(manifest.plan.catalog)
+    except zlib.error:
+        return None
 
 
 def place_of(compiled_path: str) -> str:

@@ -57,6 +57,15 @@ class ManifestFunction(Struct, frozen=True):
     table: bool = False
 
 
+class KeptPlan(Struct, frozen=True):
+    """What the plan is made of, for `review` and `state:` selectors: of this very format, or of no use."""
+
+    format: str
+    """The version of Millstream that wrote it, and of its shape."""
+    catalog: bytes
+    """A `Catalog`, compressed."""
+
+
 class Manifest(Struct, frozen=True):
     schema_version: int
     millstream_version: str
@@ -65,6 +74,8 @@ class Manifest(Struct, frozen=True):
     nodes: dict[str, ManifestNode]
     functions: dict[str, ManifestFunction]
     selectors: dict[str, Any] = {}
+    plan: KeptPlan | None = None
+    """Only in the file, and not where the columns of a model are unknown."""
 
 
 class Compiled(Struct, frozen=True):

@@ -19,7 +19,7 @@ from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.optimizer.rules.delay_costly import delay_costly
 from millstream.physical.lock import Lock
-from millstream.physical.plan import Physical, alone, physical_plan
+from millstream.physical.plan import Groups, Physical, alone, grouped_queries, physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import PhysicalSettings, Query
 from millstream.plan.build.catalog import Catalog
@@ -93,12 +93,20 @@ def using(topology: Topology, found: Measured) -> Topology:
 
 
 @collector_paused()
-def physical_of(topology: Topology, lock: Lock | None = None) -> Physical:
-    """Return the queries that run the plan; `lock` has the groups whose state exists."""
+def physical_of(
+    topology: Topology, lock: Lock | None = None, only: Collection[str] | None = None
+) -> Physical:
+    """Return the queries that run the plan, or `only` some by name; `lock` has the groups with state."""
     references = kept_references(topology.plan, topology.catalog.topics)
-    return physical_plan(
-        topology.plan, physical_settings(topology.catalog), lock, references, topology.written
-    )
+    settings = physical_settings(topology.catalog)
+    return physical_plan(topology.plan, settings, lock, references, topology.written, only)
+
+
+@collector_paused()
+def groups_of(topology: Topology, lock: Lock | None = None) -> Groups:
+    """Return which models share which query, which takes far less time than the queries."""
+    references = kept_references(topology.plan, topology.catalog.topics)
+    return grouped_queries(topology.plan, physical_settings(topology.catalog), lock, references)
 
 
 def alone_of(topology: Topology, name: str, models: Collection[str], *, letters: bool = False) -> Query:

@@ -309,7 +309,7 @@ def test_what_excludes_nothing_is_a_warning():
 def test_state_and_result_need_data():
     found = mistakes("state:modified+ result:error")
     assert [one.code for one in found] == ["MS606", "MS606"]
-    assert "an earlier manifest" in found[0].message
+    assert "an earlier version" in found[0].message
 
 
 def test_state_and_result_ask_the_context():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from millstream.cli.options import Changes, Choice, Common
 from millstream.cli.project import chosen, compiled, failed
 
@@ -23,17 +25,16 @@ def compiled_job(
     found = compiled(common, root)
     if failed(found):
         return found, None, found.diagnostics
-    models, told = _chosen(found, choice)
-    rebuild, more = (
-        _chosen(found, Choice(changes.rebuild, (), None)) if changes.rebuild else (frozenset(), ())
-    )
+    models, told = _chosen(common, found, choice)
+    asked = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
+    rebuild, more = _chosen(common, found, asked) if changes.rebuild else (frozenset(), ())
     every = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
     job = _job(common, root, found, None if every <= models else models, rebuild, changes)
     return found, job, [*found.diagnostics, *told, *more]
 
 
-def _chosen(found: Compiled, choice: Choice) -> tuple[frozenset[str], Sequence[Diagnostic]]:
-    _, selection = chosen(found, choice)
+def _chosen(common: Common, found: Compiled, choice: Choice) -> tuple[frozenset[str], Sequence[Diagnostic]]:
+    _, selection = chosen(common, found, choice)
     nodes = found.manifest.nodes
     return frozenset(id_ for id_ in selection.ids if nodes[id_].kind == "model"), selection.diagnostics
 

@@ -26,7 +26,7 @@ COMMON = (
     "--quiet",
     "-q",
 )
-CHOOSING = ("--select", "-s", "--exclude", "--selector")
+CHOOSING = ("--select", "-s", "--exclude", "--selector", "--state")
 
 
 class Common(Struct, frozen=True):
@@ -46,6 +46,8 @@ class Choice(Struct, frozen=True):
     select: tuple[str, ...]
     exclude: tuple[str, ...]
     selector: str | None
+    state: str | None = None
+    """What `state:` selectors compare with."""
 
     @property
     def everything(self) -> bool:
@@ -103,7 +105,7 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
 
 
 def choosing(function: Function) -> Function:
-    """Give a command --select, --exclude and --selector as `choice`."""
+    """Give a command --select, --exclude, --selector and --state as `choice`."""
     options = (
         click.option(
             "--select",
@@ -121,13 +123,23 @@ def choosing(function: Function) -> Function:
             help="What to leave out.",
         ),
         click.option("--selector", metavar="NAME", help="A selector of selectors.yml."),
+        click.option(
+            "--state",
+            metavar="REF|FILE",
+            help="What `state:modified` compares with: a branch, tag, commit, or manifest.json.",
+        ),
     )
 
     @functools.wraps(function)
     def wrapped(
-        *args: Any, select: tuple[str, ...], exclude: tuple[str, ...], selector: str | None, **rest: Any
+        *args: Any,
+        select: tuple[str, ...],
+        exclude: tuple[str, ...],
+        selector: str | None,
+        state: str | None,
+        **rest: Any,
     ) -> Any:
-        return function(*args, choice=Choice(select, exclude, selector), **rest)
+        return function(*args, choice=Choice(select, exclude, selector, state), **rest)
 
     return _with(wrapped, options)  # type: ignore[return-value]
 

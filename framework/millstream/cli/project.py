@@ -19,6 +19,7 @@ from millstream.manifest import Compiled
 from millstream.project.settings import FILE, find_project
 
 if TYPE_CHECKING:
+    from millstream.review.version import Version
     from millstream.selectors import Selection
 
 _STAGES = {"render": "Rendering", "analyse": "Analysing"}
@@ -65,20 +66,58 @@ def compiled(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
     return structs.replace(found, diagnostics=tuple(with_lines(found.diagnostics, root)))
 
 
-def chosen(found: Compiled, choice: Choice, *, with_tests: bool = False) -> tuple[Graph, Selection]:
+def chosen(
+    common: Common, found: Compiled, choice: Choice, *, with_tests: bool = False
+) -> tuple[Graph, Selection]:
     """Return the graph and the nodes of it that are asked for."""
-    from millstream.selectors import select
+    from millstream.selectors import Selection, SelectionContext, select
 
     graph = build_graph(found.manifest.nodes)
+    states, warnings = _states(common, found, choice.state) if choice.state else (None, ())
     selection = select(
         graph,
         choice.select,
         choice.exclude,
         found.manifest.selectors,
         choice.selector,
+        SelectionContext(states),
         with_tests=with_tests,
     )
-    return graph, selection
+    return graph, Selection(selection.ids, (*warnings, *selection.diagnostics))
+
+
+def _states(
+    common: Common, found: Compiled, name: str
+) -> tuple[Callable[[str], frozenset[str]], tuple[Diagnostic, ...]]:
+    """Return what `state:` selectors ask, and warnings of the version that they compare with."""
+    from millstream.review.selecting import States
+    from millstream.review.version import version_of
+
+    root = root_of(common)
+    is_file = name.endswith(".json") or Path(name).is_file()
+    old, warnings = older(common, root, None if is_file else name, Path(name) if is_file else None)
+    return States(old, version_of("the working tree", found, root)), warnings
+
+
+def older(
+    common: Common, root: Path, name: str | None, manifest: Path | None, *, where_it_left: bool = False
+) -> tuple[Version, tuple[Diagnostic, ...]]:
+    """Return the version to compare with, by git's name or from a manifest, and warnings."""
+    if manifest is not None:
+        from millstream.review.version import version_of_manifest
+
+        return version_of_manifest(manifest), ()
+    from millstream.review.older import older_version
+
+    assert name
+    return older_version(
+        root,
+        name,
+        where_it_left=where_it_left,
+        target=common.target,
+        variables=common.vars,
+        profiles_dir=common.profiles_dir,
+    )
 
 
 def failed(found: Compiled) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from millstream.cli.commands.schema import as_text, schemas
 from millstream.cli.configuration import configuration_reference
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
@@ -83,6 +84,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_reference,
     "configuration.md": lambda: configuration_reference(_GENERATED),
     "errors.md": errors_reference,
+    "review.schema.json": lambda: as_text(schemas()["review"]),
     "optimizer.md": lambda: with_rules((DOCS / "optimizer.md").read_text(encoding="utf-8")),
 }
 

@@ -21,6 +21,7 @@ COMMANDS = (
     Entry("lineage", "Show what depends on what, down to columns."),
     Entry("explain", "Show the plan as written and as optimized, and what each rule saved."),
     Entry("docs", "Make the project's site, or a document for other tools, and show it."),
+    Entry("review", "Tell what an edit does, before it is merged."),
     Entry("broker", "Start, stop or ask for the project's local Kafka."),
     Entry("build", "Run every model over what the topics hold now."),
     Entry("run", "Run every model, continuously."),

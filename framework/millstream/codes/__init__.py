@@ -12,7 +12,7 @@ class Code(Struct, frozen=True):
 
 PARTS = (
     "project", "templates", "functions", "sql", "graph", "plan", "selectors", "machine", "kafka", "tables",
-    "runner", "environment",
+    "runner", "environment", "review",
 )  # fmt: skip
 
 

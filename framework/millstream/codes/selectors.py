@@ -29,8 +29,8 @@ CODES = {
     ),
     "MS606": Code(
         "A selector needs data that is missing",
-        "'state:' compares with an earlier manifest and 'result:' reads an earlier run; there is none. "
-        "Select by name, path or tag instead.",
+        "'state:' compares with an earlier version, which `--state` names: a branch, tag, commit, or manifest.json. "
+        "'result:' reads an earlier run; there is none. Select by name, path or tag instead.",
     ),
     "MS607": Code(
         "A YAML selector is malformed",

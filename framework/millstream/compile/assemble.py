@@ -11,6 +11,9 @@ from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.project.values import Column, DataTest, Function, Project, Seed, Topic
 from millstream.sql.values import InputRelation
 
+_TOLD = ("partitions", "topic_config", "starting")
+"""Options of a topic that say what it holds."""
+
 
 def source_node(project: Project, topic: Topic, relation: InputRelation) -> ManifestNode:
     described = {column.name.lower(): column for column in topic.columns}
@@ -33,6 +36,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
                 if topic.watermark
                 else {}
             ),
+            **{name: topic.options[name] for name in _TOLD if topic.options.get(name) is not None},
         },
         description=topic.description,
         owner=topic.owner,

@@ -251,3 +251,8 @@ def table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
 
 def _number(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) or abs(number) >= 10 else f"{number:,.1f}"
+
+
+def names_of_costs() -> dict[str, str]:
+    """Return the words for several of each number, by its name."""
+    return {name: many for name, (_, many) in _WORDS.items()}

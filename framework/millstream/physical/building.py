@@ -169,6 +169,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
             tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
             settings.timezone,
             signatures.stored(recipe.outputs),
+            tuple(source.topic for source in reads),
         ),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,

@@ -180,17 +180,21 @@ class Meanings:
 
     def _down(self, node: Node, name: str) -> tuple[Node, str]:
         """Follow a column down to the node that makes it."""
-        while True:
-            match node:
-                case Filter() | Repartition() | Watermark() | Dedupe() | Output():
-                    node = node.input
-                case Expand() if name.lower() not in {c.name.lower() for c in node.made}:
-                    node = node.input
-                case Binary():
-                    joined = next(j for j in node.joined if j.name.lower() == name.lower())
-                    node, name = (node.left if joined.side == "left" else node.right), joined.source
-                case _:
-                    return node, name
+        while (way := self._passed_on(node, name)) is not None:
+            node, name = way
+        return node, name
+
+    def _passed_on(self, node: Node, name: str) -> tuple[Node, str] | None:
+        """Return where a node has a column from, and what it is called there; None where it is made."""
+        match node:
+            case Filter() | Repartition() | Watermark() | Dedupe() | Output():
+                return node.input, name
+            case Expand() if name.lower() not in {c.name.lower() for c in node.made}:
+                return node.input, name
+            case Binary():
+                joined = next(j for j in node.joined if j.name.lower() == name.lower())
+                return (node.left if joined.side == "left" else node.right), joined.source
+        return None
 
 
 def _item(items: Iterable[Item], name: str) -> Item:

@@ -34,41 +34,82 @@ class Physical(Struct, frozen=True):
     """Views that nobody reads: no query makes them."""
 
 
+class Groups(Struct, frozen=True):
+    """Which models share which query, without the queries themselves."""
+
+    models: dict[str, tuple[str, ...]]
+    """By name of a query: ids of what it stores."""
+    lock: Lock
+
+
 def physical_plan(
     plan: Plan,
     settings: PhysicalSettings,
     lock: Lock | None = None,
     references: Sequence[Output] = (),
     written: Plan | None = None,
+    only: Collection[str] | None = None,
 ) -> Physical:
     """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first.
 
-    `written` is the plan before any rule, from which it is told what is counted.
+    `written` is the plan before any rule, from which it is told what is counted. `only` are names of queries:
+    the others are left out, which spares most of the work.
     """
+    drafted = _drafted(plan, settings, lock, references)
+    recipes = [recipe for recipe in drafted.stateless if only is None or recipe.name in only]
+    chosen = [each for each in drafted.assigned if only is None or each.name in only]
+    recipes += _stateful(drafted.stateful, chosen, settings)
+    signatures = Signatures(settings.functions, written or plan)
+    built = [build(recipe, settings, signatures) for recipe in recipes]
+    told = [Separation(model, why) for each in drafted.assigned for model, why in each.why]
+    now = {
+        recipe.name: replace(recipe.assigned, members=found.members)
+        for recipe, found in zip(recipes, built, strict=True)
+        if recipe.assigned is not None
+    }
+    return Physical(
+        tuple(_sorted(built, drafted.listed)),
+        (*drafted.separations, *told),
+        recorded([now.get(each.name, each) for each in drafted.assigned]),
+        tuple(output.model for output in plan.outputs if output.kind == "view"),
+    )
+
+
+def grouped_queries(
+    plan: Plan, settings: PhysicalSettings, lock: Lock | None = None, references: Sequence[Output] = ()
+) -> Groups:
+    """Return only which models share which query."""
+    drafted = _drafted(plan, settings, lock, references)
+    found = {r.name: tuple(b.model for b in r.branches) for r in drafted.stateless}
+    for each in drafted.assigned:
+        left = [m for place, m in enumerate(each.members) if place not in each.removed]
+        found[each.name] = tuple(model for member in left for model in member.models)
+    return Groups(found, recorded(drafted.assigned))
+
+
+class _Drafted(Struct, frozen=True):
+    """Queries before anything of them is written."""
+
+    listed: tuple[Branch, ...]
+    stateless: tuple[Recipe, ...]
+    stateful: tuple[Group, ...]
+    assigned: tuple[Assigned, ...]
+    separations: tuple[Separation, ...]
+
+
+def _drafted(
+    plan: Plan, settings: PhysicalSettings, lock: Lock | None, references: Sequence[Output]
+) -> _Drafted:
     stored = _stored(plan, references)
     order = in_order(stored.outputs)
     listed = branches(stored, order)
     grouped = group(listed, settings.grouping)
     wanted = [each for each in grouped.groups if each.branches[0].states]
     names = _Names()
-    recipes = list(_stateless([g for g in grouped.groups if not g.branches[0].states], order, names))
-    assigned = assign(_locked(wanted, names), lock)
-    recipes += _stateful(wanted, assigned, settings)
-    signatures = Signatures(settings.functions, written or plan)
-    built = [build(recipe, settings, signatures) for recipe in recipes]
-    told = [Separation(model, why) for each in assigned for model, why in each.why]
-    return Physical(
-        tuple(_sorted(built, listed)),
-        (*grouped.separations, *told),
-        recorded(
-            [
-                replace(recipe.assigned, members=found.members)
-                for recipe, found in zip(recipes, built, strict=True)
-                if recipe.assigned is not None
-            ]
-        ),
-        tuple(output.model for output in plan.outputs if output.kind == "view"),
-    )
+    stateless = _stateless([g for g in grouped.groups if not g.branches[0].states], order, names)
+    recipes = tuple(stateless)
+    assigned = tuple(assign(_locked(wanted, names), lock))
+    return _Drafted(tuple(listed), recipes, tuple(wanted), assigned, tuple(grouped.separations))
 
 
 def alone(

@@ -148,6 +148,8 @@ class Signature(Struct, frozen=True):
     timezone: str = "UTC"
     stored: tuple[Stored, ...] = ()
     """Rows that stay as they are until others of their keys come."""
+    topics: tuple[str, ...] = ()
+    """Of the sources, in their order; empty for changes of a table. None at all in older records."""
 
     @property
     def stateful(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.physical.differences import differences
 from millstream.physical.values import Operator, Signature, Stored
 
 Kind = Literal["same", "forward", "rebuild"]
@@ -52,38 +53,61 @@ def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]
 def _misfits(old: Signature, new: Signature) -> Iterator[str]:
     if old.sources != new.sources:
         yield f"it reads {_listed(new.sources)} instead of {_listed(old.sources)}"
-    for name, before, after in _both(old, new):
-        if before.keys != after.keys:
-            yield f"the key of {name} is {', '.join(after.keys)} instead of {', '.join(before.keys)}"
+    elif old.topics and new.topics:
+        for read, reads in zip(old.topics, new.topics, strict=True):
+            if read != reads:
+                # Spark looks for the offsets of the old topic, and finds it gone.
+                yield f"it reads {_read(reads)} instead of {_read(read)}"
+    for name, was, now in _both(old, new):
+        if was.keys != now.keys:
+            yield f"the key of {name} is {', '.join(now.keys)} instead of {', '.join(was.keys)}"
     if not old.stateful and not new.stateful:
         return
     if old.timezone != new.timezone:
         yield f"the time zone is {new.timezone} instead of {old.timezone}"
-    if old.branches != new.branches:
+    if not _same_branches(old, new):
         yield "its models changed, or their order"
     if len(old.operators) != len(new.operators):
         yield f"it keeps {_count(new)} instead of {_count(old)}"
         return
-    for was, now in zip(old.operators, new.operators, strict=True):
-        yield from _changed(was, now)
+    for before, after in zip(old.operators, new.operators, strict=True):
+        yield from _changed(before, after)
+
+
+def _same_branches(old: Signature, new: Signature) -> bool:
+    """Tell whether each state still serves a model that it served: others may come to it, and leave it."""
+    if len(old.branches) != len(new.branches):
+        return False
+    pairs = zip(old.branches, new.branches, strict=True)
+    return all(set(was.split(", ")) & set(now.split(", ")) for was, now in pairs)
 
 
 def _changed(was: Operator, now: Operator) -> Iterator[str]:
     if was.kind != now.kind:
         yield f"{now.name} is a {now.kind} where there was a {was.kind}"
         return
-    if was.facts == now.facts:
-        return
-    if [name for name, _ in was.facts] == [name for name, _ in now.facts]:
-        for (name, before), (_, after) in zip(was.facts, now.facts, strict=True):
-            if before != after:
-                yield f"{now.name}: {name} is {after} instead of {before}"
-        return
-    old, new = dict(was.facts), dict(now.facts)
-    gone = [name for name in old if name not in new]
-    added = [name for name in new if name not in old]
-    told = [f"{what} {', '.join(names)}" for what, names in (("without", gone), ("with", added)) if names]
-    yield f"{now.name}: {' and '.join(told) or 'its parts are in another order'}"
+    before, after = _kept(was), _kept(now)
+    if before != after:
+        for difference in differences(before, after):
+            yield f"{now.name}: {difference}"
+
+
+def _kept(operator: Operator) -> tuple[tuple[str, str], ...]:
+    """Return the facts with the aggregates in the order that they are kept in, where that is known of all.
+
+    Where they stand in the plan says nothing: `round(sum(x), 2)` comes after what is selected as it is.
+    """
+    facts = dict(operator.facts)
+    measures = [name for name in facts if name.startswith("measure ")]
+    asked = [f"measure {number}" for number in facts.get("order", "").split(", ")]
+    if "order" not in facts or sorted(asked) != sorted(measures):
+        return operator.facts
+    kept = dict(zip(measures, (facts[name] for name in asked), strict=True))
+    return tuple((name, kept.get(name, fact)) for name, fact in operator.facts if name != "order")
+
+
+def _read(topic: str) -> str:
+    return f"the topic {topic}" if topic else "the changes of a table"
 
 
 def _listed(names: tuple[str, ...]) -> str:

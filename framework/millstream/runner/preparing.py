@@ -7,6 +7,7 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.commands import rebuild_command
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, verdict
@@ -114,8 +115,7 @@ def _check(running: Engine, query: Query, record: Record) -> None:
 def _refused(query: Query, found: Verdict) -> Diagnostic:
     what = told_of(query)
     reasons = "; ".join(found.reasons)
-    names = [m.removeprefix("model.") for m in query.models if m.startswith("model.")]
-    rebuild = " ".join(f"--rebuild {name}+" for name in names)
+    rebuild = rebuild_command(query)
     if found.kind == "forward":
         return Diagnostic(
             "MS871",

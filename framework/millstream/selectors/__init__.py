@@ -132,14 +132,18 @@ def _read(
 def _missing(used: Iterable[Criterion], context: SelectionContext) -> list[Diagnostic]:
     """Report the criteria that ask for data which this command does not have."""
     needs = {
-        "state": (context.state, "an earlier manifest to compare with"),
-        "result": (context.result, "the results of an earlier run"),
+        "state": (
+            context.state,
+            "an earlier version to compare with",
+            "add --state main, or a manifest.json",
+        ),
+        "result": (context.result, "the results of an earlier run", "select by name, path or tag instead"),
     }
     return [
         c.origin.report(
             "MS606",
             f"'{c.text}' needs {needs[c.method][1]}, and there is none here",
-            "select by name, path or tag instead",
+            needs[c.method][2],
         )
         for c in used
         if c.method in needs and needs[c.method][0] is None

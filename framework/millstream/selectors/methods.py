@@ -234,7 +234,7 @@ METHODS = {
     "test_type": Method(_test_type, choices=("generic", "singular", "unit", "data")),
 }
 
-_PARTS = ("body", "configs", "relation", "persisted_descriptions", "macros", "contract")
+_PARTS = ("body", "configs", "relation", "persisted_descriptions", "macros", "contract", "state")
 
 BEYOND_NODES: dict[str, tuple[str, ...]] = {
     "state": ("new", "old", "modified", "unmodified", *(f"modified.{part}" for part in _PARTS)),

@@ -189,6 +189,47 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     }
 
 
+def test_an_edit_behind_a_state_goes_on(shop, first_spark):
+    """What is done with aggregates, and columns beside them, change nothing of what is kept, or of its order."""
+    table = "{{ config(materialized='table', unique_key='user') }} select user, "
+    rest = " from {{ source('web', 'events') }} group by user"
+    shop.model("totals", f"{table}sum(value) as total, count(*) as n, max(id) as newest{rest}")
+    shop.send(*GOOD)
+    built(shop.root, first_spark)
+    before = {
+        row["user"]: (row["total"], row["n"], row["newest"]) for row in table_rows(shop.root, "model.totals")
+    }
+    edited = "round(sum(value), 2) as total, 1 as version, count(*) as n, max(id) + 0 as newest"
+    shop.model("totals", f"{table}{edited}{rest}")
+    shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
+    results, told = built(shop.root, first_spark)
+    assert (statuses(results), problems(told)) == ({"totals": "success"}, [])
+    rows = {
+        row["user"]: (row["total"], row["n"], row["newest"]) for row in table_rows(shop.root, "model.totals")
+    }
+    total, n, _ = before["b"]
+    assert rows["b"] == (total + 9.0, n + 1, 30)
+    assert rows["a"] == before["a"]
+
+
+def test_a_model_leaves_a_state_that_another_one_needs(shop, first_spark):
+    shop.model("counts", "select user, count(*) as n from {{ source('web', 'events') }} group by user")
+    shop.model(
+        "kept", "{{ config(materialized='table', unique_key='user') }} select * from {{ ref('counts') }}"
+    )
+    shop.model("gone", "{{ config(materialized='sink', key='user') }} select * from {{ ref('counts') }}")
+    shop.send(*GOOD)
+    built(shop.root, first_spark)
+    before = {row["user"]: row["n"] for row in table_rows(shop.root, "model.kept")}
+    (shop.root / "models/gone.sql").unlink()
+    shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
+    results, told = built(shop.root, first_spark)
+    assert (statuses(results), problems(told)) == ({"kept": "success"}, [])
+    assert {row["user"]: row["n"] for row in table_rows(shop.root, "model.kept")} == before | {
+        "b": before["b"] + 1
+    }
+
+
 def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(*GOOD)

@@ -22,7 +22,7 @@ def test_nothing_changed():
 
 def test_another_window():
     found = verdict(NOW, changed(window="2 hours"))
-    assert (found.kind, found.reasons) == ("rebuild", ("counts: window is 2 hours instead of 1 hour",))
+    assert (found.kind, found.reasons) == ("rebuild", ("counts: window is `2 hours` instead of `1 hour`",))
 
 
 def test_another_filter_before_the_state_goes_forward():
@@ -41,6 +41,14 @@ def test_models_in_another_order():
     assert verdict(two, replace(two, branches=("model.tops", "model.counts"))).kind == "rebuild"
 
 
+def test_models_come_to_a_state_and_leave_it():
+    """What a batch of its rows is written to is nothing that a checkpoint knows."""
+    both = replace(NOW, branches=("model.counts, model.tops",))
+    assert verdict(both, NOW).kind == "same"
+    assert verdict(NOW, both).kind == "same"
+    assert verdict(NOW, replace(NOW, branches=("model.tops",))).kind == "rebuild"
+
+
 def test_more_states():
     found = verdict(NOW, replace(NOW, operators=(COUNT, COUNT)))
     assert found.reasons == ("it keeps 2 states instead of 1 state",)
@@ -49,7 +57,7 @@ def test_more_states():
 def test_a_fact_that_is_new():
     with_watermark = replace(COUNT, facts=(*COUNT.facts, ("watermark", "at 10 seconds")))
     found = verdict(NOW, replace(NOW, operators=(with_watermark,)))
-    assert (found.kind, found.reasons) == ("rebuild", ("counts: with watermark",))
+    assert (found.kind, found.reasons) == ("rebuild", ("counts: with watermark `at 10 seconds`",))
 
 
 def test_another_time_zone_matters_to_states_alone():
@@ -61,3 +69,36 @@ def test_another_time_zone_matters_to_states_alone():
 def test_models_of_a_query_without_state_come_and_go():
     stateless = replace(NOW, operators=())
     assert verdict(stateless, replace(stateless, branches=("model.counts, model.more",))).kind == "same"
+
+
+def test_aggregates_that_are_selected_as_they_are_kept_need_no_word():
+    two = (("key 1", "user string"), ("measure 1", "count(*) bigint"), ("measure 2", "sum(x) bigint"))
+    plain = replace(NOW, operators=(replace(COUNT, facts=two),))
+    selected = replace(NOW, operators=(replace(COUNT, facts=(*two, ("order", "1, 2"))),))
+    turned = replace(NOW, operators=(replace(COUNT, facts=(*two, ("order", "2, 1"))),))
+    assert verdict(plain, selected).kind == "same"
+    assert verdict(plain, turned).kind == "rebuild"
+
+
+def test_what_is_another_is_told_as_it_is_written():
+    before = (
+        ("measure 1", "sum(source.shop.events.value) double"),
+        ("measure 2", "count(*) bigint not null"),
+    )
+    after = (("measure 1", "max(source.shop.events.value) double"), ("measure 2", "count(*) bigint not null"))
+    old, new = (replace(NOW, operators=(replace(COUNT, facts=facts),)) for facts in (before, after))
+    assert verdict(old, new).reasons == ("counts: aggregate is `max(value)` instead of `sum(value)`",)
+    more = replace(NOW, operators=(replace(COUNT, facts=(*before, ("measure 3", "min(x) int"))),))
+    assert verdict(old, more).reasons == ("counts: with the new aggregate `min(x)`",)
+
+
+def test_another_topic_of_the_same_source():
+    """The checkpoint has offsets of the old one."""
+    old, new = (replace(NOW, topics=(topic,)) for topic in ("events", "events_v2"))
+    found = verdict(old, new)
+    assert (found.kind, found.reasons) == (
+        "rebuild",
+        ("it reads the topic events_v2 instead of the topic events",),
+    )
+    assert verdict(replace(old, operators=()), replace(new, operators=())).kind == "rebuild"
+    assert verdict(NOW, new).kind == "same"  # a record that was written before topics were

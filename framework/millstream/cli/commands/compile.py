@@ -34,7 +34,7 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     models = models_in(found)
     if failed(found):
         return finish(common.look, found.diagnostics, models=models, result={"models": []})
-    _, selection = chosen(found, choice)
+    _, selection = chosen(common, found, choice)
     ids = [id_ for id_ in selection.ids if id_ in found.sql]
     settings, _ = read_settings(root)
     written = write_artifacts(root, settings.target_path, found, None if choice.everything else ids)

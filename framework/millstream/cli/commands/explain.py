@@ -58,7 +58,7 @@ def command(
     from millstream.topology import compiled_topology, physical_of
 
     named = Choice(models, (), None) if models else choice
-    _, selection = chosen(found, named)
+    _, selection = chosen(common, found, named)
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, found.manifest.project, found.manifest.target)

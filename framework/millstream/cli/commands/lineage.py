@@ -50,7 +50,7 @@ def command(
             found.manifest, root, upstream=upstream or both, downstream=downstream or both, depth=depth
         )
     else:
-        _, selection = chosen(found, choice)
+        _, selection = chosen(common, found, choice)
         lineage = whole_graph(found.manifest, selection.ids)
         diagnostics += selection.diagnostics
     drawers = {"mermaid": mermaid, "dot": dot, "json": lambda _: None}

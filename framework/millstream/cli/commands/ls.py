@@ -50,7 +50,7 @@ def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_ke
     found = compiled(common, root_of(common))
     if failed(found):
         return finish(common.look, found.diagnostics, models=models_in(found), result={"nodes": []})
-    _, selection = chosen(found, choice, with_tests=True)
+    _, selection = chosen(common, found, choice, with_tests=True)
     nodes = [found.manifest.nodes[id_] for id_ in selection.ids]
     if kinds and "all" not in kinds:
         nodes = [node for node in nodes if node.kind in kinds]

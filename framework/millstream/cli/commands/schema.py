@@ -14,7 +14,7 @@ from millstream.cli.output import finish
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.jsonschema import json_schemas
 
-NAMES = ("properties", "profiles", "project", "selectors", "manifest")
+NAMES = ("properties", "profiles", "project", "selectors", "manifest", "review")
 
 
 @click.command(
@@ -32,9 +32,9 @@ NAMES = ("properties", "profiles", "project", "selectors", "manifest")
 def command(common: Common, *, name: str | None, folder: Path | None) -> int:
     """Print the JSON Schemas of the YAML files.
 
-    NAME is one of properties, profiles, project, selectors and manifest; without it all are printed.
+    NAME is one of properties, profiles, project, selectors, manifest and review; without it all are printed.
     Editors use them to complete and check YAML; `millstream init` wires them for VS Code.
-    `manifest` describes target/manifest.json.
+    `manifest` describes target/manifest.json, `review` what `millstream review --output json` prints.
     """
     found = schemas()
     wanted = {name: found[name]} if name else found
@@ -51,10 +51,12 @@ def command(common: Common, *, name: str | None, folder: Path | None) -> int:
 def schemas() -> dict[str, dict[str, Any]]:
     """Return every schema by name."""
     from millstream.manifest import Manifest
+    from millstream.review.schema import review_schema
 
     manifest = msgspec.json.schema(Manifest)
     return json_schemas() | {
-        "manifest": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | manifest
+        "manifest": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | manifest,
+        "review": review_schema(),
     }
 
 

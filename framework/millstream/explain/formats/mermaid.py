@@ -16,7 +16,7 @@ def mermaid(found: Drawing) -> str:
     lines = ["flowchart LR"]
     grouped: set[str] = set()
     for index, group in enumerate(found.groups):
-        lines.append(f'  subgraph q{index}["{_text(f"query {group.name}")}"]')
+        lines.append(f'  subgraph q{index}["{escaped(f"query {group.name}")}"]')
         lines += [f"    {nodes[name]}" for name in group.nodes]
         lines.append("  end")
         grouped.update(group.nodes)
@@ -27,8 +27,8 @@ def mermaid(found: Drawing) -> str:
 
 def _node(name: str, node: DrawnNode) -> str:
     opening, closing = _STATES if node.state else _SHAPES.get(node.kind, ("[", "]"))
-    said = [f"<b>{_text(node.id)}</b>", _text(_short(node.line))]
-    said += [f"{fact}: {_text(_short(text))}" for fact, text in node.details if fact in {"key", "state"}]
+    said = [f"<b>{escaped(node.id)}</b>", escaped(_short(node.line))]
+    said += [f"{fact}: {escaped(_short(text))}" for fact, text in node.details if fact in {"key", "state"}]
     return f'{name}{opening}"{"<br/>".join(said)}"{closing}'
 
 
@@ -36,6 +36,6 @@ def _short(text: str) -> str:
     return text if len(text) <= 120 else text[:119] + "…"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Write a user's text as entities where it could be taken for mermaid's syntax, Markdown or HTML."""
     return "".join(c if c.isalnum() or c in " .,:_-=()…" else f"#{ord(c)};" for c in shown(text))

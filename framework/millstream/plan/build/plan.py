@@ -18,6 +18,14 @@ def build_plan(catalog: Catalog) -> tuple[Plan, list[PlanProblem]]:
     return building.plan(), building.problems
 
 
+def model_roots(catalog: Catalog) -> dict[str, Node]:
+    """Return what each model holds, before it is stored anywhere; over views, the very nodes of these."""
+    building = _Building(catalog)
+    for model in catalog.models.values():
+        building.add(model)
+    return building.roots
+
+
 class _Building:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog

@@ -1,0 +1,102 @@
+"""What two states have otherwise, told by what they keep: aggregates, keys, windows, conditions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+Facts = Sequence[tuple[str, str]]
+
+_LEAF = re.compile(r"\b(?:source\.\w+|model|seed)\.\w+\.(\w+)")
+_COLUMN = re.compile(rf"{_LEAF.pattern} [\w<>,:()]+(?: not null)?")
+_DIGEST = re.compile(r"[0-9a-f]{24}")
+_NUMBERED = {
+    "measure": ("aggregate", "aggregates"),
+    "key": ("key", "keys"),
+    "on": ("condition", "conditions"),
+}
+"""Facts of which there are several, by the word before their number."""
+_LONG = 200
+
+
+def differences(was: Facts, now: Facts) -> Iterator[str]:
+    """Yield what is another; the order of things counts, since Spark finds them by position."""
+    for kind, words in _NUMBERED.items():
+        yield from _listed(words, _contents(was, kind), _contents(now, kind))
+    before, after = _single(was), _single(now)
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) == after.get(name):
+            continue
+        if name == "order":
+            # The aggregates that came, went or moved are told already.
+            if _contents(was, "measure") == _contents(now, "measure"):
+                yield "its aggregates are selected in another order"
+        elif name not in before:
+            yield f"with {name} {_shown(after[name])}"
+        elif name not in after:
+            yield f"without {name} {_shown(before[name])}"
+        else:
+            yield _instead(name, before[name], after[name])
+
+
+def _contents(facts: Facts, kind: str) -> list[str]:
+    return [content for name, content in facts if re.fullmatch(rf"{kind} \d+", name)]
+
+
+def _single(facts: Facts) -> dict[str, str]:
+    """Return the facts that have a name of their own; those of one name as one."""
+    found: dict[str, str] = {}
+    for name, content in facts:
+        if not re.fullmatch(rf"(?:{'|'.join(_NUMBERED)}) \d+", name):
+            found[name] = f"{found[name]}, {content}" if name in found else content
+    return found
+
+
+def _listed(words: tuple[str, str], was: list[str], now: list[str]) -> Iterator[str]:
+    one, many = words
+    if was == now:
+        return
+    gone = [each for each in was if was.count(each) > now.count(each)]
+    new = [each for each in now if now.count(each) > was.count(each)]
+    if not gone and not new:
+        yield f"its {many} are in another order"
+    elif len(gone) == len(new) and len(was) == len(now):
+        for before, after in zip(gone, new, strict=True):
+            yield _instead(one, before, after)
+    else:
+        if gone:
+            yield f"without the {one if len(gone) == 1 else many} {', '.join(map(_shown, gone))}"
+        if new:
+            yield f"with the new {one if len(new) == 1 else many} {', '.join(map(_shown, new))}"
+
+
+def _instead(name: str, was: str, now: str) -> str:
+    before, after = _shown(was), _shown(now)
+    if before == after:
+        # Their types alone are others, or bodies of functions that they call.
+        before, after = code(_plain(was)), code(_plain(now))
+    if before == after or _DIGEST.search(before + after):
+        return f"{name} is calculated in another way"
+    return f"{name} is {after} instead of {before}"
+
+
+def _shown(content: str) -> str:
+    """Return a fact without its type."""
+    text = _plain(content)
+    call, _, rest = text.rpartition(")")
+    # A type is written behind what it is of: `sum(x) bigint not null`.
+    if call and re.fullmatch(r"(?: [\w<>,:()]+(?: not null)?)?", rest):
+        text = f"{call})"
+    elif column := _COLUMN.fullmatch(content):
+        text = column.group(1)
+    return code(text)
+
+
+def code(text: str) -> str:
+    """Return SQL as a part of a sentence, between backticks; those of its own would end it."""
+    short = text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
+    return f"`{short.replace('`', chr(0x02CB))}`"
+
+
+def _plain(content: str) -> str:
+    return _LEAF.sub(r"\1", content)

@@ -1,0 +1,128 @@
+"""Which models mean something else, and which edit makes each do so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from millstream.manifest import Manifest, ManifestNode
+from millstream.plan.build.catalog import Catalog
+from millstream.review.meaning import Meant, Told, meanings
+
+Causes = frozenset[str]
+_NONE: Causes = frozenset()
+
+
+class Meaning(Struct, frozen=True):
+    """What became of one model that is there in both versions."""
+
+    rows: Causes = _NONE
+    """The ids whose edit changed which rows there are; empty: they are the same."""
+    columns: dict[str, Causes] = {}
+    """By name in lower case: those that changed what it holds."""
+    own: bool = False
+    """Its own SQL does something else."""
+    extras: tuple[str, ...] = ()
+    """Options whose SQL does something else."""
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.rows or self.columns or self.extras)
+
+    @property
+    def causes(self) -> Causes:
+        return self.rows.union(*self.columns.values())
+
+
+class Compared(Struct, frozen=True):
+    meanings: dict[str, Meaning]
+    """By id, those of models that mean something else."""
+    before: Told
+    after: Told
+
+
+def compared(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edited: Causes) -> Compared:
+    """Compare two versions; `edited` are the sources, seeds and functions that are not the same."""
+    models = old[1].models.keys() | new[1].models.keys()
+    own = {id_ for id_ in models if old[1].models.get(id_) != new[1].models.get(id_)}
+    touched = _touched(old, new, edited | own)
+    before = meanings(old[1], _seeds(old[0]), touched, own)
+    after = meanings(new[1], _seeds(new[0]), touched, own)
+    found: dict[str, Meaning] = {}
+    for id_ in new[1].models:  # each after what it reads
+        if id_ in touched and id_ in before.whole:
+            meaning = _meaning(new[0].nodes[id_], before, after, edited, found)
+            if meaning.changed or meaning.own:
+                found[id_] = meaning
+    return Compared(found, before, after)
+
+
+def _touched(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edited: Causes) -> Causes:
+    """Return the models that can mean something else: of all others nothing at all has changed."""
+    touched: set[str] = set(edited)
+    for manifest, catalog in (old, new):
+        for id_ in catalog.models:
+            node = manifest.nodes[id_]
+            reads = {*node.depends_on, *(f"function.{name}" for name in node.functions)}
+            if not touched.isdisjoint(reads):
+                touched.add(id_)
+    return Causes(touched)
+
+
+def _seeds(manifest: Manifest) -> dict[str, str]:
+    return {id_: node.checksum for id_, node in manifest.nodes.items() if node.kind == "seed"}
+
+
+def _meaning(
+    node: ManifestNode, before: Told, after: Told, edited: Causes, known: Mapping[str, Meaning]
+) -> Meaning:
+    same = Meant("", {})
+    own = before.own.get(node.id, same), after.own.get(node.id, same)
+    whole = before.whole[node.id], after.whole[node.id]
+    functions = edited.intersection(f"function.{name}" for name in node.functions)
+    rows = _NONE
+    if whole[0].rows != whole[1].rows:
+        rows = Causes((node.id,)) if own[0].rows != own[1].rows else _NONE
+        rows |= functions or _NONE if not rows else _NONE
+        rows |= _above_rows(node, edited, known) if not rows else _NONE
+        rows = rows or Causes((node.id,))
+    columns: dict[str, Causes] = {}
+    for column in node.columns:
+        name = column.name.lower()
+        was, now = whole[0].columns.get(name), whole[1].columns.get(name)
+        if was is None or now is None or was == now:
+            continue
+        if own[0].columns.get(name) != own[1].columns.get(name):
+            columns[name] = Causes((node.id,))
+        else:
+            read = [(each.relation, each.column) for each in column.influences]
+            columns[name] = _above(read, edited, known) or functions or Causes((node.id,))
+    extras = {*whole[0].extras.items()} ^ {*whole[1].extras.items()}
+    return Meaning(
+        rows=rows,
+        columns=columns,
+        own=own[0] != own[1],
+        extras=tuple(sorted({name for name, _ in extras})),
+    )
+
+
+def _above(read: Iterable[tuple[str, str]], edited: Causes, known: Mapping[str, Meaning]) -> Causes:
+    found: set[str] = set()
+    for relation, column in read:
+        if relation in edited:
+            found.add(relation)
+        elif relation in known:
+            found |= known[relation].columns.get(column.lower(), _NONE)
+    return Causes(found)
+
+
+def _above_rows(node: ManifestNode, edited: Causes, known: Mapping[str, Meaning]) -> Causes:
+    read = [(each.relation, each.column) for each in node.influences]
+    found = set(_above(read, edited, known))
+    for relation in node.depends_on:
+        if relation in edited:
+            found.add(relation)
+        elif relation in known:
+            found |= known[relation].rows
+    return Causes(found)

@@ -1,0 +1,135 @@
+"""The columns of one relation, in two versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from millstream.manifest import ManifestColumn, ManifestNode
+from millstream.review.causes import Causes, Compared
+from millstream.review.meaning import Told
+from millstream.review.readers import Readers
+from millstream.review.values import ColumnChange
+
+_LEAF = re.compile(r"\b(?:source\.\w+|model|seed)\.\w+\.(\w+)")
+_DIGEST = re.compile(r"\b[0-9a-f]{24}\b")
+
+
+def column_changes(
+    old: ManifestNode,
+    new: ManifestNode,
+    readers: tuple[Readers, Readers],
+    told: Compared | None = None,
+) -> tuple[ColumnChange, ...]:
+    """Return what became of each column; `told` knows what columns of models mean."""
+    before = {column.name.lower(): column for column in old.columns}
+    after = {column.name.lower(): column for column in new.columns}
+    renamed = _renamed(new.id, before, after, told) if old.id == new.id else {}
+    found: list[ColumnChange] = []
+    for name, column in before.items():
+        if name in after:
+            continue
+        if name in renamed:
+            other = after[renamed[name]].name
+            found.append(_with(readers[0], old.id, column.name, "renamed", column.name, other))
+        else:
+            found.append(_with(readers[0], old.id, column.name, "removed", column.type))
+    for name, column in after.items():
+        if name in renamed.values():
+            continue
+        if (was := before.get(name)) is None:
+            found.append(ColumnChange(name=column.name, kind="added", after=_typed(column)))
+        else:
+            found += _kept(new.id, was, column, readers, told)
+    return tuple(found)
+
+
+def _kept(
+    id_: str,
+    was: ManifestColumn,
+    now: ManifestColumn,
+    readers: tuple[Readers, Readers],
+    told: Compared | None,
+) -> list[ColumnChange]:
+    found: list[ColumnChange] = []
+    if was.name != now.name:
+        found.append(_with(readers[0], id_, now.name, "renamed", was.name, now.name))
+    if was.type != now.type:
+        found.append(_with(readers[1], id_, now.name, "retyped", was.type, now.type))
+    elif was.nullable != now.nullable:
+        found.append(_with(readers[1], id_, now.name, "nullability", _null(was), _null(now)))
+    meaning = told.meanings.get(id_) if told else None
+    if told and meaning and (causes := meaning.columns.get(now.name.lower())):
+        name = now.name.lower()
+        texts = [_own(each, id_, name) for each in (told.before, told.after)]
+        before, after = map(readable, texts) if texts[0] != texts[1] else ("", "")
+        found.append(_with(readers[1], id_, now.name, "meaning", before, after, because=_others(id_, causes)))
+    return found
+
+
+def _own(told: Told, id_: str, name: str) -> str:
+    """Return what a column of an edited model is made of; of the others it is the same."""
+    return told.own[id_].columns.get(name, "") if id_ in told.own else ""
+
+
+def _others(id_: str, causes: Causes) -> tuple[str, ...]:
+    return tuple(sorted(causes - {id_}))
+
+
+def _with(
+    readers: Readers,
+    id_: str,
+    name: str,
+    kind: str,
+    before: str = "",
+    after: str = "",
+    *,
+    because: tuple[str, ...] = (),
+) -> ColumnChange:
+    downstream = readers.downstream(id_, name)
+    return ColumnChange(
+        name=name,
+        kind=kind,  # type: ignore[arg-type]  # literals above
+        before=before,
+        after=after,
+        because=because,
+        readers=readers.of(id_, name),
+        downstream=downstream,
+        exposures=readers.exposures(id_, name, downstream),
+        tests=readers.tests(id_, name),
+    )
+
+
+def _renamed(
+    id_: str,
+    before: Mapping[str, ManifestColumn],
+    after: Mapping[str, ManifestColumn],
+    told: Compared | None,
+) -> dict[str, str]:
+    """Pair columns that are gone with new ones that hold the same."""
+    if told is None or id_ not in told.before.whole or id_ not in told.after.whole:
+        return {}
+    was, now = told.before.whole[id_].columns, told.after.whole[id_].columns
+    left = [name for name in after if name not in before]
+    found: dict[str, str] = {}
+    for name, column in before.items():
+        if name in after:
+            continue
+        same = (n for n in left if now.get(n) == was.get(name) and after[n].type == column.type)
+        if (other := next(same, None)) is not None:
+            left.remove(other)
+            found[name] = other
+    return found
+
+
+def readable(text: str) -> str:
+    """Return what a column is made of as people would write it; nothing where that is too long to tell."""
+    return "" if _DIGEST.search(text) else _LEAF.sub(r"\1", text)
+
+
+def _typed(column: ManifestColumn) -> str:
+    return f"{column.type}{'' if column.nullable else ', never NULL'}"
+
+
+def _null(column: ManifestColumn) -> str:
+    return "may be NULL" if column.nullable else "never NULL"

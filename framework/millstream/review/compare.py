@@ -1,0 +1,96 @@
+"""Two versions become a review."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from millstream.collector import collector_paused
+from millstream.review.contracts import contract_changes
+from millstream.review.cost import cost_rows, is_higher, rule_changes
+from millstream.review.diagram import diagram
+from millstream.review.nodes import Nodes
+from millstream.review.replay import Statistics
+from millstream.review.state import query_changes, running
+from millstream.review.values import (
+    LEVELS,
+    Base,
+    ContractChange,
+    CostRow,
+    Level,
+    NodeChange,
+    QueryChange,
+    Review,
+    RuleChange,
+)
+from millstream.review.version import Version, planned
+
+
+@collector_paused()
+def review(old: Version, new: Version, known: Statistics) -> Review:
+    """Return what has changed between two versions, of which the newer one compiles."""
+    old, new = planned(old), planned(new)
+    nodes = Nodes(old, new).changes()
+    by_id = {each.id: each for each in nodes}
+    contracts = contract_changes(old, new, by_id)
+    queries: tuple[QueryChange, ...] = ()
+    costs: tuple[CostRow, ...] = ()
+    rules: tuple[RuleChange, ...] = ()
+    same = 0
+    if old.topology and new.topology:
+        found = running(old.topology, new.topology)
+        queries = query_changes(found, known)
+        others = sum(each.status not in {"same", "removed"} for each in queries)
+        same = len(found.groups[1].models) - others
+        costs = cost_rows(old.topology, new.topology, found)
+        rules = rule_changes(old.topology.optimized, new.topology.optimized, by_id, new.manifest)
+    told = tuple(each for each in queries if each.status != "same" or each.notes)
+    return Review(
+        project=new.manifest.project,
+        target=new.manifest.target,
+        against=Base(old.name, old.commit),
+        levels=_levels(contracts, told, costs),
+        nodes=with_state(nodes, told),
+        queries=told,
+        same_queries=same,
+        contracts=contracts,
+        costs=costs,
+        rules=rules,
+        diagram=diagram(old.manifest, new.manifest, by_id),
+        limits=_limits(old),
+    )
+
+
+def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> tuple[NodeChange, ...]:
+    """Note at each model whether its query does not simply go on."""
+    from msgspec.structs import replace
+
+    losing = {model for q in queries if q.status in {"forward", "rebuild"} for model in q.models}
+    return tuple(
+        replace(each, parts=(*each.parts, "state"))
+        if each.kind == "model" and each.id.removeprefix("model.") in losing
+        else each
+        for each in nodes
+    )
+
+
+def _levels(
+    contracts: Sequence[ContractChange],
+    queries: Sequence[QueryChange],
+    costs: Sequence[CostRow],
+) -> tuple[Level, ...]:
+    reached: set[Level] = set()
+    if any(each.breaking for each in contracts):
+        reached.add("breaking")
+    statuses = {each.status for each in queries}
+    reached.update(level for level in LEVELS if level in statuses)
+    if is_higher(costs):
+        reached.add("cost")
+    return tuple(level for level in LEVELS if level in reached)
+
+
+def _limits(old: Version) -> tuple[str, ...]:
+    if not old.less:
+        return ()
+    told = "Columns, types and options are compared, and files by their text."
+    rest = "What can't be told: whether columns mean the same, what becomes of state, and what it costs."
+    return (f"{old.name}: {old.less}. {told} {rest}",)

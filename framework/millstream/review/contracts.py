@@ -1,0 +1,252 @@
+"""Topics and tables as those see them who read them, in two versions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, TableScan
+from millstream.plan.traits import traits_of
+from millstream.plan.walk import in_order
+from millstream.review.compatible import misfits
+from millstream.review.values import ContractChange, NodeChange
+from millstream.review.version import Version
+from millstream.types import Type, parse_type
+
+_ORDERED = {"csv"}
+"""Formats whose values have no names, so that the order of columns matters."""
+
+
+class Contract(Struct, frozen=True):
+    """What a model promises to its readers."""
+
+    kind: Literal["topic", "table"]
+    name: str
+    model: str
+    columns: dict[str, tuple[str, Type, bool]]
+    """By name in lower case: name, type, whether it can be NULL."""
+    keys: tuple[str, ...] = ()
+    format: str = "json"
+    options: Mapping[str, Any] = {}
+    upsert: bool = False
+    deletes: bool = False
+    """Records without a value, or rows that go away."""
+    store: str = "delta"
+
+
+def contract_changes(
+    old: Version, new: Version, nodes: Mapping[str, NodeChange]
+) -> tuple[ContractChange, ...]:
+    """Return the topics and tables that are not as they were; `nodes` are the changes by id."""
+    before, after = _by_place(contracts(old)), _by_place(contracts(new))
+    homes = {contract.model: contract for contract in after.values()}
+    found: list[ContractChange] = []
+    for place, was in before.items():
+        now = after.get(place)
+        if now is None:
+            found.append(_gone(was, homes.get(was.model)))
+        elif change := _changed(was, now, nodes.get(now.model)):
+            found.append(change)
+    found += [
+        ContractChange(kind=now.kind, name=now.name, model=now.model, status="added")
+        for place, now in after.items()
+        if place not in before
+    ]
+    found += _sources(old, new, nodes)
+    return tuple(sorted(found, key=lambda each: (each.kind, each.name, each.status)))
+
+
+def _sources(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> Iterator[ContractChange]:
+    """Tell whether records that others wrote are still read, by columns that are declared otherwise."""
+    before, after = old.nodes_of("source"), new.nodes_of("source")
+    for id_ in sorted(before.keys() & after.keys()):
+        node = nodes.get(id_)
+        retyped = [each for each in node.columns if each.kind == "retyped"] if node else []
+        fate = _FATES[str(after[id_].config.get("on_bad_record") or "fail")]
+        breaking = tuple(
+            f"`{each.name}` is read as {each.after} instead of {each.before}: other records {fate}"
+            for each in retyped
+            if any(stops for stops, _ in misfits(parse_type(each.after), parse_type(each.before), each.name))
+        )
+        if breaking:
+            name = str(after[id_].config.get("topic") or after[id_].name)
+            yield ContractChange(kind="topic", name=name, model=id_, status="changed", breaking=breaking)
+
+
+_FATES = {"fail": "stop the query", "skip": "are left out", "dead_letter": "become dead letters"}
+
+
+def _by_place(found: Mapping[str, Contract]) -> dict[tuple[str, str, str], Contract]:
+    """Topics and tables are known by their own names; of several models in one topic, each is told."""
+    places = Counter((contract.kind, contract.name) for contract in found.values())
+    return {
+        (each.kind, each.name, each.model if places[each.kind, each.name] > 1 else ""): each
+        for each in found.values()
+    }
+
+
+def contracts(version: Version) -> dict[str, Contract]:
+    """Return what the models of a version promise."""
+    found: dict[str, Contract] = {}
+    outputs = {o.model: o for o in version.topology.written.outputs} if version.topology else {}
+    for node in version.manifest.nodes.values():
+        kind = node.config.get("materialized")
+        if node.kind != "model" or kind not in {"sink", "table"}:
+            continue
+        key = node.config.get("key" if kind == "sink" else "unique_key") or ()
+        columns = {c.name.lower(): (c.name, parse_type(c.type), c.nullable) for c in node.columns}
+        output = outputs.get(node.id)
+        mode = traits_of(output.input).mode if output is not None else "append"
+        found[node.id] = Contract(
+            kind="topic" if kind == "sink" else "table",
+            name=str(node.config.get("topic") or node.name) if kind == "sink" else node.name,
+            model=node.id,
+            columns=columns,
+            keys=(key,) if isinstance(key, str) else tuple(key),
+            format=str(node.config.get("format") or "json"),
+            options=node.config,
+            upsert=mode == "upsert",
+            deletes=output is not None and _deletes(output),
+            store=str(node.config.get("store") or "delta"),
+        )
+    return found
+
+
+def _deletes(output: Output) -> bool:
+    """Tell whether rows can be taken back."""
+    return any(item.name == "delete_when" for item in output.extras) or any(
+        map(_takes_back, in_order((output.input,)))
+    )
+
+
+def _takes_back(node: Node) -> bool:
+    match node:
+        case Filter():
+            return traits_of(node.input).mode == "upsert"
+        case Join() | Lookup():
+            return node.kind != "left" and traits_of(node.left).mode == "upsert"
+        case Decode():
+            return bool(node.unique_by)
+        case TableScan():
+            return node.changes
+    return False
+
+
+def _gone(was: Contract, now: Contract | None) -> ContractChange:
+    where = f"{was.model.removeprefix('model.')} "
+    if now is None:
+        why = f"{where}is gone: nothing is written to it any more"
+    else:
+        why = f"{where}is now the {now.kind} {now.name}: nothing is written here any more"
+    return ContractChange(
+        kind=was.kind, name=was.name, model=was.model, status="removed", breaking=(why,),
+        todo=(f"move its readers, then remove the {was.kind}",),
+    )  # fmt: skip
+
+
+def _changed(was: Contract, now: Contract, node: NodeChange | None) -> ContractChange | None:
+    told = [*_columns(was, now, node), *(_topic(was, now) if now.kind == "topic" else _table(was, now))]
+    told += _keys(was, now, node)
+    breaking = tuple(dict.fromkeys(text for level, text in told if level == "breaking"))
+    notes = tuple(dict.fromkeys(text for level, text in told if level == "note"))
+    todo = tuple(dict.fromkeys(text for level, text in told if level == "todo"))
+    if not (breaking or notes or todo):
+        return None
+    return ContractChange(
+        kind=now.kind, name=now.name, model=now.model, status="changed",
+        breaking=breaking, notes=notes, todo=todo,
+    )  # fmt: skip
+
+
+Told = Iterator[tuple[Literal["breaking", "note", "todo"], str]]
+
+
+def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Told:
+    renamed = {c.before.lower(): c.after for c in node.columns if c.kind == "renamed"} if node else {}
+    for name, (shown, type_, nullable) in was.columns.items():
+        if name in renamed and renamed[name].lower() not in was.columns:
+            yield "breaking", f"`{shown}` is now called `{renamed[name]}`"
+            continue
+        if (after := now.columns.get(name)) is None:
+            yield "breaking", f"`{shown}` is gone"
+            continue
+        if after[0] != shown:
+            yield "breaking" if now.kind == "topic" else "note", f"`{shown}` is now written `{after[0]}`"
+        for stops, text in misfits(type_, after[1], shown):
+            yield "breaking" if stops else "note", text
+        if after[2] and not nullable:
+            left_out = ", and is left out of the record then" if now.format == "json" else ""
+            yield "breaking", f"`{shown}` can be NULL now{left_out if now.kind == 'topic' else ''}"
+    for name, (shown, type_, _) in now.columns.items():
+        if now.kind == "topic" and name not in was.columns and shown not in renamed.values():
+            yield "note", f"`{shown}` ({type_}) is new"
+    kept = [n for n in was.columns if n in now.columns]
+    if now.format in _ORDERED and [n for n in now.columns if n in was.columns][: len(kept)] != kept:
+        yield "breaking", f"columns are in another order, which matters in {now.format}"
+    elif now.format in _ORDERED and list(now.columns)[: len(was.columns)] != list(was.columns):
+        yield "breaking", f"columns came or went, and {now.format} has no names"
+
+
+def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Told:
+    said, before = ", ".join(now.keys) or "none", ", ".join(was.keys) or "none"
+    if was.keys != now.keys:
+        if now.kind == "topic":
+            yield "breaking", f"its key is {said} instead of {before}: records of one key change partitions"
+            if was.upsert or now.upsert:
+                yield "todo", "records under old keys stay until they are deleted"
+        else:
+            yield "breaking", f"its key is {said} instead of {before}: rows under old keys would stay"
+            yield "todo", "build it anew"
+        return
+    if node and (changed := [c.name for c in node.columns if c.name in now.keys and c.kind == "meaning"]):
+        what = "records" if now.kind == "topic" else "rows"
+        yield "note", f"the key `{', '.join(changed)}` has other values: {what} under old ones stay"
+
+
+def _topic(was: Contract, now: Contract) -> Told:
+    if was.format != now.format:
+        yield "breaking", f"its format is {now.format} instead of {was.format}"
+    if was.upsert != now.upsert:
+        text = (
+            "holds the newest row of each key" if now.upsert else "holds every row, not the newest of a key"
+        )
+        yield "breaking", f"it now {text}"
+    if now.deletes and not was.deletes:
+        yield "breaking", "records without a value (tombstones) say now that a key is gone"
+    before, after = was.options.get("partitions"), now.options.get("partitions")
+    if before != after:
+        yield "note", f"{after or 'the default number of'} partitions instead of {before or 'the default'}"
+        if after and before and int(after) > int(before):
+            yield "breaking", "more partitions: records of one key change partitions"
+            yield "todo", f"kafka-topics.sh --alter --topic {now.name} --partitions {after}"
+        elif after:
+            yield "todo", "Kafka takes no partitions away: make a new topic, or alter it if it has fewer"
+    old, new = was.options.get("topic_config") or {}, now.options.get("topic_config") or {}
+    for name in sorted({*old, *new}):
+        if old.get(name) != new.get(name):
+            value = new.get(name, "the cluster's default")
+            yield "note", f"`{name}` is {value} instead of {old.get(name, 'the default')}"
+            loses = "older records of a key go away" if name == "cleanup.policy" else ""
+            if loses and "compact" in str(value):
+                yield "breaking", f"`cleanup.policy` is {value}: {loses}"
+            yield "todo", f"kafka-configs.sh --alter --topic {now.name}: Millstream never changes a topic"
+
+
+def _table(was: Contract, now: Contract) -> Told:
+    if was.store != now.store:
+        yield "breaking", f"it is stored in {now.store} instead of {was.store}"
+        yield "todo", "build it anew"
+    for name, (shown, type_, _) in was.columns.items():
+        after = now.columns.get(name)
+        if after is None:
+            yield "todo", f"the column `{shown}` stays in the table, and gets no values any more"
+        elif after[1] != type_:
+            # Delta and PostgreSQL are both refused (MS866, MS852) before a row is written.
+            yield "breaking", f"{now.store} does not take over `{shown}` as {after[1]}"
+            yield "todo", "build it anew, or give the column a new name"
+    if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:
+        listed = ", ".join(f"`{name}`" for name in new)
+        yield "note", f"{listed}: added to the table, NULL in rows that are there"

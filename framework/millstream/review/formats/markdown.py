@@ -1,0 +1,154 @@
+"""A review as one comment: short on top, details folded, the same text for the same change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from millstream.review.formats.escape import code, fenced, plain, sentence
+from millstream.review.formats.models import node_details
+from millstream.review.outputs import plain as named
+from millstream.review.summary import changed, count, headline, lines, number, seconds
+from millstream.review.values import ContractChange, Level, QueryChange, Replay, Review, RuleChange
+
+LARGEST = 60_000
+"""GitHub takes 65,536 characters of a comment."""
+_MARKS: dict[Level | None, str] = {
+    "breaking": "❌ breaking",
+    "rebuild": "♻️ rebuild",
+    "forward": "⏩ forward",
+    "cost": "📈 cost",
+    None: "🔀 rows",
+}
+_MOST_LINES = 12
+_UNKNOWN = "and what it still holds only Kafka knows (`--ask-kafka`)"
+
+
+def markdown(found: Review) -> str:
+    """Return the comment; its first line is a mark by which a bot finds it again."""
+    head = [*_head(found), ""]
+    folded = [(title, text) for title, text in _sections(found) if text]
+    size = sum(map(len, head))
+    left_out: list[str] = []
+    body: list[str] = []
+    for title, text in folded:
+        block = f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>\n"
+        if size + len(block) > LARGEST:
+            left_out.append(title)
+            continue
+        size += len(block)
+        body.append(block)
+    if left_out:
+        body.append(f"Too long for a comment, see `--output json`: {'; '.join(left_out)}.\n")
+    return "\n".join([*head, *body]).rstrip() + "\n"
+
+
+def _head(found: Review) -> Iterator[str]:
+    yield f"<!-- millstream-review {_marker(found.project)} {_marker(found.target)} -->"
+    mark = _MARKS[found.levels[0]].partition(" ")[0] if found.levels else "✅"
+    yield f"### {mark} Millstream: {headline(found)}"
+    yield ""
+    at = f" ({code(found.against.commit)})" if found.against.commit else ""
+    yield f"{_capital(plain(changed(found)))}, compared with {code(found.against.name)}{at}."
+    for limit in found.limits:
+        yield f"\n> {sentence(limit)}"
+    told = list(lines(found))
+    if told:
+        yield "\n| | | why |\n|---|---|---|"
+        for each in told[:_MOST_LINES]:
+            yield f"| {_MARKS[each.level]} | {sentence(each.what)} | {sentence(each.why)} |"
+        if len(told) > _MOST_LINES:
+            yield f"| | {len(told) - _MOST_LINES} more below | |"
+
+
+def _marker(text: str) -> str:
+    return "".join(c if c.isalnum() or c in "_." else "_" for c in text)
+
+
+def _sections(found: Review) -> Iterator[tuple[str, str]]:
+    yield "What changed", node_details(found)
+    yield _state_title(found), "\n\n".join(map(_query, found.queries))
+    yield _contract_title(found), "\n\n".join(map(_contract, found.contracts))
+    yield "Cost and plan", "\n\n".join(filter(None, (_costs(found), _rules(found.rules))))
+    yield "Drawing", fenced(found.diagram, "mermaid") if found.diagram else ""
+
+
+def _state_title(found: Review) -> str:
+    told = [
+        f"{sum(each.status == status for each in found.queries)} {status}"
+        for status in ("rebuild", "forward", "new", "removed")
+        if any(each.status == status for each in found.queries)
+    ]
+    return f"State: {', '.join([*told, f'{found.same_queries} the same'])}"
+
+
+def _query(query: QueryChange) -> str:
+    told = [f"**{code(query.name)}: {query.status}** ({', '.join(map(code, query.models))})\n"]
+    told += [f"- {sentence(each)}" for each in (*query.reasons, *query.notes)]
+    if query.command:
+        told.append(f"\nGo on, old rows as they were counted:\n\n{fenced(query.command, 'sh')}")
+    if query.replay:
+        told.append(_replay(query.replay, "Or count all anew" if query.command else "Build it anew"))
+    return "\n".join(told)
+
+
+def _replay(replay: Replay, title: str) -> str:
+    estimate = f", about {seconds(replay.seconds)}" if replay.seconds else ""
+    told = [f"\n{title}{estimate}:\n\n{fenced(replay.command, 'sh')}\n"]
+    for read in replay.reads:
+        records = f", about {read.records:,} records" if read.records is not None else ""
+        holds = f"which holds {plain(read.holds)}" if read.holds else _UNKNOWN
+        told.append(f"- reads topic {code(read.topic)} from {plain(read.start)}, {holds}{records}")
+    if replay.tables:
+        told.append(f"- drops and fills {_codes(replay.tables)}")
+    if replay.sent_again:
+        listed = ", ".join(_topic(each) for each in replay.sent_again)
+        told.append(f"- sends records again to {listed}")
+    return "\n".join(told)
+
+
+def _topic(text: str) -> str:
+    name, _, rest = text.partition(" ")
+    return f"{code(name)} {plain(rest)}".rstrip()
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(map(code, names))
+
+
+def _contract_title(found: Review) -> str:
+    broken = sum(bool(each.breaking) for each in found.contracts)
+    return f"Topics and tables: {len(found.contracts)} changed{f', {broken} breaking' if broken else ''}"
+
+
+def _contract(contract: ContractChange) -> str:
+    by = named((contract.model,))[0]
+    told = [f"**{contract.kind} {code(contract.name)}** {contract.status} ({code(by)})\n"]
+    told += [f"- ❌ {sentence(each)}" for each in contract.breaking]
+    told += [f"- {sentence(each)}" for each in contract.notes]
+    told += [f"- to do: {sentence(each)}" for each in contract.todo]
+    return "\n".join(told).rstrip()
+
+
+def _costs(found: Review) -> str:
+    if not found.costs:
+        return ""
+    rows = "\n".join(f"| {plain(r.name)} | {number(r.before)} | {number(r.after)} |" for r in found.costs)
+    return f"| | before | after |\n|---|--:|--:|\n{rows}"
+
+
+def _rules(rules: Iterable[RuleChange]) -> str:
+    told: list[str] = []
+    for each in rules:
+        models = f" ({_codes(named(each.models))})" if each.models else ""
+        line = f"- {code(each.rule)} {each.status}: {plain(each.what)}{models}"
+        if each.place:
+            line += f", since {code(f'{each.place.path}:{each.place.line}')} {code(each.place.text)}".rstrip()
+        told.append(line)
+    most = 20
+    if len(told) > most:
+        told = [*told[:most], f"- and {count(len(told) - most, 'more', 'more')}"]
+    return "\n".join(told)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,121 @@
+"""What changed, node by node, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from millstream.review.formats.escape import code, plain, sentence
+from millstream.review.summary import count
+from millstream.review.values import ColumnChange, NodeChange, Review
+
+_MOST_NODES, _MOST_COLUMNS, _MOST_NAMES = 40, 15, 5
+_QUIET = {"test", "unit_test", "exposure", "metric"}
+_KINDS = {
+    "added": "new",
+    "removed": "removed",
+    "renamed": "renamed",
+    "retyped": "type",
+    "nullability": "NULL",
+    "meaning": "meaning",
+}
+
+
+def node_details(found: Review) -> str:
+    edited = [each for each in found.nodes if each.status != "affected" and each.kind not in _QUIET]
+    told = [_node(each) for each in edited[:_MOST_NODES]]
+    if len(edited) > _MOST_NODES:
+        told.append(f"… and {len(edited) - _MOST_NODES} more, see `--output json`.")
+    if affected := [each for each in found.nodes if each.status == "affected"]:
+        told.append("\n".join(_affected(affected)))
+    if quiet := [each for each in found.nodes if each.kind in _QUIET]:
+        told.append("\n".join(_quiet(quiet)))
+    return "\n\n".join(told)
+
+
+def _node(node: NodeChange) -> str:
+    kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
+    was = f" (was {code(_plain(node.old_id))})" if node.old_id else ""
+    told = [f"**{kind}{code(_plain(node.id))}** {node.status}{was}, {_where(node)}", ""]
+    told += [f"- {sentence(each)}" for each in node.what]
+    if node.rows and node.kind == "model":
+        told.append("- so it has other rows: all of its columns change")
+    if node.because:
+        told.append(f"- because of {_names(map(_plain, node.because))}")
+    if node.columns:
+        told += [*([""] if told[-1] else []), *_columns(node.columns)]
+    return "\n".join(told).rstrip()
+
+
+def _where(node: NodeChange) -> str:
+    """Return the file, and the first edited line; of a macro or a variable, that is in another file."""
+    if not node.places:
+        return code(node.path)
+    first = node.places[0]
+    at = code(f"{first.path}:{first.line}")
+    return at if first.path == node.path else f"{code(node.path)}, edited in {at}"
+
+
+def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
+    yield "| column | | before | after | read by | tests |\n|---|---|---|---|---|---|"
+    by_name: dict[str, list[ColumnChange]] = {}
+    for column in columns:
+        by_name.setdefault(column.name, []).append(column)
+    for changes in list(by_name.values())[:_MOST_COLUMNS]:
+        # A column that has another type is calculated in another way, too: one row says both.
+        first, last = changes[0], changes[-1]
+        kinds = ", ".join(_KINDS[each.kind] for each in changes)
+        before, after = (first.before, first.after) if last is first else (last.before, last.after)
+        if last is not first and first.kind == "retyped":
+            before, after = f"{before} {first.before}".strip(), f"{after} {first.after}".strip()
+        if not before and not after and first.because:
+            after_text = f"through {_names(map(_plain, first.because))}"
+        else:
+            after_text = code(after)
+        cells = (code(first.name), kinds, code(before), after_text, _readers(first), _tests(first))
+        yield f"| {' | '.join(cells)} |"
+    if len(by_name) > _MOST_COLUMNS:
+        yield f"| … | {len(by_name) - _MOST_COLUMNS} more | | | | |"
+
+
+def _readers(column: ColumnChange) -> str:
+    direct = [
+        f"{_plain(each.id)}.{each.column}" if each.column else _plain(each.id) for each in column.readers
+    ]
+    known = {each.id for each in column.readers}
+    below = [_plain(each) for each in column.downstream if each not in known]
+    return _names([*direct, *below, *column.exposures])
+
+
+def _tests(column: ColumnChange) -> str:
+    return count(len(column.tests), "test") if column.tests else "none"
+
+
+def _affected(nodes: Iterable[NodeChange]) -> Iterator[str]:
+    yield "Not edited, but their rows or columns change with what they read:\n"
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for node in nodes:
+        groups.setdefault(node.because, []).append(_plain(node.id))
+    for because, names in groups.items():
+        through = f" (through {_names(map(_plain, because))})" if because else ""
+        yield f"- {_names(names, 20)}{through}"
+
+
+def _quiet(nodes: Iterable[NodeChange]) -> Iterator[str]:
+    yield "Beside them:\n"
+    for node in nodes:
+        yield f"- {node.kind.replace('_', ' ')} {code(_plain(node.id))} {node.status}"
+
+
+def _names(names: Iterable[str], most: int = _MOST_NAMES) -> str:
+    listed = list(dict.fromkeys(names))
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(code(name) for name in listed[:most]) + plain(more)
+
+
+def _plain(id_: str) -> str:
+    kind, _, name = id_.partition(".")
+    return (
+        name
+        if kind in {"model", "source", "seed", "function", "setting", "test", "exposure", "metric"}
+        else id_
+    )

@@ -1,0 +1,132 @@
+"""A review as lines for a terminal: the verdict, why, and what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.review.outputs import plain
+from millstream.review.summary import changed, count, headline, lines, number, seconds
+from millstream.review.values import ColumnChange, NodeChange, QueryChange, Review
+
+
+class Line(Struct, frozen=True):
+    text: str
+    kind: Literal["title", "bad", "warning", "good", "quiet", "plain"] = "plain"
+
+
+_KINDS: dict[str, Literal["bad", "warning"]] = {
+    "breaking": "bad", "rebuild": "bad", "forward": "warning", "cost": "warning",
+}  # fmt: skip
+_MOST = 60
+
+
+def text_lines(found: Review) -> Iterator[Line]:
+    told = list(lines(found))
+    worst = _KINDS[found.levels[0]] if found.levels else "good"
+    yield Line(headline(found)[:1].upper() + headline(found)[1:], worst)
+    at = f" ({found.against.commit})" if found.against.commit else ""
+    yield Line(f"{changed(found)}, compared with {found.against.name}{at}", "quiet")
+    for limit in found.limits:
+        yield Line(limit, "warning")
+    if told:
+        yield Line("")
+    for each in told:
+        kind = _KINDS[each.level] if each.level else "plain"
+        yield Line(f"{each.level or 'rows':>8}  {each.what}: {each.why}", kind)
+    yield from _nodes(found)
+    yield from _queries(found)
+    yield from _contracts(found)
+    yield from _plan(found)
+
+
+def _nodes(found: Review) -> Iterator[Line]:
+    if not found.nodes:
+        return
+    yield Line("")
+    yield Line("WHAT CHANGED", "title")
+    for node in found.nodes[:_MOST]:
+        place = f"  {node.path}:{node.places[0].line}" if node.places else ""
+        through = f" through {', '.join(plain(node.because))}" if node.because else ""
+        kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
+        yield Line(f"{_MARKS[node.status]} {kind}{_name(node)} {node.status}{through}{place}")
+        yield from (Line(f"    {each}") for each in node.what)
+        if node.rows and node.status != "affected" and node.kind == "model":
+            yield Line("    so it has other rows: all of its columns change")
+        yield from map(_column, node.columns)
+    if len(found.nodes) > _MOST:
+        yield Line(f"  … {len(found.nodes) - _MOST} more, see --output json", "quiet")
+
+
+_MARKS = {"added": "+", "removed": "-", "renamed": "~", "changed": "~", "affected": " "}
+
+
+def _name(node: NodeChange) -> str:
+    was = f" (was {plain((node.old_id,))[0]})" if node.old_id else ""
+    return node.id.partition(".")[2] + was
+
+
+def _column(column: ColumnChange) -> Line:
+    read = [f"{plain((r.id,))[0]}.{r.column}" if r.column else plain((r.id,))[0] for r in column.readers]
+    known = {reader.id for reader in column.readers}
+    below = plain(each for each in column.downstream if each not in known)
+    read += [*below, *column.exposures]
+    readers = f"; read by {', '.join(dict.fromkeys(read))}" if read else ""
+    tests = f"; {count(len(column.tests), 'test')}" if column.tests else ""
+    through = f" through {', '.join(plain(column.because))}" if column.because else ""
+    said = " → ".join(filter(None, (column.before, column.after)))
+    return Line(f"    {column.name}: {column.kind}{through}{f' {said}' if said else ''}{readers}{tests}")
+
+
+def _queries(found: Review) -> Iterator[Line]:
+    if not found.queries:
+        return
+    yield Line("")
+    yield Line(f"STATE  {found.same_queries} of the queries are the same", "title")
+    for query in found.queries:
+        yield Line(f"{query.name}: {query.status} ({', '.join(query.models)})")
+        yield from (Line(f"    {each}") for each in (*query.reasons, *query.notes))
+        yield from _commands(query)
+
+
+def _commands(query: QueryChange) -> Iterator[Line]:
+    if query.command:
+        yield Line(f"    to go on, old rows as they were counted: {query.command}")
+    if query.replay is None:
+        return
+    estimate = f", about {seconds(query.replay.seconds)}" if query.replay.seconds else ""
+    yield Line(f"    to build it anew{estimate}: {query.replay.command}")
+    for read in query.replay.reads:
+        records = f", about {read.records:,} records" if read.records is not None else ""
+        holds = f"which holds {read.holds}" if read.holds else "and what it still holds only Kafka knows"
+        yield Line(f"      reads topic {read.topic} from {read.start}, {holds}{records}")
+    if query.replay.tables:
+        yield Line(f"      drops and fills {', '.join(query.replay.tables)}")
+    if query.replay.sent_again:
+        yield Line(f"      sends records again to {', '.join(query.replay.sent_again)}")
+
+
+def _contracts(found: Review) -> Iterator[Line]:
+    if not found.contracts:
+        return
+    yield Line("")
+    yield Line("TOPICS AND TABLES", "title")
+    for each in found.contracts:
+        yield Line(f"{each.kind} {each.name} {each.status}")
+        yield from (Line(f"    {text}", "bad") for text in each.breaking)
+        yield from (Line(f"    {text}") for text in each.notes)
+        yield from (Line(f"    to do: {text}") for text in each.todo)
+
+
+def _plan(found: Review) -> Iterator[Line]:
+    if not (found.costs or found.rules):
+        return
+    yield Line("")
+    yield Line("COST AND PLAN", "title")
+    for row in found.costs:
+        yield Line(f"{row.name}: {number(row.before)} → {number(row.after)}")
+    for rule in found.rules:
+        place = f"  {rule.place.path}:{rule.place.line}" if rule.place else ""
+        yield Line(f"{rule.rule} {rule.status}: {rule.what}{place}")

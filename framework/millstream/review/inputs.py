@@ -1,0 +1,131 @@
+"""What became of all that is no model: sources, seeds, functions, settings, and tests, exposures, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from millstream.manifest import ManifestFunction, ManifestNode
+from millstream.plan.build.catalog import TopicSpec
+from millstream.review.columns import column_changes
+from millstream.review.places import edited_places
+from millstream.review.readers import Readers
+from millstream.review.values import NodeChange, Part, Status
+from millstream.review.version import Version
+from millstream.review.wording import options_sentences, topic_sentences
+
+Pair = tuple[Readers, Readers]
+"""Of the older version and the newer one."""
+
+
+def input_changes(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
+    """Compare what models are made of, beside their SQL."""
+    yield from _settings(old, new)
+    yield from _sources(old, new, readers)
+    yield from _seeds(old, new, readers)
+    yield from _functions(old, new)
+
+
+def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
+    before, after = old.nodes_of("source"), new.nodes_of("source")
+    yield from _came_and_went(before, after)
+    for id_ in before.keys() & after.keys():
+        was, now = before[id_], after[id_]
+        columns = column_changes(was, now, readers)
+        what = options_sentences(was.config, now.config)
+        if old.topology and new.topology:
+            specs = old.topology.catalog.topics[id_], new.topology.catalog.topics[id_]
+            what = topic_sentences(*specs)
+            if derived := _derived(*specs):
+                what.append(f"calculates {', '.join(derived)} in another way")
+        if columns or what:
+            parts: set[Part] = set()
+            parts |= {"body"} if what else set()
+            parts |= {"contract"} if columns else set()
+            yield NodeChange(
+                id=id_, kind="source", status="changed", path=now.path, parts=tuple(sorted(parts)),
+                what=tuple(what), columns=columns,
+                places=edited_places(old.root, new.root, was.path, now.path),
+            )  # fmt: skip
+
+
+def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
+    before, after = old.nodes_of("seed"), new.nodes_of("seed")
+    yield from _came_and_went(before, after)
+    for id_ in before.keys() & after.keys():
+        was, now = before[id_], after[id_]
+        columns = column_changes(was, now, readers)
+        if columns or was.checksum != now.checksum:
+            parts: tuple[Part, ...] = ("body", "contract") if columns else ("body",)
+            yield NodeChange(
+                id=id_, kind="seed", status="changed", path=now.path, parts=parts,
+                what=("has other rows",), rows=True, columns=columns,
+                places=edited_places(old.root, new.root, was.path, now.path),
+            )  # fmt: skip
+
+
+def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
+    before, after = old.manifest.functions, new.manifest.functions
+    digests = [
+        {name: each.digest for name, each in version.topology.catalog.functions.items()}
+        if version.topology
+        else {}
+        for version in (old, new)
+    ]
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name), after.get(name)
+        if was is None or now is None:
+            status: Status = "added" if was is None else "removed"
+            path = (was or now or ManifestFunction(name, "", 0, "")).path
+            yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
+            continue
+        what = [f"is `{now.signature}`, was `{was.signature}`"] if was.signature != now.signature else []
+        if digests[0].get(name) != digests[1].get(name):
+            what.append("computes something else, as far as anybody can tell")
+        if what and digests[0] and digests[1]:
+            yield NodeChange(
+                id=f"function.{name}", kind="function", status="changed", path=now.path, parts=("body",),
+                what=tuple(what), places=edited_places(old.root, new.root, was.path, now.path),
+            )  # fmt: skip
+
+
+def _settings(old: Version, new: Version) -> Iterator[NodeChange]:
+    if not (old.topology and new.topology):
+        return
+    before, after = old.topology.catalog.target, new.topology.catalog.target
+    for sentence in options_sentences(before, after):
+        name = sentence.partition(" ")[0]
+        yield NodeChange(
+            id=f"setting.{name}", kind="setting", status="changed", path="profiles.yml", what=(sentence,)
+        )
+
+
+def other_changes(old: Version, new: Version) -> Iterator[NodeChange]:
+    """Compare tests, exposures and metrics by what they say, wherever it stands."""
+    for kind in ("test", "unit_test", "exposure", "metric"):
+        before, after = old.nodes_of(kind), new.nodes_of(kind)
+        yield from _came_and_went(before, after)
+        for id_ in before.keys() & after.keys():
+            if _said(before[id_]) != _said(after[id_]):
+                yield NodeChange(id=id_, kind=kind, status="changed", path=after[id_].path, parts=("body",))
+
+
+def _came_and_went(before: dict[str, ManifestNode], after: dict[str, ManifestNode]) -> Iterator[NodeChange]:
+    for id_, node in before.items():
+        if id_ not in after:
+            yield NodeChange(id=id_, kind=node.kind, status="removed", path=node.path)
+    for id_, node in after.items():
+        if id_ not in before:
+            yield NodeChange(id=id_, kind=node.kind, status="added", path=node.path)
+
+
+def _said(node: ManifestNode) -> ManifestNode:
+    """Return a node without where it stands."""
+    return replace(node, path="", fqn=(), compiled_path=None, tags=())
+
+
+def _derived(old: TopicSpec, new: TopicSpec) -> list[str]:
+    """Return the derived columns whose expression is another."""
+    was = {name: str(each) for name, each in old.derived}
+    return [f"`{name}`" for name, each in new.derived if was.get(name, str(each)) != str(each)]

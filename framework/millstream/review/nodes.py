@@ -1,0 +1,215 @@
+"""What became of each node; models are compared here, by what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from millstream.manifest import ManifestNode
+from millstream.review.causes import Causes, Compared, Meaning, compared
+from millstream.review.columns import column_changes
+from millstream.review.inputs import input_changes, other_changes
+from millstream.review.places import edited_places
+from millstream.review.readers import Readers
+from millstream.review.values import ColumnChange, NodeChange, Part, Place
+from millstream.review.version import Version
+from millstream.review.wording import options_sentences, spec_sentences, sql_sentences
+
+_TEXTS_ONLY = "its file is another; without the older plan nobody can tell whether its rows are"
+
+
+class Nodes:
+    """The nodes of two versions."""
+
+    def __init__(self, old: Version, new: Version) -> None:
+        self.old = old
+        self.new = new
+        self._readers = Readers(old.manifest), Readers(new.manifest)
+        self._edited: dict[str, NodeChange] = {}
+        self._reshaped: set[str] = set()
+        """Models whose columns are others."""
+        self.told: Compared | None = None
+
+    def changes(self) -> tuple[NodeChange, ...]:
+        """Return those that are not the same, sorted: what was edited before what is only affected."""
+        listed = list(input_changes(self.old, self.new, self._readers))
+        self._edited = {each.id: each for each in listed}
+        if self.old.topology and self.new.topology:
+            self.told = compared(
+                (self.old.manifest, self.old.topology.catalog),
+                (self.new.manifest, self.new.topology.catalog),
+                Causes(self._edited),
+            )
+        found = [*listed, *self._models(), *other_changes(self.old, self.new)]
+        return tuple(sorted(found, key=lambda each: (each.status == "affected", each.kind, each.id)))
+
+    # -- models
+
+    def _models(self) -> Iterator[NodeChange]:
+        before, after = self.old.nodes_of("model"), self.new.nodes_of("model")
+        renamed = self._renamed(before, after)
+        for id_, node in before.items():
+            if id_ not in after and id_ not in renamed.values():
+                yield self._gone(node)
+        order = self.new.topology.catalog.models if self.new.topology else after
+        for id_ in order:
+            node = after[id_]
+            if id_ in renamed:
+                old = before[renamed[id_]]
+                yield NodeChange(
+                    id=id_, kind="model", status="renamed", path=node.path, old_id=old.id,
+                    parts=("relation",), what=(f"was called {old.name}, and gives the same rows",),
+                )  # fmt: skip
+            elif id_ not in before:
+                yield NodeChange(id=id_, kind="model", status="added", path=node.path, what=(_stored(node),))
+            elif change := self._model(before[id_], node):
+                if "contract" in change.parts:
+                    self._reshaped.add(id_)
+                yield change
+
+    def _gone(self, node: ManifestNode) -> NodeChange:
+        readers = self._readers[0]
+        below = readers.below(node.id)
+        exposures = readers.exposures(node.id, node.name, below)
+        what = [_stored(node).replace("writes", "wrote").replace("is a", "was a")]
+        if exposures:
+            what.append(f"was read by {', '.join(exposures)}")
+        return NodeChange(
+            id=node.id, kind="model", status="removed", path=node.path, what=tuple(what), exposures=exposures
+        )
+
+    def _renamed(self, before: dict[str, ManifestNode], after: dict[str, ManifestNode]) -> dict[str, str]:
+        """Pair new models with those that are gone and meant the same."""
+        if self.told is None:
+            return {}
+        was = {
+            (_by(told.rows, told.columns), before[id_].config.get("materialized")): id_
+            for id_, told in self.told.before.whole.items()
+            if id_ not in after and id_ in before
+        }
+        found: dict[str, str] = {}
+        for id_, told in self.told.after.whole.items():
+            key = (_by(told.rows, told.columns), after[id_].config.get("materialized"))
+            if id_ not in before and (old := was.pop(key, None)):
+                found[id_] = old
+        return found
+
+    def _model(self, old: ManifestNode, new: ManifestNode) -> NodeChange | None:
+        meaning = self.told.meanings.get(new.id, Meaning()) if self.told else Meaning()
+        columns = column_changes(old, new, self._readers, self.told)
+        sentences = self._sentences(old, new)
+        if self.told is None and old.checksum != new.checksum and not columns:
+            sentences["body"] = [_TEXTS_ONLY]
+        parts = self._parts(old, new, meaning, columns, sentences)
+        what = [sentence for listed in sentences.values() for sentence in listed]
+        if not (parts or what or columns or meaning.changed):
+            return None
+        only_affected = not what and not parts - {"persisted_descriptions"}
+        if parts == {"persisted_descriptions"} and not meaning.changed:
+            what = ["its descriptions changed"]
+            only_affected = False
+        return NodeChange(
+            id=new.id,
+            kind="model",
+            status="affected" if only_affected else "changed",
+            path=new.path,
+            stored=_place(new),
+            parts=tuple(sorted(parts)),
+            what=tuple(what),
+            rows=bool(meaning.rows),
+            because=self._because(new, meaning, parts),
+            columns=columns,
+            places=() if only_affected else self._model_places(old, new, parts),
+        )
+
+    def _because(self, new: ManifestNode, meaning: Meaning, parts: set[Part]) -> tuple[str, ...]:
+        causes = set(meaning.causes)
+        if "contract" in parts and not causes:
+            # Its columns are those of what it reads.
+            causes.update(each for each in new.depends_on if each in self._reshaped)
+        return tuple(sorted(causes - {new.id}))
+
+    def _model_places(self, old: ManifestNode, new: ManifestNode, parts: set[Part]) -> tuple[Place, ...]:
+        found = edited_places(self.old.root, self.new.root, old.path, new.path)
+        return found or (self._shared_places() if parts & {"macros", "configs", "relation"} else ())
+
+    def _sentences(self, old: ManifestNode, new: ManifestNode) -> dict[str, list[str]]:
+        if not (self.old.topology and self.new.topology):
+            config = {"configs": options_sentences(old.config, new.config)}
+            return config if old.config != new.config else {}
+        was = self.old.topology.catalog.models[old.id]
+        now = self.new.topology.catalog.models[new.id]
+        found = spec_sentences(was, now)
+        meaning = self.told.meanings.get(new.id) if self.told else None
+        if meaning and meaning.extras:
+            found["configs"] += [f"`{name}` is calculated in another way" for name in meaning.extras]
+        if meaning and meaning.own and meaning.changed:
+            found["body"] = sql_sentences(was.query, now.query) if new.id in meaning.rows else []
+        return found
+
+    def _parts(
+        self,
+        old: ManifestNode,
+        new: ManifestNode,
+        meaning: Meaning,
+        columns: tuple[ColumnChange, ...],
+        sentences: dict[str, list[str]],
+    ) -> set[Part]:
+        found: set[Part] = {
+            part for part in ("relation", "contract", "configs", "body") if sentences.get(part)
+        }
+        called = any(each.startswith("function.") for each in meaning.causes)
+        if meaning.changed and (new.id in meaning.causes or (called and self._calls_edited(new))):
+            found.add("body")
+        if any(each.kind != "meaning" for each in columns):
+            found.add("contract")
+        if "body" in found and old.checksum == new.checksum and new.id in meaning.causes:
+            found.add("macros")
+        if _described(old) != _described(new):
+            found.add("persisted_descriptions")
+        return found
+
+    def _calls_edited(self, node: ManifestNode) -> bool:
+        return any(f"function.{name}" in self._edited for name in node.functions)
+
+    def _places(self, old: ManifestNode, new: ManifestNode) -> tuple[Place, ...]:
+        return edited_places(self.old.root, self.new.root, old.path, new.path)
+
+    def _shared_places(self) -> tuple[Place, ...]:
+        """Return where files were edited that stand behind several models: macros, variables."""
+        if self.new.root is None:
+            return ()
+        macros = sorted(path.relative_to(self.new.root).as_posix() for path in _macro_files(self.new.root))
+        listed = [edited_places(self.old.root, self.new.root, p, p) for p in (*macros, "pyproject.toml")]
+        return tuple(place for places in listed for place in places)[:3]
+
+
+def _place(node: ManifestNode) -> str:
+    """Return where others read a model."""
+    match node.config.get("materialized"):
+        case "sink":
+            return f"topic {node.config.get('topic') or node.name}"
+        case "table":
+            return f"table {node.name}"
+        case _:
+            return ""
+
+
+def _stored(node: ManifestNode) -> str:
+    kind, _, name = _place(node).partition(" ")
+    return f"writes {kind} `{name}`" if kind else "is a view"
+
+
+def _by(rows: str, columns: dict[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return rows, tuple(sorted(columns.items()))
+
+
+def _described(node: ManifestNode) -> tuple[str, tuple[str, ...]]:
+    return node.description, tuple(column.description for column in node.columns)
+
+
+def _macro_files(root: Path) -> list[Path]:
+    from millstream.project.settings import read_settings
+
+    settings, _ = read_settings(root)
+    return [path for folder in settings.macro_paths for path in (root / folder).rglob("*.sql")]

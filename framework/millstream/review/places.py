@@ -1,0 +1,35 @@
+"""Where files were edited."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from millstream.review.values import Place
+
+_MOST = 3
+_SHOWN = 120
+
+
+def edited_places(old: Path | None, new: Path | None, before: str, after: str) -> tuple[Place, ...]:
+    """Return the first lines of a file that differ, as they are now; `before` and `after` are its paths."""
+    if old is None or new is None:
+        return ()
+    was, now = _lines(old, before), _lines(new, after)
+    if was is None or now is None or was == now:
+        return ()
+    found: list[Place] = []
+    for kind, _, _, start, stop in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        line = next((n for n in range(start, stop) if now[n].strip()), min(start, len(now) - 1))
+        text = now[line].strip() if 0 <= line < len(now) and start < stop else ""
+        found.append(Place(after, max(line, 0) + 1, text[:_SHOWN]))
+    return tuple(found[:_MOST])
+
+
+def _lines(root: Path, path: str) -> list[str] | None:
+    try:
+        return (root / path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError):
+        return None

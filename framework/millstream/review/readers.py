@@ -1,0 +1,97 @@
+"""Who reads a column, down to exposures, and which tests look at it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from millstream.graph import reach
+from millstream.manifest import Manifest, ManifestNode
+from millstream.review.values import Reader
+
+_VALUES = {"direct", "computed"}
+_TESTS = {"test", "unit_test"}
+
+
+class Readers:
+    """The readers of one version's columns."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._direct: dict[tuple[str, str], list[Reader]] = defaultdict(list)
+        self._children: dict[str, tuple[str, ...]] = {}
+        children: dict[str, list[str]] = {id_: [] for id_ in manifest.nodes}
+        for node in manifest.nodes.values():
+            for parent in node.depends_on:
+                if parent in children:
+                    children[parent].append(node.id)
+            for column in node.columns:
+                for each in column.influences:
+                    reader = Reader(node.id, column.name, each.kind)
+                    self._direct[each.relation, each.column.lower()].append(reader)
+            for each in node.influences:
+                self._direct[each.relation, each.column.lower()].append(Reader(node.id, "", each.kind))
+        self._children = {id_: tuple(found) for id_, found in children.items()}
+
+    def of(self, id_: str, column: str) -> tuple[Reader, ...]:
+        """Return those that read a column themselves."""
+        found = {(r.id, r.column, r.kind): r for r in self._direct.get((id_, column.lower()), ())}
+        return tuple(found[key] for key in sorted(found))
+
+    def downstream(self, id_: str, column: str) -> tuple[str, ...]:
+        """Return the models that depend on a column, directly or not."""
+        found: set[str] = set()
+        level, seen = [(id_, column.lower())], {(id_, column.lower())}
+        while level:
+            following: list[tuple[str, str]] = []
+            for each in level:
+                for reader in self._direct.get(each, ()):
+                    found.add(reader.id)
+                    if not reader.column or reader.kind not in _VALUES:
+                        found |= self.below(reader.id)
+                        continue
+                    end = (reader.id, reader.column.lower())
+                    if end not in seen:
+                        seen.add(end)
+                        following.append(end)
+            level = following
+        return tuple(sorted(each for each in found if each.startswith("model.")))
+
+    def below(self, id_: str) -> frozenset[str]:
+        """Return the models that read a relation, directly or not."""
+        found = reach((id_,), self._children) if id_ in self._children else frozenset()
+        return frozenset(each for each in found if each.startswith("model."))
+
+    def exposures(self, id_: str, column: str, models: Iterable[str]) -> tuple[str, ...]:
+        """Return the exposures of a relation and of those models, and the metrics that name the column."""
+        reached = {id_, *models}
+        found: list[str] = []
+        for node in self._manifest.nodes.values():
+            if not reached.intersection(node.depends_on):
+                continue
+            word = rf"\b{re.escape(column)}\b"
+            if node.kind == "exposure" or (node.kind == "metric" and re.search(word, str(node.meta))):
+                found.append(f"{node.kind} {node.name}")
+        return tuple(sorted(found))
+
+    def tests(self, id_: str, column: str) -> tuple[str, ...]:
+        """Return the tests of a column, and those that look at the whole relation."""
+        return tuple(
+            sorted(
+                node.name
+                for node in self._manifest.nodes.values()
+                if node.kind in _TESTS and id_ in node.depends_on and _looks_at(node, column)
+            )
+        )
+
+
+def _looks_at(node: ManifestNode, column: str) -> bool:
+    if node.kind == "unit_test" or not node.test:
+        return True  # of a whole model, or SQL of its own
+    of = node.meta.get("column")
+    if not of:
+        return bool(re.search(rf"\b{re.escape(column)}\b", str(node.meta)))
+    # `relationships` names the other relation, too: its column is told among the arguments.
+    arguments = node.meta.get("arguments") or {}
+    return str(of).lower() == column.lower() or str(arguments.get("field", "")).lower() == column.lower()

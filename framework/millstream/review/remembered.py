@@ -1,0 +1,56 @@
+"""The last review, for when it is asked for again: in another format, say."""
+
+from __future__ import annotations
+
+import contextlib
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from millstream.artifacts import replace
+from millstream.compile.cache import FORMAT
+from millstream.compile.snapshot import made_from
+from millstream.project.settings import read_settings
+from millstream.project.values import Target
+from millstream.review.replay import Statistics
+from millstream.review.values import SCHEMA_VERSION, Review
+from millstream.review.version import Version
+
+_FILE = "cache/review.msgpack"
+
+
+class Remembered(Struct, frozen=True):
+    key: str
+    review: Review
+
+
+def key_of(old: Version, new: Version, known: Statistics) -> str:
+    """Return a digest of all that a review is made of."""
+    hashed = blake2b(f"{FORMAT} {SCHEMA_VERSION}".encode(), digest_size=16)
+    hashed.update(msgspec.msgpack.encode(known, order="deterministic"))
+    for version in (old, new):
+        said = (version.name, version.commit, version.less, version.compiled.manifest)
+        hashed.update(msgspec.msgpack.encode(said, enc_hook=str, order="deterministic"))
+        hashed.update(version.compiled.catalog)
+        if version.root is not None:
+            # Places are lines of files, of macros and YAML, too.
+            settings, _ = read_settings(version.root)
+            hashed.update(made_from(version.root, settings, Target("", "", {}), {}).encode())
+    return hashed.hexdigest()
+
+
+def recall(target: Path, key: str) -> Review | None:
+    try:
+        found = msgspec.msgpack.decode((target / _FILE).read_bytes(), type=Remembered)
+    except (OSError, msgspec.DecodeError, ValueError):
+        return None
+    return found.review if found.key == key else None
+
+
+def remember(target: Path, key: str, review: Review) -> None:
+    """Keep a review; where the folder can't be written, the next one takes longer."""
+    with contextlib.suppress(OSError):
+        (target / _FILE).parent.mkdir(parents=True, exist_ok=True)
+        replace(target / _FILE, msgspec.msgpack.encode(Remembered(key, review)))

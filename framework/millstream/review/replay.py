@@ -1,0 +1,124 @@
+"""How a query gets its state anew: what it reads again, whether that is still there, how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.manifest import Manifest
+from millstream.physical.commands import rebuild_command
+from millstream.physical.plan import Physical
+from millstream.physical.values import Query
+from millstream.results import RunResults
+from millstream.review.outputs import plain, stored, tables_of, topics_of
+from millstream.review.values import Replay, ReplayRead
+
+_ENOUGH = 1000
+"""Records, and as many at least: of fewer, a speed says nothing."""
+_STEPS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"))
+
+
+class TopicFacts(Struct, frozen=True):
+    """What is known of a topic, from settings or from Kafka."""
+
+    config: Mapping[str, str] = {}
+    starting: str = "earliest"
+    records: int | None = None
+    asked: bool = False
+    """Kafka itself said so."""
+
+
+class Statistics(Struct, frozen=True):
+    """What estimates stand on."""
+
+    topics: Mapping[str, TopicFacts] = {}
+    """By name."""
+    rows_per_second: Mapping[str, float] = {}
+    """By id of a source: how many come."""
+    speed: Mapping[str, float] = {}
+    """By query: how many rows it has read in a second."""
+
+
+def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResults | None) -> Statistics:
+    """Return what the project itself and its last build say."""
+    topics: dict[str, TopicFacts] = {}
+    for node in manifest.nodes.values():
+        config = node.config
+        if node.kind == "source" or config.get("materialized") == "sink":
+            said = {str(k): str(v) for k, v in (config.get("topic_config") or {}).items()}
+            name = str(config.get("topic") or node.name)
+            topics[name] = TopicFacts(said, str(config.get("starting") or "earliest"))
+    speed = {
+        each.query: each.rows_read / each.seconds
+        for each in (results.results if results else ())
+        if each.rows_read >= _ENOUGH and each.seconds > 0
+    }
+    return Statistics(topics, rates, speed)
+
+
+def replay(query: Query, others: Physical, known: Statistics) -> Replay:
+    """Return what a rebuild of a query does."""
+    reads = tuple(_read(each.topic, each.relation, known) for each in query.sources if each.topic)
+    records = [each.records for each in reads]
+    speed = known.speed.get(query.name)
+    total = None if None in records or not records else sum(each or 0 for each in records)
+    # Models of other queries that read its topics are sent the records again.
+    stored_here = set(stored(query))
+    again = [
+        f"{topic} (read by {', '.join(plain(stored(reader)))})"
+        for topic in topics_of(query)
+        for reader in others.queries
+        if any(s.topic == topic and s.relation in stored_here for s in reader.sources)
+    ]
+    read_back = {each.partition(" ")[0] for each in again}
+    return Replay(
+        command=rebuild_command(query),
+        models=plain(stored(query)),
+        reads=reads,
+        sent_again=(*again, *(topic for topic in topics_of(query) if topic not in read_back)),
+        tables=tables_of(query),
+        seconds=round(total / speed, 0) if total is not None and speed else None,
+    )
+
+
+def _read(topic: str, relation: str, known: Statistics) -> ReplayRead:
+    facts = known.topics.get(topic, TopicFacts())
+    start = {"earliest": "its start", "latest": "its end"}.get(facts.starting, facts.starting)
+    records = facts.records
+    kept = _millis(facts.config.get("retention.ms"))
+    if records is None and kept and (rate := known.rows_per_second.get(relation)):
+        records = round(rate * kept / 1000)
+    holds = (
+        "nothing: it is not there, or empty" if facts.asked and not records else _holds(facts.config, kept)
+    )
+    return ReplayRead(topic, start, holds, records)
+
+
+def _holds(config: Mapping[str, Any], kept: int | None) -> str:
+    policy = str(config.get("cleanup.policy", ""))
+    told = []
+    if "compact" in policy:
+        told.append("the newest record of each key only: older ones can't be counted again")
+    if kept is not None and "retention.ms" in config and policy != "compact":
+        told.append("all records" if kept < 0 else f"records of the last {duration(kept)}")
+    if "retention.bytes" in config and str(config["retention.bytes"]) != "-1":
+        told.append(f"at most {config['retention.bytes']} bytes of each partition")
+    return ", ".join(told)
+
+
+def duration(millis: int) -> str:
+    """Return a duration in the largest unit that fits: `7 days`."""
+    for size, name in _STEPS:
+        if millis >= size and millis % size == 0:
+            count = millis // size
+            return f"{count:,} {name}{'' if count == 1 else 's'}"
+    return f"{millis:,} ms"
+
+
+def _millis(said: str | None) -> int | None:
+    try:
+        return int(said) if said is not None else None
+    except ValueError:
+        return None

@@ -1,0 +1,64 @@
+"""What `state:` selectors mean: the same comparison that a review tells."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from millstream.review.compare import with_state
+from millstream.review.nodes import Nodes
+from millstream.review.replay import Statistics
+from millstream.review.state import query_changes, running
+from millstream.review.values import NodeChange
+from millstream.review.version import Version, planned
+
+_UNMODIFIED = {"persisted_descriptions", "state"}
+"""Parts that alone make nothing else of a node."""
+
+
+class States:
+    """The ids of which `state:<value>` is true; what nobody asks for is not compared."""
+
+    def __init__(self, old: Version, new: Version) -> None:
+        self._old = planned(old)
+        self._new = planned(new)
+
+    def __call__(self, value: str) -> frozenset[str]:
+        before, after = self._old.manifest.nodes, self._new.manifest.nodes
+        added = frozenset(after.keys() - before.keys())
+        name, _, part = value.partition(".")
+        match name:
+            case "new":
+                return added
+            case "old":
+                return frozenset(after) - added
+            case "unmodified":
+                return frozenset(after) - added - self._modified
+        if part == "state":
+            return frozenset(each.id for each in self._with_state if "state" in each.parts)
+        if part:
+            return frozenset(each.id for each in self._changes if part in each.parts)
+        # As in dbt, what is new is modified, too.
+        return self._modified | added
+
+    @cached_property
+    def _changes(self) -> tuple[NodeChange, ...]:
+        return Nodes(self._old, self._new).changes()
+
+    @cached_property
+    def _modified(self) -> frozenset[str]:
+        return frozenset(each.id for each in self._changes if set(each.parts) - _UNMODIFIED)
+
+    @cached_property
+    def _with_state(self) -> tuple[NodeChange, ...]:
+        if not (self._old.topology and self._new.topology):
+            return ()
+        queries = query_changes(running(self._old.topology, self._new.topology), Statistics())
+        losing = {m for q in queries if q.status in {"forward", "rebuild"} for m in q.models}
+        edited = {each.id for each in self._changes}
+        # A model that only shares a query with an edited one loses its state with it.
+        others = tuple(
+            NodeChange(id=f"model.{name}", kind="model", status="affected")
+            for name in sorted(losing)
+            if f"model.{name}" not in edited
+        )
+        return with_state((*self._changes, *others), queries)

@@ -1,0 +1,147 @@
+"""What becomes of the state of each query, by the same comparison that `run` starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from msgspec import Struct
+
+from millstream.explain.savings import calls_itself, expressions_of
+from millstream.physical.commands import forward_command
+from millstream.physical.meanings import Meanings
+from millstream.physical.passing import Passing
+from millstream.physical.plan import Groups, Physical
+from millstream.physical.references import kept_references
+from millstream.physical.values import Query
+from millstream.physical.verdict import verdict
+from millstream.plan.nodes import Output
+from millstream.plan.walk import in_order
+from millstream.review.outputs import plain, stored
+from millstream.review.replay import Statistics, replay
+from millstream.review.values import QueryChange
+from millstream.topology import Topology, groups_of, physical_of, physical_settings
+
+
+class Running(Struct, frozen=True):
+    """The queries of two versions that are not the same to the letter, and which models are in all."""
+
+    old: Physical
+    new: Physical
+    groups: tuple[Groups, Groups]
+
+
+def running(old: Topology, new: Topology) -> Running:
+    """Return what runs of an older version, and what would run after it.
+
+    What runs stays in its groups, as it does when the newer version is deployed on the older one.
+    """
+    before = groups_of(old)
+    after = groups_of(new, before.lock)
+    if physical_settings(old.catalog).timezone != physical_settings(new.catalog).timezone:
+        names = {*before.models, *after.models}
+    else:
+        was, now = _digests(old), _digests(new)
+        changed = {model for model in was.keys() | now.keys() if was.get(model) != now.get(model)}
+        names = set(before.models.keys() ^ after.models.keys())
+        for groups in (before, after):
+            names.update(name for name, models in groups.models.items() if not changed.isdisjoint(models))
+    first = physical_of(old, only=names)
+    return Running(first, physical_of(new, first.lock, names), (before, after))
+
+
+def _digests(topology: Topology) -> dict[str, tuple[str, ...]]:
+    """Return by model all that the signature of its query is made of: where it is equal, so are these."""
+    functions = {name: each.digest for name, each in topology.catalog.functions.items()}
+    written = {output.model: output.input for output in topology.written.outputs}
+    rows = Passing(written, Meanings(functions, written))
+    found: dict[str, tuple[str, ...]] = {}
+    for output in topology.plan.outputs:
+        called = sorted(_called(output))
+        digests = (f"{name} {functions.get(name, '')}" for name in called)
+        found[output.model] = (output.fingerprint, rows.rows(written[output.model]), *digests)
+    references = kept_references(topology.plan, topology.catalog.topics)
+    return found | {output.model: (output.fingerprint,) for output in references}
+
+
+def _called(output: Output) -> set[str]:
+    """Return the Python functions below an output."""
+    found: set[str] = set()
+    for node in in_order((output,)):
+        found.update(name for each in expressions_of(node) for name in each.functions)
+        if calls_itself(node):
+            found.add(node.function)  # type: ignore[attr-defined]  # of Expand and Stateful
+    return found
+
+
+def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
+    """Return what becomes of queries, in their order; those that are gone come last."""
+    before = {query.name: query for query in found.old.queries}
+    homes = {model: name for name, models in found.groups[0].models.items() for model in models}
+    told: list[QueryChange] = []
+    for query in found.new.queries:
+        was = before.pop(query.name, None)
+        now = (
+            _new(query, homes, found.new, statistics)
+            if was is None
+            else _kept(was, query, found.new, statistics)
+        )
+        told.append(now)
+    left = {model for models in found.groups[1].models.values() for model in models}
+    told += [_gone(query, left) for query in before.values()]
+    return tuple(told)
+
+
+def _kept(was: Query, now: Query, new: Physical, statistics: Statistics) -> QueryChange:
+    told = verdict(was.signature, now.signature)
+    joined = [model for model in stored(now) if model not in stored(was)]
+    left = [model for model in stored(was) if model not in stored(now)]
+    return QueryChange(
+        name=now.name,
+        status=told.kind,
+        models=plain(stored(now)),
+        reasons=told.reasons,
+        notes=(*_joined(now, joined), *_left(left)),
+        stateful=now.signature.stateful,
+        command=forward_command(now) if told.kind == "forward" else "",
+        replay=replay(now, new, statistics) if told.kind in {"rebuild", "forward"} else None,
+    )
+
+
+def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:
+    for model in plain(models):
+        if query.signature.stateful:
+            yield f"{model} is new in it, and gets the records from now on"
+        else:
+            yield f"{model} is new in it, and first gets what the query has read before"
+
+
+def _left(models: Iterable[str]) -> Iterator[str]:
+    for model in plain(models):
+        yield f"{model} is no longer made by it"
+
+
+def _new(query: Query, homes: dict[str, str], new: Physical, statistics: Statistics) -> QueryChange:
+    """Tell a query that has no checkpoint: what ran elsewhere before begins anew in it."""
+    moved = {model: homes[model] for model in stored(query) if model in homes}
+    reasons = tuple(
+        f"{name} ran in {home} before, and {query.name} has no checkpoint: it begins anew"
+        for name, home in zip(plain(moved), moved.values(), strict=True)
+    )
+    return QueryChange(
+        name=query.name,
+        status="rebuild" if moved else "new",
+        models=plain(stored(query)),
+        reasons=reasons,
+        notes=() if moved else ("begins with the first records of what it reads",),
+        stateful=query.signature.stateful,
+        replay=replay(query, new, statistics) if moved else None,
+    )
+
+
+def _gone(query: Query, left: Collection[str]) -> QueryChange:
+    kept = [model for model in stored(query) if model in left]
+    note = "its models run in other queries" if kept else "its checkpoint can be removed: `millstream clean`"
+    return QueryChange(
+        name=query.name, status="removed", models=plain(stored(query)), notes=(note,),
+        stateful=query.signature.stateful,
+    )  # fmt: skip

@@ -1,0 +1,145 @@
+"""A review in one line, and in a few: what a reviewer must know before anything else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from millstream.review.values import ContractChange, Level, NodeChange, QueryChange, Review
+
+
+class Line(Struct, frozen=True):
+    """One thing to know; texts have SQL and names between backticks."""
+
+    level: Level | None
+    """None: good to know."""
+    what: str
+    why: str
+
+
+def headline(found: Review) -> str:
+    """Return the verdict in one line, worst first."""
+    told: list[str] = []
+    if broken := [each for each in found.contracts if each.breaking]:
+        told.append(f"breaks readers of {_counted(each.kind for each in broken)}")
+    if rebuilt := [each for each in found.queries if each.status == "rebuild"]:
+        told.append(f"{count(len(rebuilt), 'query', 'queries')} must be rebuilt")
+    if forward := [each for each in found.queries if each.status == "forward"]:
+        verb = "keeps what it counted" if len(forward) == 1 else "keep what they counted"
+        told.append(f"{count(len(forward), 'query', 'queries')} {verb} by the old rule")
+    if "cost" in found.levels:
+        told.append("costs more for each record")
+    if told:
+        return _sentence(told)
+    state = ", all queries keep their state" if found.same_queries else ""
+    if found.limits:
+        return "nothing breaks, as far as can be told"
+    if rows := [each for each in found.nodes if _has_other_rows(each)]:
+        places = _counted(each.stored.partition(" ")[0] for each in rows)
+        return f"other rows in {places}, nothing breaks{state}"
+    return f"nothing breaks{state}" if found.nodes else "no change of what runs"
+
+
+def changed(found: Review) -> str:
+    """Return how much has changed, in words."""
+    statuses = Counter((each.kind, each.status) for each in found.nodes if each.kind in _KINDS)
+    listed = [
+        f"{count(number, kind)} {status}"
+        for (kind, status), number in sorted(statuses.items(), key=lambda each: _KINDS.index(each[0][0]))
+    ]
+    return ", ".join(listed) or "nothing but texts of files"
+
+
+_KINDS = ["model", "source", "seed", "function", "setting", "test", "unit_test", "exposure", "metric"]
+
+
+def lines(found: Review) -> Iterator[Line]:
+    """Yield what a reviewer must know, worst first."""
+    by_id = {each.id: each for each in found.nodes}
+    yield from _breaking([each for each in found.contracts if each.breaking], by_id)
+    for status in ("rebuild", "forward"):
+        for query in found.queries:
+            if query.status == status:
+                yield Line(status, f"query `{query.name}`", _reasons(query))
+    if "cost" in found.levels:
+        rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in found.costs]
+        yield Line("cost", "for each record", ", ".join(rows))
+    yield from _other_rows([each for each in found.nodes if _has_other_rows(each)], by_id)
+
+
+def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange]) -> Iterator[Line]:
+    """Tell together what breaks for the same reason."""
+    told: dict[str, list[ContractChange]] = {}
+    for each in contracts:
+        told.setdefault("; ".join(_first(each.breaking, 3)), []).append(each)
+    for why, listed in told.items():
+        readers: dict[str, None] = {}
+        for each in listed:
+            node = nodes.get(each.model)
+            if node:
+                readers |= dict.fromkeys(name for column in node.columns for name in column.exposures)
+                readers |= dict.fromkeys(node.exposures)
+        read = f" (read by {', '.join(sorted(readers))})" if readers else ""
+        yield Line("breaking", _places(f"{each.kind} {each.name}" for each in listed), f"{why}{read}")
+
+
+def _has_other_rows(node: NodeChange) -> bool:
+    return bool(node.stored) and (node.rows or any(each.kind == "meaning" for each in node.columns))
+
+
+def _other_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> Iterator[Line]:
+    """Tell together which topics and tables get other rows by the same edits."""
+    told: dict[str, list[NodeChange]] = {}
+    for node in nodes:
+        edits = [by_id[id_] for id_ in node.because or (node.id,) if id_ in by_id]
+        why = [f"`{each.id.partition('.')[2]}` {each.what[0]}" for each in edits if each.what]
+        if not why:
+            columns = tuple(f"`{c.name}`" for c in node.columns if c.kind == "meaning")
+            why = [f"other values of {', '.join(_first(columns, 3))}"]
+        told.setdefault("; ".join(_first(tuple(why), 2)), []).append(node)
+    for reason, listed in told.items():
+        yield Line(None, _places(each.stored for each in listed), reason)
+
+
+def _places(names: Iterable[str]) -> str:
+    """Return `topic a`, or `topics a, b and tables c`."""
+    kinds: dict[str, list[str]] = {}
+    for each in names:
+        kind, _, name = each.partition(" ")
+        kinds.setdefault(kind, []).append(f"`{name}`")
+    return " and ".join(f"{k}{'s' if len(v) > 1 else ''} {', '.join(v)}" for k, v in kinds.items())
+
+
+def _reasons(query: QueryChange) -> str:
+    return "; ".join(_first(query.reasons, 2))
+
+
+def _first(texts: tuple[str, ...], most: int) -> list[str]:
+    return [*texts[:most], *([f"and {len(texts) - most} more"] if len(texts) > most else [])]
+
+
+def _counted(kinds: Iterable[str]) -> str:
+    return " and ".join(count(number, kind) for kind, number in sorted(Counter(kinds).items(), reverse=True))
+
+
+def _sentence(told: list[str]) -> str:
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])}, and {told[-1]}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    name = one.replace("_", " ")
+    return f"{number:,} {name if number == 1 else many or f'{name}s'}"
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10 else f"{value:,.1f}"
+
+
+def seconds(value: float) -> str:
+    """Return a time that is only an estimate: `3 minutes`."""
+    for size, name in ((3600, "hour"), (60, "minute")):
+        if value >= 1.5 * size:
+            return count(round(value / size), name)
+    return count(max(1, round(value)), "second")

@@ -1,0 +1,79 @@
+"""One of the two versions that a review compares, with as much as is known of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.artifacts import kept_catalog
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
+from millstream.topology import Topology, compiled_topology
+
+
+class Version(Struct, frozen=True):
+    name: str
+    """What people call it: a branch, a file, `the working tree`."""
+    compiled: Compiled
+    commit: str = ""
+    """Short id; empty where it is none."""
+    topology: Topology | None = None
+    root: Path | None = None
+    """Where its files are; None: there is a manifest only."""
+    less: str = ""
+    """Why there is no plan of it, as a sentence's end."""
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.compiled.manifest
+
+    def nodes_of(self, kind: str) -> dict[str, ManifestNode]:
+        return {id_: node for id_, node in self.manifest.nodes.items() if node.kind == kind}
+
+
+def version_of(name: str, compiled: Compiled, root: Path | None, *, commit: str = "") -> Version:
+    """Return a version that was compiled; its plan is made where it is asked for (`planned`)."""
+    errors = sum(each.severity == "error" for each in compiled.diagnostics)
+    if not compiled.catalog:
+        less = f"it does not compile ({errors} errors)" if errors != 1 else "it does not compile (1 error)"
+        less = less if errors else "the columns of a model are not known in it"
+        return Version(name, compiled, commit, root=root, less=less)
+    return Version(name, compiled, commit, root=root)
+
+
+def planned(version: Version) -> Version:
+    """Return a version with its plan, where there is one."""
+    if version.less or version.topology:
+        return version
+    # Figures of builds are of this machine only: without them the review says the same everywhere.
+    return replace(version, topology=compiled_topology(version.compiled))
+
+
+def version_of_manifest(path: Path) -> Version:
+    """Return what a manifest knows of a version."""
+    name = path.name
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise MillstreamError(_unreadable(path, reason)) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MillstreamError(_unreadable(path, f"it is no manifest of Millstream's: {error}")) from None
+    if manifest.schema_version != SCHEMA_VERSION:
+        reason = f"its schema_version is {manifest.schema_version}, and this version reads {SCHEMA_VERSION}"
+        raise MillstreamError(_unreadable(path, reason))
+    catalog = kept_catalog(manifest)
+    if catalog is None:
+        said = f"it was written by Millstream {manifest.millstream_version}"
+        less = f"{said}, whose plan this version can't read" if manifest.plan else "it holds no plan"
+        return Version(name, Compiled(manifest), less=less)
+    compiled = Compiled(manifest, catalog=catalog)
+    return Version(name, compiled)
+
+
+def _unreadable(path: Path, reason: str) -> Diagnostic:
+    remedy = "name the manifest.json that `millstream compile` wrote, or a commit with --against"
+    return Diagnostic("MS725", f"{path} can't be read: {reason}", None, remedy)

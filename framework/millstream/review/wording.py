@@ -1,0 +1,161 @@
+"""What an edit of a model's SQL or options does, in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from millstream.physical.differences import code
+from millstream.plan.build.catalog import ModelSpec, TopicSpec
+from millstream.sql.query import Body, Derived, From, Query, Scan, Select, Union, Whole
+
+
+def sql_sentences(old: Query, new: Query) -> list[str]:
+    """Tell which conditions, groups and relations came and went."""
+    found: list[str] = []
+    for added, gone, part in (
+        ("keeps rows where {}", "no longer asks that {}", _conditions),
+        ("groups by {}", "no longer groups by {}", _groups),
+        ("reads {}", "no longer reads {}", _relations),
+        ("removes repeated rows: {}", "no longer removes repeated rows: {}", _distinct),
+    ):
+        before, after = Counter(part(old)), Counter(part(new))
+        less, more = list(before - after), list(after - before)
+        if len(less) == len(more):
+            pairs = zip(more, less, strict=True)
+            found += [f"{added.format(code(now))}, no longer {code(was)}" for now, was in pairs]
+        else:
+            found += [gone.format(code(text)) for text in less]
+            found += [added.format(code(text)) for text in more]
+    return found
+
+
+def _selects(query: Query) -> Iterator[Select]:
+    waiting: list[Body] = [*query.ctes.values(), query.body]
+    while waiting:
+        body = waiting.pop(0)
+        match body:
+            case Select():
+                yield body
+                waiting += [each.input.query for each in body.relations if isinstance(each.input, Derived)]
+            case Union():
+                waiting += body.sides
+            case Whole():
+                pass
+
+
+def _conditions(query: Query) -> Iterator[str]:
+    for select in _selects(query):
+        yield from map(str, (*select.where, *select.having))
+        yield from (str(each) for relation in select.relations for each in relation.on)
+
+
+def _groups(query: Query) -> Iterator[str]:
+    for select in _selects(query):
+        yield from (str(key.expression) for key in select.keys or ())
+
+
+def _relations(query: Query) -> Iterator[str]:
+    for select in _selects(query):
+        for each in select.relations:
+            if isinstance(each.input, Scan):
+                yield _relation(each, each.input)
+
+
+def _relation(each: From, scan: Scan) -> str:
+    name = scan.relation.partition(".")[2]
+    return f"{each.join} join {name}" if each.join else name
+
+
+def _distinct(query: Query) -> Iterator[str]:
+    return (
+        "DISTINCT"
+        for body in (*query.ctes.values(), query.body)
+        if not isinstance(body, Whole) and body.distinct
+    )
+
+
+def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
+    """Tell by part of the model what its options do otherwise."""
+    relation = list(
+        _differences((("is a {}", old.kind, new.kind), ("writes to topic {}", old.topic, new.topic)))
+    )
+    contract = list(
+        _differences(
+            (
+                ("its format is {}", old.format if old.topic else "", new.format if new.topic else ""),
+                ("its key is {}", ", ".join(old.keys), ", ".join(new.keys)),
+            )
+        )
+    )
+    if _order(old, new) != _order(new, old):
+        contract.append("its columns are in another order")
+    configs = list(
+        _differences(
+            (
+                ("emits {}", old.emit, new.emit),
+                ("its dedupe is {}", _dedupe(old), _dedupe(new)),
+                ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
+            )
+        )
+    )
+    configs += options_sentences(old.options, new.options)
+    return {"relation": relation, "contract": contract, "configs": configs}
+
+
+def _order(one: ModelSpec, other: ModelSpec) -> list[str]:
+    """Return the columns that both have, as one has them."""
+    there = {column.name.lower() for column in other.columns}
+    return [name for column in one.columns if (name := column.name.lower()) in there]
+
+
+def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
+    return list(
+        _differences(
+            (
+                ("reads topic {}", old.topic, new.topic),
+                ("its format is {}", old.format, new.format),
+                ("its key is read as {}", str(old.key_type), str(new.key_type)),
+                ("records that can't be decoded: {}", old.on_bad_record, new.on_bad_record),
+                ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
+                ("is a {}", _kind(old), _kind(new)),
+            )
+        )
+    )
+
+
+def options_sentences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Tell options by name; a value within a mapping by all names that lead to it."""
+    before, after = dict(_flat(old)), dict(_flat(new))
+    names = sorted({*before, *after})
+    return list(
+        _differences([(f"{name} is {{}}", before.get(name, ""), after.get(name, "")) for name in names])
+    )
+
+
+def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", str(value)
+
+
+def _differences(listed: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    for text, before, after in listed:
+        if before != after:
+            yield f"{text.format(code(after) if after else 'not set any more')}{_instead(before)}"
+
+
+def _instead(before: str) -> str:
+    return f", was {code(before)}" if before else ""
+
+
+def _kind(topic: TopicSpec) -> str:
+    return "reference table" if topic.table else "stream"
+
+
+def _dedupe(model: ModelSpec) -> str:
+    keys, within = model.dedupe or ((), None)
+    return f"{', '.join(keys)}{f' within {within}' if within else ''}"

@@ -1,0 +1,98 @@
+"""The comment as Markdown: nothing of a user's is markup, and it always fits."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millstream.review.formats.escape import code, fenced, plain, sentence
+from millstream.review.formats.markdown import LARGEST, markdown
+from millstream.review.values import Base, ColumnChange, NodeChange, Place, QueryChange, Review
+
+EMPTY = Review(project="shop", target="local", against=Base("main", "abc"))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a_b*c", r"a\_b\*c"),
+        ("<script>", r"\<script\>"),
+        ("a | b", r"a \| b"),
+        ("two\nlines", "two lines"),
+        ("[x](javascript:1)", r"\[x\](javascript:1)"),
+        ("@team", "@\u200bteam"),
+        ("https://x.example", "https:\u200b//x.example"),
+    ],
+)
+def test_plain_text(text, escaped):
+    assert plain(text) == escaped
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a", "`a`"),
+        ("`a`", "`` `a` ``"),
+        ("a `` b", "``` a `` b ```".replace("``` a", "```a").replace("b ```", "b```")),
+        ("a | b", r"`a \| b`"),
+        ("a\nb", "`a b`"),
+        ("", ""),
+    ],
+)
+def test_code(text, written):
+    assert code(text) == written
+
+
+def test_a_sentence_has_code_between_backticks():
+    assert sentence("keeps `a_b` of <x>") == r"keeps `a_b` of \<x\>"
+    assert sentence("one ` alone") == r"one \` alone"
+
+
+@given(st.text(max_size=40))
+def test_a_fence_is_longer_than_any_within(text):
+    block = fenced(text)
+    fence = re.match("`+", block).group()
+    assert fence not in text
+
+
+@given(st.text(max_size=60))
+def test_a_cell_stays_a_cell(text):
+    for written in (plain(text), code(text), sentence(text)):
+        assert "\n" not in written
+        assert not re.search(r"(?<!\\)\|", written)
+
+
+def test_names_that_are_markup_are_shown():
+    column = ColumnChange(name="<b>|x", kind="meaning", before="a | b", after="```")
+    node = NodeChange(
+        id="model.x", kind="model", status="changed", path="models/<i>.sql", what=("says `a|b`",),
+        columns=(column,), places=(Place("models/<i>.sql", 1, "x"),),
+    )  # fmt: skip
+    text = markdown(Review(project="<!--", target="-->", against=Base("`main`"), nodes=(node,)))
+    assert text.startswith("<!-- millstream-review ____ ___ -->\n")
+    outside = re.sub(r"(`+).*?\1", "", text)
+    assert "<b>" not in outside
+    assert "<i>" not in outside
+
+
+def test_a_very_large_change_fits_a_comment():
+    columns = tuple(
+        ColumnChange(name=f"c{n}", kind="meaning", before="x" * 150, after="y" * 150) for n in range(50)
+    )
+    nodes = tuple(
+        NodeChange(id=f"model.m{n}", kind="model", status="changed", path="m.sql", columns=columns)
+        for n in range(500)
+    )
+    queries = tuple(QueryChange(name=f"q{n}", status="rebuild", reasons=("x" * 300,)) for n in range(500))
+    text = markdown(Review(project="a", target="b", against=Base("main"), nodes=nodes, queries=queries))
+    assert len(text) <= LARGEST + 5000
+    assert "see `--output json`" in text
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_nothing_has_changed():
+    lines = markdown(EMPTY).splitlines()
+    assert lines[1] == "### ✅ Millstream: no change of what runs"
+    assert lines[3] == "Nothing but texts of files, compared with `main` (`abc`)."
+    assert "<details>" not in markdown(EMPTY)

@@ -1,0 +1,170 @@
+"""Details of what a review finds: types, readers, replays, drawings."""
+
+import pytest
+from support.reviews import query, reviewed, written
+
+from millstream.review.compatible import misfits
+from millstream.review.replay import Statistics, TopicFacts, duration, replay
+from millstream.types import parse_type
+
+SINK = "{{ config(materialized='sink', key='user_id') }}\n"
+TABLE = "{{ config(materialized='table', unique_key='user_id') }}\n"
+MODELS = {
+    "clicks": "select user_id, type, amount from {{ source('shop', 'events') }} where type = 'click'",
+    "sent": SINK + "select user_id, amount * 2 as double_amount from {{ ref('clicks') }}",
+    "totals": TABLE + "select user_id, sum(amount) as total from {{ ref('clicks') }} group by user_id",
+    "models/more.yml": (
+        "models:\n  - name: clicks\n    columns:\n      - {name: amount, tests: [not_null]}\n"
+        "exposures:\n  - name: board\n    type: dashboard\n    depends_on: [ref('totals')]\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [
+        ("int", "int", []),
+        (
+            "int",
+            "bigint",
+            [(False, "`c` is bigint instead of int: large values do not fit readers of today")],
+        ),
+        ("bigint", "string", [(True, "`c` is string instead of bigint")]),
+        ("bigint", "double", [(True, "`c` is double instead of bigint")]),
+        ("double", "decimal(12,2)", [(False, "`c` is decimal(12,2) instead of double")]),
+        ("struct<a:int,b:int>", "struct<a:int>", [(True, "the field `c.b` is gone")]),
+        ("struct<a:int>", "struct<a:int,b:int>", [(False, "the field `c.b` is new")]),
+        ("array<struct<a:int>>", "array<struct<a:string>>", [(True, "`c[].a` is string instead of int")]),
+        ("map<string,int>", "map<int,int>", [(True, "`c` is map<int,int> instead of map<string,int>")]),
+    ],
+)
+def test_types_that_fit_and_do_not(was, now, told):
+    assert list(misfits(parse_type(was), parse_type(now), "c")) == told
+
+
+def test_who_reads_a_column(tmp_path):
+    found = reviewed(
+        tmp_path, MODELS, {"clicks": MODELS["clicks"].replace("amount from", "amount + 1 as amount from")}
+    )
+    (change,) = next(each for each in found.nodes if each.id == "model.clicks").columns
+    assert (change.name, change.kind) == ("amount", "meaning")
+    assert (change.before, change.after) == ("amount", "amount + 1")
+    assert [(each.id, each.column, each.kind) for each in change.readers] == [
+        ("model.sent", "double_amount", "computed"),
+        ("model.totals", "total", "computed"),
+    ]
+    assert change.downstream == ("model.sent", "model.totals")
+    assert change.exposures == ("exposure board",)
+    assert change.tests == ("not_null_clicks_amount",)
+
+
+def test_what_is_only_affected_says_through_what(tmp_path):
+    found = reviewed(tmp_path, MODELS, {"clicks": MODELS["clicks"].replace("'click'", "'view'")})
+    affected = {each.id: each.because for each in found.nodes if each.status == "affected"}
+    assert affected == {"model.sent": ("model.clicks",), "model.totals": ("model.clicks",)}
+    assert next(each for each in found.nodes if each.id == "model.clicks").what == (
+        "keeps rows where `events.type = 'view'`, no longer `events.type = 'click'`",
+    )
+
+
+def test_a_model_that_is_renamed(tmp_path):
+    found = reviewed(tmp_path, MODELS, {"totals": "", "sums": MODELS["totals"], "models/more.yml": ""})
+    (change,) = (each for each in found.nodes if each.status == "renamed")
+    assert (change.id, change.old_id) == ("model.sums", "model.totals")
+
+
+def test_the_plan_of_a_rebuild(tmp_path):
+    found = reviewed(tmp_path, MODELS, {"totals": MODELS["totals"].replace("sum(", "max(")})
+    plan = query(found, "totals").replay
+    assert plan.command == "millstream build --full-refresh --select totals"
+    assert (plan.models, plan.tables, plan.sent_again) == (("totals",), ("totals",), ())
+    assert [(read.topic, read.start, read.holds, read.records) for read in plan.reads] == [
+        ("events", "its start", "", None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "rate", "holds", "records"),
+    [
+        ({"retention.ms": "604800000"}, 10.0, "records of the last 7 days", 6_048_000),
+        ({"retention.ms": "-1"}, None, "all records", None),
+        ({"cleanup.policy": "compact"}, None,
+         "the newest record of each key only: older ones can't be counted again", None),
+        ({}, 10.0, "", None),
+    ],
+)  # fmt: skip
+def test_what_a_topic_still_holds(config, rate, holds, records):
+    from support.reviews import physical_query
+
+    from millstream.physical.lock import Lock
+    from millstream.physical.plan import Physical
+
+    reads = physical_query("totals", "source.shop.events", "events")
+    known = Statistics(
+        {"events": TopicFacts(config)}, {"source.shop.events": rate} if rate else {}, {"totals": 1000.0}
+    )
+    found = replay(reads, Physical((), (), Lock()), known)
+    assert (found.reads[0].holds, found.reads[0].records) == (holds, records)
+    assert found.seconds == (round(records / 1000) if records and records > 0 else None)
+
+
+def test_durations():
+    assert [duration(ms) for ms in (604_800_000, 86_400_000, 5_400_000, 1500)] == [
+        "7 days", "1 day", "90 minutes", "1,500 ms",
+    ]  # fmt: skip
+
+
+def test_a_drawing_has_what_changed_and_its_neighbours(tmp_path):
+    more = SINK + "select user_id from {{ ref('sent') }}"
+    found = reviewed(tmp_path, MODELS, {"again": more})
+    assert found.diagram.splitlines() == [
+        "flowchart LR",
+        '  n0[("again<br/>sink")]:::added',
+        '  n1[("sent<br/>sink")]',
+        "  n1 ==> n0",
+        "  classDef added fill:#dafbe1,stroke:#1a7f37,color:#1f2328",
+    ]
+
+
+def test_rules_that_no_longer_fire_name_the_line_that_reads_what_they_were_about(tmp_path):
+    after = {"sent": SINK + "select user_id, amount * 2 as double_amount\nfrom {{ ref('clicks') }}\nlimit 5"}
+    found = reviewed(tmp_path, MODELS, after)
+    (stopped,) = (each for each in found.rules if each.status == "stopped")
+    assert (stopped.rule, stopped.models) == ("prune_columns", ("model.clicks",))
+    assert stopped.place is not None
+    assert stopped.place.path == "models/sent.sql"
+
+
+def test_a_model_that_moves_to_a_query_of_its_own_begins_anew(tmp_path):
+    after = {"sent": SINK + "select user_id, amount * 2 as double_amount from {{ ref('clicks') }} limit 5"}
+    moved = query(reviewed(tmp_path, MODELS, after), "sent")
+    assert moved.status == "rebuild"
+    assert moved.reasons == ("sent ran in events_topics before, and sent has no checkpoint: it begins anew",)
+    assert moved.replay.sent_again == ("sent",)
+
+
+def test_a_source_that_reads_another_topic(tmp_path):
+    sources = (written(tmp_path / "plain", {}) / "models/sources.yml").read_text()
+    after = {
+        "models/sources.yml": sources.replace("- name: events", "- name: events\n        topic: events_v2")
+    }
+    found = reviewed(tmp_path, MODELS, after)
+    assert {each.name: each.status for each in found.queries} == {
+        "events_topics": "rebuild",
+        "totals": "rebuild",
+    }
+    assert "it reads the topic events_v2 instead of the topic events" in found.queries[0].reasons
+
+
+def test_a_source_whose_records_may_not_be_read_any_more(tmp_path):
+    sources = (written(tmp_path / "plain", {}) / "models/sources.yml").read_text()
+    after = {
+        "models/sources.yml": sources.replace(
+            "{name: product_id, type: string}", "{name: product_id, type: bigint}"
+        )
+    }
+    found = reviewed(tmp_path, MODELS, after)
+    (contract,) = found.contracts
+    assert contract.breaking == (
+        "`product_id` is read as bigint instead of string: other records stop the query",
+    )

@@ -1,0 +1,205 @@
+"""Versions of a project in real repositories."""
+
+import pytest
+from support.reviews import commit, git, repository, written
+
+from millstream.compile import compile_project
+from millstream.errors import MillstreamError
+from millstream.review.git import commits_apart, find_commit, find_repository
+from millstream.review.older import older_version
+
+MODELS = {"clicks": "select user_id, amount from {{ source('shop', 'events') }}"}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return repository(written(tmp_path / "shop", MODELS))
+
+
+def older(root, name="main", **options):
+    return older_version(root, name, **options)
+
+
+def columns(found):
+    return [column.name for column in found.manifest.nodes["model.clicks"].columns]
+
+
+def told(error):
+    (diagnostic,) = error.value.diagnostics
+    return diagnostic.code, f"{diagnostic.message}: {diagnostic.help}"
+
+
+def test_a_version_is_read_without_touching_the_working_tree(shop):
+    (shop / "models/clicks.sql").write_text("select user_id from {{ source('shop', 'events') }}")
+    before = git(shop, "status", "--porcelain")
+    found, warnings = older(shop)
+    assert (columns(found), warnings) == (["user_id", "amount"], ())
+    assert git(shop, "status", "--porcelain") == before
+    assert (shop / "models/clicks.sql").read_text().startswith("select user_id from")
+
+
+def test_tags_ids_and_branches_are_versions(shop):
+    git(shop, "tag", "v1")
+    first = git(shop, "rev-parse", "HEAD")
+    for name in ("v1", first, first[:8], "main", "HEAD"):
+        assert older(shop, name)[0].commit == first[:10]
+
+
+def test_a_project_in_a_folder_of_a_repository(tmp_path):
+    written(tmp_path / "team/shop", MODELS)
+    (tmp_path / "team/readme.md").write_text("not ours")
+    repository(tmp_path)
+    found, _ = older(tmp_path / "team/shop")
+    assert columns(found) == ["user_id", "amount"]
+    assert found.root is not None
+    assert not list(found.root.rglob("readme.md"))
+
+
+def test_the_innermost_of_two_repositories_counts(tmp_path):
+    (tmp_path / "file").write_text("outside")
+    repository(tmp_path)
+    shop = repository(written(tmp_path / "shop", MODELS))
+    assert find_repository(shop).folder == shop.resolve()
+    assert columns(older(shop)[0]) == ["user_id", "amount"]
+
+
+def test_an_unknown_name_has_a_near_one(shop):
+    with pytest.raises(MillstreamError) as error:
+        older(shop, "mian")
+    assert told(error) == ("MS721", "git knows no branch, tag or commit 'mian': did you mean 'main'?")
+
+
+def test_a_name_that_looks_like_an_option_is_a_name(shop):
+    with pytest.raises(MillstreamError) as error:
+        older(shop, "--output=/tmp/x")
+    assert told(error)[0] == "MS721"
+
+
+def test_a_shallow_clone_says_how_to_fetch_more(shop, tmp_path):
+    first = git(shop, "rev-parse", "HEAD")
+    (shop / "models/more.sql").write_text(MODELS["clicks"])
+    commit(shop)
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{shop}", "clone")
+    with pytest.raises(MillstreamError) as error:
+        older(tmp_path / "clone", first)
+    code, text = told(error)
+    assert code == "MS721"
+    assert "shallow" in text
+    assert f"git fetch --depth=1 origin {first}" in text
+    git(tmp_path / "clone", "fetch", "-q", "--depth=1", "origin", first)
+    assert "model.more" not in older(tmp_path / "clone", first)[0].manifest.nodes
+
+
+def test_where_a_branch_left_another_one(shop):
+    git(shop, "checkout", "-q", "-b", "mine")
+    (shop / "models/mine.sql").write_text(MODELS["clicks"])
+    commit(shop)
+    git(shop, "checkout", "-q", "main")
+    (shop / "models/theirs.sql").write_text(MODELS["clicks"])
+    commit(shop)
+    git(shop, "checkout", "-q", "mine")
+    found, warnings = older(shop)
+    assert "model.theirs" in found.manifest.nodes
+    assert [each.code for each in warnings] == ["MS727"]
+    found, warnings = older(shop, where_it_left=True)
+    assert ("model.theirs" in found.manifest.nodes, warnings) == (False, ())
+
+
+def test_how_far_another_branch_has_gone(shop):
+    where = find_repository(shop)
+    assert commits_apart(where, find_commit(where, "main")) == 0
+
+
+def test_a_project_that_was_not_there_yet(tmp_path):
+    (tmp_path / "readme.md").write_text("only this")
+    repository(tmp_path)
+    written(tmp_path / "shop", MODELS)
+    with pytest.raises(MillstreamError) as error:
+        older(tmp_path / "shop")
+    assert told(error)[0] == "MS722"
+
+
+def test_no_repository(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    with pytest.raises(MillstreamError) as error:
+        older(written(tmp_path / "shop", MODELS))
+    assert told(error)[0] == "MS720"
+
+
+def test_no_git(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MillstreamError) as error:
+        older(written(tmp_path / "shop", MODELS))
+    assert told(error)[1].startswith("there is no git on this machine")
+
+
+def test_a_version_that_does_not_compile_is_known_in_part(shop):
+    (shop / "models/broken.sql").write_text("select nothing from {{ ref('clicks') }}")
+    commit(shop)
+    (shop / "models/broken.sql").unlink()
+    found, warnings = older(shop)
+    assert (found.topology, found.less) == (None, "it does not compile (1 error)")
+    assert [each.code for each in warnings] == ["MS726"]
+    assert columns(found) == ["user_id", "amount"]
+
+
+def test_links_within_a_repository_are_followed_and_others_left_out(tmp_path):
+    root = written(tmp_path / "shop", MODELS)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/linked.sql").write_text(MODELS["clicks"])
+    (root / "models/linked.sql").symlink_to("../../shared/linked.sql")
+    (root / "models/outside.sql").symlink_to("/etc/hostname")
+    (root / "models/folder").symlink_to("../../shared")
+    (tmp_path / "shared/deep.sql").write_text(MODELS["clicks"])
+    (tmp_path / "shared/linked.sql").rename(tmp_path / "shared/one.sql")
+    (root / "models/linked.sql").unlink()
+    (root / "models/linked.sql").symlink_to("../../shared/one.sql")
+    repository(tmp_path)
+    found, warnings = older(root)
+    assert {"model.linked", "model.deep", "model.one"} <= found.manifest.nodes.keys()
+    assert "model.outside" not in found.manifest.nodes
+    assert [each.code for each in warnings] == ["MS724"]
+    assert older(root)[1] == warnings
+
+
+def test_a_submodule_is_left_out(shop, tmp_path):
+    other = repository(written(tmp_path / "other", MODELS))
+    git(shop, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "models/other")
+    commit(shop)
+    found, warnings = older(shop)
+    assert [each.code for each in warnings] == ["MS724"]
+    assert "models/other" in warnings[0].message
+    assert columns(found) == ["user_id", "amount"]
+
+
+def test_names_with_blanks_and_letters_of_other_languages(shop):
+    (shop / "models/eine größe").mkdir()
+    (shop / "models/eine größe/more.sql").write_text(MODELS["clicks"])
+    commit(shop)
+    assert older(shop)[0].manifest.nodes["model.more"].path == "models/eine größe/more.sql"
+
+
+def test_profiles_that_are_kept_out_of_git_are_those_of_now(shop):
+    git(shop, "rm", "-q", "--cached", "profiles.yml")
+    git(shop, "commit", "-q", "-m", "no profiles")
+    (shop / "profiles.yml").write_text("shop: {target: far, outputs: {far: {timezone: Europe/Berlin}}}\n")
+    assert older(shop)[0].manifest.target == "far"
+
+
+def test_the_second_time_nothing_is_compiled(shop):
+    compile_project(shop)
+    first, _ = older(shop)
+    files = sorted(path.name for path in (shop / "target/cache/.versions").iterdir())
+    second, _ = older(shop)
+    assert sorted(path.name for path in (shop / "target/cache/.versions").iterdir()) == files
+    assert (first.compiled.catalog, second.compiled.from_cache) == (second.compiled.catalog, 1)
+
+
+def test_old_versions_are_forgotten(shop):
+    for number in range(5):
+        (shop / "models/clicks.sql").write_text(
+            f"select {number} as n from {{{{ source('shop', 'events') }}}}"
+        )
+        commit(shop)
+        older(shop, "HEAD")
+    assert len(list((shop / "target/cache/.versions").iterdir())) <= 3

@@ -1,0 +1,107 @@
+"""Ten pull requests to the example project, and the comments that they get: `golden/<name>.md`.
+
+`MILLSTREAM_WRITE=1 uv run pytest framework/tests/review/test_golden_comments.py` writes them; read them as the
+reviewer of a pull request would.
+"""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from support.reviews import version
+
+from millstream.review.compare import review
+from millstream.review.formats.markdown import markdown
+from millstream.review.replay import statistics
+
+ROOT = Path(__file__).resolve().parents[3]
+GOLDEN = Path(__file__).parent / "golden"
+MORE = """\
+{{ config(materialized='table', unique_key='activity_type') }}
+
+select
+  activity.activity_type,
+  count(*) as activities
+from {{ source('shop', 'user_activity') }} as activity
+where activity.activity_type is not null
+group by activity.activity_type
+"""
+EDITS = {
+    "reformat": [
+        ("models/scoring/interesting_events.sql", "select\n", "-- What is worth a score.\nSELECT\n"),
+        ("models/counters/user_activity_counts.sql", "count(*) as total_count", "COUNT(*)   AS total_count"),
+        ("macros/counting.sql", "count_if({{ column }} = '{{ value }}')", "COUNT_IF( {{ column }}='{{ value }}' )"),
+    ],
+    "drop_more_noise": [("pyproject.toml", '["scroll", "hover"]', '["scroll", "hover", "search"]')],
+    "longer_windows": [("models/derived_key/region_hit_counts_5s.sql", "'5 seconds'", "'10 seconds'")],
+    "rename_a_column": [
+        ("models/analytics/user_activity_metrics.sql", "as last_updated", "as updated_at"),
+        ("models/analytics/user_metrics.sql", "metrics.last_updated", "metrics.updated_at"),
+        ("models/analytics/analytics.yml", "name: last_updated", "name: updated_at"),
+    ],
+    "count_what_is_known": [
+        ("models/analytics/categorized_events.sql", "\nwhere ", "\nwhere events.user_id is not null\n  and "),
+    ],
+    "another_score": [("macros/scores.py", "else 5", "else 4")],
+    "another_key": [("models/scoring/processed_events.sql", "key='user_id'", "key='product_id', partitions=12")],
+    "a_table_more": [
+        (
+            "models/counters/activity_by_type.sql",
+            "",
+            MORE,
+        ),
+    ],
+    "a_sink_less": [
+        ("models/counters/user_metrics_summary.sql", None, None),
+        ("models/counters/counters.yml", r"(?s)  - name: user_metrics_summary\n.*?(?=  - name: user_activity_state)", ""),
+        ("models/counters/counters.yml", "ref('user_metrics_summary'), ", ""),
+        ("tests/counters.yml", r"(?s)  - name: average_is_rounded\n.*?(?=  - name|\Z)", ""),
+    ],
+    "cents_for_values": [
+        ("models/analytics/categorized_events.sql", "coalesce(events.value, 0.0) as value",
+         "cast(round(coalesce(events.value, 0.0) * 100) as bigint) as value"),
+        ("models/analytics/user_activity_metrics.sql", "round(sum(events.value), 2)", "sum(events.value)"),
+    ],
+}  # fmt: skip
+
+
+def copied(folder):
+    for name in ("models", "macros", "seeds", "tests"):
+        shutil.copytree(ROOT / name, folder / name)
+    for name in ("pyproject.toml", "profiles.yml"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    return version(copied(tmp_path_factory.mktemp("example") / "shop"), "main")
+
+
+def edited(folder, edits):
+    for path, was, now in edits:
+        file = folder / path
+        if was is None:
+            file.unlink()
+        elif not was:
+            file.write_text(now, encoding="utf-8")
+        elif was.startswith("(?s)"):
+            file.write_text(re.sub(was, now, file.read_text(encoding="utf-8")), encoding="utf-8")
+        else:
+            text = file.read_text(encoding="utf-8")
+            assert was in text, path
+            file.write_text(text.replace(was, now), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_the_comment_on_a_pull_request(name, before, tmp_path):
+    now = version(edited(copied(tmp_path / "shop"), EDITS[name]))
+    comment = markdown(review(before, now, statistics(now.manifest, {}, None)))
+    golden = GOLDEN / f"{name}.md"
+    if os.environ.get("MILLSTREAM_WRITE"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(comment, encoding="utf-8")
+    assert comment == golden.read_text(encoding="utf-8")
