@@ -40,12 +40,15 @@ def physical_plan(
     lock: Lock | None = None,
     references: Sequence[Output] = (),
     written: Plan | None = None,
+    *,
+    views: bool = False,
 ) -> Physical:
     """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first.
 
-    `written` is the plan before any rule, from which it is told what is counted.
+    `written` is the plan before any rule, from which it is told what is counted. With `views`, those that
+    nobody reads are made, too.
     """
-    stored = _stored(plan, references)
+    stored = Plan((*references, *plan.outputs)) if views else _stored(plan, references)
     order = in_order(stored.outputs)
     listed = branches(stored, order)
     grouped = group(listed, settings.grouping)
