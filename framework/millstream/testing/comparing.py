@@ -23,6 +23,8 @@ class Pair(Struct, frozen=True):
     """Columns in which they differ."""
     location: Location | None = None
     """Of the expected row."""
+    cell: Location | None = None
+    """Of the first value in it that is not what came."""
 
 
 class Difference(Struct, frozen=True):
@@ -106,7 +108,7 @@ def _paired(missing: list[ExpectedRow], extra: list[dict[str, Any]], keys: Seque
         if near is not None and _alike(row.values, near, keys) > 0:
             left.remove(near)
             wrong = differing(row.values, near)
-            found.append(Pair(row.values, near, wrong, row.location))
+            found.append(Pair(row.values, near, wrong, row.location, row.cells.get(wrong[0])))
         else:
             found.append(Pair(row.values, None, (), row.location))
     return [*found, *(Pair(None, row) for row in left)]

@@ -105,17 +105,17 @@ class _Judge:
         return Verdict(tuple(problems), tuple(lines), self.outcome, tuple(differences))
 
     def _rows_problem(self, found: Difference, place: Location, step: int | None) -> Diagnostic:
-        count = {
-            "differs": sum(p.expected is not None and p.actual is not None for p in found.pairs),
-            "missing": sum(p.actual is None for p in found.pairs),
-            "not expected": sum(p.expected is None for p in found.pairs),
-        }
-        told = ", ".join(f"{number} {what}" for what, number in count.items() if number)
+        counts = (
+            (sum(p.expected is not None and p.actual is not None for p in found.pairs), "differ"),
+            (sum(p.actual is None for p in found.pairs), "did not come"),
+            (sum(p.expected is None for p in found.pairs), "came unexpected"),
+            (found.same, "as expected"),
+        )
+        told = ", ".join(f"{_rows(number)} {what}" for number, what in counts if number)
         where = f"step {step + 1}: " if step is not None else ""
-        same = f", {found.same} as expected" if found.same else ""
-        first = next((pair.location for pair in found.pairs if pair.location), None)
+        first = next((pair.cell or pair.location for pair in found.pairs if pair.location), None)
         remedy = "mend the model, or what the test expects"
-        return self.problem("MS658", f"{where}rows: {told}{same}", first or place, remedy)
+        return self.problem("MS658", f"{where}{told}", first or place, remedy)
 
     def _lines(self, found: Difference, step: int | None) -> list[Line]:
         lines = [line(f"  step {step + 1}", "bold")] if step is not None else []
@@ -201,6 +201,10 @@ class _Judge:
             elif model is not None:
                 found[relation] = model.keys or self.bench.relations.traits[relation].keys
         return found
+
+
+def _rows(number: int) -> str:
+    return f"{number} row{'' if number == 1 else 's'}"
 
 
 def _told(root: Path, code: str, message: str, place: Location, remedy: str) -> Diagnostic:

@@ -119,8 +119,9 @@ class RowReader:
     def _expected(
         self, row: Mapping[str, Any], path: Path_, relation: Relation, texts: bool
     ) -> ExpectedRow | None:
-        values, good = {}, True
+        values, cells, good = {}, {}, True
         for name, value in row.items():
+            cells[relation.column(str(name)) or str(name)] = self._place((*path, name))
             if name == DELETED and DELETED in relation.about:
                 values[DELETED] = value if isinstance(value, bool) else str(value).lower() == "true"
                 continue
@@ -130,7 +131,7 @@ class RowReader:
             values[column or name] = found
         if not row:
             self.problem(path, "MS655", "this row names no column", "write {column: value}")
-        return ExpectedRow(values, self._place(path)) if good and row else None
+        return ExpectedRow(values, self._place(path), {} if texts else cells) if good and row else None
 
     def _place(self, path: Path_) -> Location:
         return self.places.location(self.unit, path)

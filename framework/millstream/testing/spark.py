@@ -40,8 +40,8 @@ def shared_spark(target: Target, folder: Path) -> Iterator[SparkSession]:
     from millstream.runner.jars import jars_for
     from millstream.runner.session import running_spark
 
-    running = SparkSession.getActiveSession()
-    if running is not None:
+    running = SparkSession._instantiatedSession  # noqa: SLF001 -- the active one is the thread's
+    if running is not None and running.sparkContext._jsc is not None:  # noqa: SLF001
         session = running.newSession()
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)

@@ -32,6 +32,8 @@ class Given(Struct, frozen=True):
 class ExpectedRow(Struct, frozen=True):
     values: dict[str, Any]
     location: Location
+    cells: dict[str, Location] = {}
+    """Where the value of each column stands; empty in CSV."""
 
     @property
     def deleted(self) -> bool:

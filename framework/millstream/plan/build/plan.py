@@ -120,6 +120,7 @@ def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
     """Return the rows of a model as its readers see them; any column may be left out, and is NULL then."""
     columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
     model, traits = replace(stand_in.model, columns=columns, format="json"), stand_in.traits
+    model = replace(model, topic=model.topic or model.name)
     if traits.mode == "append":
         return sink_node(model, traits)
     comes = traits.mode == "upsert" and not at_rest

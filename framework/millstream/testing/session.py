@@ -1,0 +1,88 @@
+"""All tests of a project in one run of pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from millstream.errors import MillstreamError
+from millstream.project.settings import read_settings
+from millstream.testing.bed import Bed
+from millstream.testing.judging import Verdict
+
+if TYPE_CHECKING:
+    from millstream.manifest import ManifestNode
+    from millstream.testing.choice import Choice
+    from millstream.testing.items import UnitItem
+
+AT_ONCE = 2
+"""Unit tests at a time: while Spark plans one, the other one's tasks have the cores."""
+AHEAD = 3
+
+
+class Tests:
+    """The project's tests, and what is known of those that were run."""
+
+    __test__ = False  # pytest, this is none
+
+    def __init__(self, root: Path, choice: Choice | None, *, update: bool) -> None:
+        self.root = root
+        self.choice = choice
+        self.update = update
+        self.bed = Bed(root, choice.options if choice else None)
+        self.told_error = False
+        settings, _ = read_settings(root)
+        places = (settings.model_paths, settings.macro_paths, settings.seed_paths, settings.test_paths)
+        self._folders = [root / path for paths in places for path in paths]
+        self._sql = [root / path for path in settings.test_paths]
+        self._units: list[UnitItem] = []
+        self._running: dict[str, Future[Verdict]] = {}
+        self._pool = ThreadPoolExecutor(AT_ONCE, "unit-test")
+
+    def has(self, file: Path) -> bool:
+        """Tell whether a file may hold tests of the project."""
+        folders = self._sql if file.suffix == ".sql" else self._folders
+        return any(file.is_relative_to(folder) for folder in folders)
+
+    def nodes_in(self, file: Path) -> list[ManifestNode]:
+        path = file.relative_to(self.root).as_posix()
+        return [
+            node for node in self.bed.nodes.values() if node.path == path and node.kind in {"test", "unit_test"}
+        ]
+
+    def wants(self, item: pytest.Item) -> bool:
+        if self.choice is None or self.choice.ids is None:
+            return True
+        node = getattr(item, "node", None)
+        return node is not None and node.id in self.choice.ids
+
+    # -- unit tests, some ahead of the one that pytest waits for
+
+    def follow(self, items: Sequence[pytest.Item]) -> None:
+        from millstream.testing.items import UnitItem
+
+        self._units = [item for item in items if isinstance(item, UnitItem)]
+
+    def verdict(self, item: UnitItem) -> Verdict:
+        place = self._units.index(item) if item in self._units else len(self._units)
+        for each in (item, *self._units[place + 1 : place + AHEAD]):
+            if each.nodeid not in self._running:
+                self._running[each.nodeid] = self._pool.submit(self.bed.judged, each.written)
+        return self._running[item.nodeid].result()
+
+    # -- the end
+
+    def summary(self, reporter: Any, *, coverage: bool) -> None:
+        """Tell what concerns all tests together."""
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self.bed.close()
+
+
+def reason(error: MillstreamError) -> str:
+    return "; ".join(f"{each.code}: {each.message}" for each in error.diagnostics)
