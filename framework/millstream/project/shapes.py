@@ -307,9 +307,9 @@ class UnitTestShape(Shape):
     strict: Annotated[bool | None, about("run again, cut into other batches, and demand the same")] = None
     vars: Annotated[dict[str, Any], about("variables, for this test", verbatim=True)] = {}
     overrides: Annotated[OverridesShape | None, about("dbt's form: {vars, env_vars, functions}")] = None
-    expect_dead_letters: Annotated[
-        list[Any] | None, about("records that must be refused", verbatim=True)
-    ] = None
+    expect_dead_letters: Annotated[list[Any] | None, about("records that must be refused", verbatim=True)] = (
+        None
+    )
     expect_error: Annotated[str | None, about("the error that must come", verbatim=True)] = None
     tags: Names = []
     meta: dict[str, Any] = {}

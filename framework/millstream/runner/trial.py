@@ -218,15 +218,25 @@ def _newest(session: SparkSession, project: Project, given: Reference) -> DataFr
     own.sql(query.sql).createOrReplaceTempView(how.view)
     rows = newest(own.sql(delivery.sql), delivery.target.keys, None)
     rows = rows.where("not _deleted").drop("_deleted") if delivery.deletes else rows
-    return session.createDataFrame(rows.toArrow(), rows.schema)
+    return values(session, rows.toArrow(), rows.schema)
 
 
 def _frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
-    return session.createDataFrame(_table(rows, _arrow(columns)), schema=StructType.fromDDL(columns))
+    return values(session, _table(rows, _arrow(columns)), _schema(columns))
+
+
+def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
+    """Return rows that Spark reads nothing for."""
+    made: Any = session
+    return made.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
+
+
+def _schema(columns: str) -> Any:
+    return StructType.fromDDL(columns)
 
 
 def _arrow(columns: str) -> pa.Schema:
-    return to_arrow_schema(StructType.fromDDL(columns), timezone="UTC")
+    return to_arrow_schema(_schema(columns), timezone="UTC")
 
 
 def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:

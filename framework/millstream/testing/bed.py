@@ -21,6 +21,7 @@ from millstream.manifest import Compiled, ManifestNode
 from millstream.project.load import load_project
 from millstream.project.values import Project, Target
 from millstream.project.values import UnitTest as Written
+from millstream.testing.at_rest import AtRest
 from millstream.testing.functions import with_stand_ins
 from millstream.testing.judging import Verdict, judge
 from millstream.testing.places import Places
@@ -62,6 +63,9 @@ class Bed:
         self._spark: SparkSession | None = None
         self._variants: dict[str, Variant] = {}
         self._lock = threading.RLock()
+        self.at_rest = AtRest(self)
+        self.jars = False
+        """Spark needs those of the target: something at rest is looked at."""
 
     # -- the project
 
@@ -139,10 +143,12 @@ class Bed:
 
         with self._lock:
             if self._spark is None:
-                self._spark = self._stack.enter_context(shared_spark(self.main.project.target, self.folder))
+                target = self.main.project.target
+                self._spark = self._stack.enter_context(shared_spark(target, self.folder, jars=self.jars))
             return self._spark
 
     def close(self) -> None:
+        self.at_rest.close()
         self._stack.close()
 
 

@@ -29,9 +29,7 @@ class Result(Struct, frozen=True):
 class Choice:
     """Says what is wanted, and is told what became of it."""
 
-    def __init__(
-        self, options: Options, ids: frozenset[str] | None, *, strict: bool = False
-    ) -> None:
+    def __init__(self, options: Options, ids: frozenset[str] | None, *, strict: bool = False) -> None:
         self.options = options
         self.ids = ids
         """None: all, those in Python, too."""

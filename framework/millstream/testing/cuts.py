@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from millstream.testing.trying import Batch
+from millstream.testing.schedule import Batch
 from millstream.testing.values import GivenRow, UnitTest
 
 Item = tuple[str, GivenRow]
@@ -26,12 +26,10 @@ def cuts(test: UnitTest, keys: Keys) -> Iterator[tuple[str, tuple[Batch, ...]]]:
     ]
     if sum(map(len, whole)) < 2:
         return
-    yield "in two halves", _batches([_parts(rows, 2) for rows in whole])
     apart = [_other_order(rows, keys) for rows in whole]
     if apart != whole:
-        yield "the other keys first, in three parts", _batches([_parts(rows, 3) for rows in apart])
-    else:
-        yield "in three parts", _batches([_parts(rows, 3) for rows in whole])
+        yield "in halves, other keys first", _batches([_parts(rows, 2) for rows in apart])
+    yield "in halves", _batches([_parts(rows, 2) for rows in whole])
 
 
 def smaller(test: UnitTest) -> Iterator[tuple[str, tuple[Batch, ...]]]:

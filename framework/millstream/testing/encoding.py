@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.formats import FORMATS
 from millstream.kafka.formats.base import from_json, text_of
-from millstream.physical.values import SinkOutput, SourceRead
+from millstream.physical.values import SinkOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.testing.relations import Relations
@@ -133,7 +133,7 @@ def decoded(record: Mapping[str, Any], sink: SinkOutput, columns: Sequence[Colum
 
 def _keys(key: bytes | None, keys: Sequence[Column], zone: ZoneInfo) -> dict[str, Any]:
     if key is None:
-        return dict.fromkeys((column.name for column in keys))
+        return dict.fromkeys(column.name for column in keys)
     if len(keys) == 1 and not isinstance(keys[0].type, Array | Map | Row):
         (only,) = keys
         return {only.name: key if only.type == BINARY else from_text(key.decode(), only.type, zone)}

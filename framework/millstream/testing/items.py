@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest._code.code import TerminalRepr
+from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.testing.at_rest import Found, NotBuilt
 from millstream.testing.plugin import tests_of
 from millstream.testing.showing import Line, Style, plain, told
+from millstream.text import Location
 
 if TYPE_CHECKING:
     from _pytest._io import TerminalWriter
@@ -78,12 +81,14 @@ class ProjectFile(pytest.File):
         assert tests is not None
         nodes = tests.nodes_in(self.path)
         names = [node.name for node in nodes]
+        found: list[ProjectItem] = []
         for node in nodes:
             name = node.name if names.count(node.name) == 1 else node.id.partition(".")[2]
             kind = UnitItem if node.kind == "unit_test" else DataItem
-            yield kind.from_parent(self, name=name, node=node, tests=tests)
+            found.append(kind.from_parent(self, name=name, node=node, tests=tests))
+        yield from sorted(found, key=lambda item: item.reportinfo()[1] or 0)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         return shown_of(excinfo.value) or super().repr_failure(excinfo)
 
 
@@ -119,7 +124,44 @@ class DataItem(ProjectItem):
     """A data test of what is stored."""
 
     def runtest(self) -> None:
-        pytest.skip("not yet")
+        found = self.tests.bed.at_rest.found(self.node)
+        if isinstance(found, NotBuilt):
+            self._skip(found.name)
+        elif found.wrong:
+            self._fail(found)
+
+    def _skip(self, name: str) -> None:
+        choice = self.tests.choice
+        if choice is not None and choice.strict:
+            remedy = "build it: `millstream build`"
+            raise MillstreamError(Diagnostic("MS661", f"'{name}' has not been built", self._place(), remedy))
+        pytest.skip(f"'{name}' has not been built")
+
+    def _fail(self, found: Found) -> None:
+        severity = self.node.config.get("severity", "error")
+        place, said = self._place(), found.told or f"{_rows(found.wrong)} wrong"
+        text, _ = self.tests.bed.places.file(place.path)
+        message = f"data test '{self.node.name}': {said}"
+        remedy = "mend what makes them, or what the test asks"
+        problem = Diagnostic("MS660", message, place, remedy, text.line(place.line))
+        if severity == "warn":
+            self.user_properties.append(("warned", message))
+            self.tests.warned.append(Shown((replace(problem, severity="warning"),), found.lines))
+            return
+        raise TestFailedError((problem,), found.lines)
+
+    def _place(self) -> Location:
+        number = int(self.node.meta.get("line", 1))
+        text, _ = self.tests.bed.places.file(self.node.path)
+        start = text.offset(number, 1)
+        whole = text.line(number)
+        return text.location(start + len(whole) - len(whole.lstrip()), start + len(whole))
 
     def reportinfo(self) -> tuple[Any, int, str]:
-        return self.path, 0, self.name
+        return self.path, int(self.node.meta.get("line", 1)) - 1, self.name
+
+
+def _rows(number: int) -> str:
+    """Say `3 rows are`; a query is not asked for more than a thousand."""
+    many = "more than 1,000" if number > 1000 else f"{number:,}"
+    return "1 row is" if number == 1 else f"{many} rows are"

@@ -13,8 +13,9 @@ from millstream.manifest import ManifestNode
 from millstream.testing.comparing import Difference, compare
 from millstream.testing.cuts import cuts, smaller
 from millstream.testing.planned import Planned, planned
+from millstream.testing.schedule import Batch, as_given
 from millstream.testing.showing import Line, Piece, difference, line
-from millstream.testing.trying import Bench, Outcome, Row, as_given, keys_of, tried
+from millstream.testing.trying import Bench, Outcome, Row, keys_of, tried
 from millstream.testing.values import ExpectedRow, UnitTest
 from millstream.text import Location, Text
 
@@ -39,7 +40,9 @@ def judge(bench: Bench, test: UnitTest, nodes: Mapping[str, ManifestNode]) -> Ve
     """Run a test; what is wrong with the test itself is raised, what a model does wrong is told."""
     plan = planned(test, bench.relations, nodes)
     if test.strict and not plan.stateful:
-        message = f"unit test '{test.name}': '{test.model.partition('.')[2]}' keeps no state, so no cut matters"
+        message = (
+            f"unit test '{test.name}': '{test.model.partition('.')[2]}' keeps no state, so no cut matters"
+        )
         raise MillstreamError(Diagnostic("MS656", message, test.location, "remove strict"))
     try:
         outcome = tried(bench, test, plan, as_given(test))
@@ -152,8 +155,10 @@ class _Judge:
         keys = self._record_keys()
         for how, batches in cuts(self.test, keys):
             other = self._other(batches)
-            if other is None or self._same(other):
+            if other is None:
                 continue
+            if self._same(other):
+                return None
             for small, parts in smaller(self.test):
                 less = self._other(parts)
                 if less is not None and not self._same(less):
@@ -161,10 +166,10 @@ class _Judge:
             return self._depends(how, other)
         return None
 
-    def _other(self, batches: Sequence[object]) -> Outcome | None:
+    def _other(self, batches: Sequence[Batch]) -> Outcome | None:
         """Run other batches; None where rows come too late in them, as the source would not let them."""
         try:
-            found = tried(self.bench, self.test, self.plan, batches)  # type: ignore[arg-type]
+            found = tried(self.bench, self.test, self.plan, batches, each_step=False)
         except MillstreamError:
             return Outcome(tuple(() for _ in self.test.steps), ())
         return found if found.late <= self.outcome.late else None

@@ -16,7 +16,7 @@ from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import DeadLetters, Query
 from millstream.plan.build.plan import build_plan
-from millstream.plan.nodes import Aggregate, Join, Output, Plan, Watermark
+from millstream.plan.nodes import Output, Plan, Watermark
 from millstream.plan.traits import Traits, traits_of
 from millstream.plan.walk import in_order
 from millstream.runner.durations import milliseconds
@@ -35,8 +35,14 @@ class Planned(Struct, frozen=True):
     """By reference topic: what keeps its newest rows."""
     delay: int = 0
     """Milliseconds that the watermark is behind the event time."""
-    closes: bool = False
-    """Rows can come out when event time goes on, without any that come in."""
+
+    @property
+    def closes(self) -> bool:
+        """Tell whether something happens when event time goes on, without rows that come in.
+
+        A build lets Spark make batches without rows in this mode alone.
+        """
+        return self.stateful and self.query.output_mode == "append"
 
     @property
     def stateful(self) -> bool:
@@ -74,11 +80,6 @@ def planned(test: UnitTest, relations: Relations, nodes: Mapping[str, ManifestNo
         ),
         references={each.model: q for each in references for q in queries if _makes(q, each.model)},
         delay=max(delays, default=0),
-        closes=any(
-            (isinstance(node, Aggregate) and node.emit == "on_close")
-            or (isinstance(node, Join) and node.kind in {"left", "right", "full"})
-            for node in order
-        ),
     )
 
 
@@ -111,12 +112,17 @@ def _needed(test: UnitTest, relations: Relations, nodes: Mapping[str, ManifestNo
 
 
 def _open(test: UnitTest, model: str, parent: str) -> Diagnostic:
-    shown = f"source('{parent.split('.')[1]}', '{parent.split('.')[2]}')" if parent.startswith("source.") else f"ref('{_name(parent)}')"  # fmt: skip
+    shown = _written(parent)
     message = f"unit test '{test.name}': '{_name(model)}' reads {shown}, of which the test gives no rows"
     remedy = f"add - {{input: {shown}, rows: []}}"
     if parent.startswith("model."):
         remedy += f", or test the chain: model: +{_name(model)}"
     return Diagnostic("MS653", message, test.location, remedy)
+
+
+def _written(id_: str) -> str:
+    kind, _, name = id_.partition(".")
+    return "source('{}', '{}')".format(*name.split(".")) if kind == "source" else f"ref('{name}')"
 
 
 def _unread(test: UnitTest, relation: str) -> Diagnostic:

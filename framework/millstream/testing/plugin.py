@@ -5,7 +5,6 @@ What it needs is imported when there is a project: pytest starts in folders that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +63,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         return None
     from millstream.testing.items import ProjectFile
 
-    return ProjectFile.from_parent(parent, path=file_path)  # type: ignore[no-any-return]
+    return ProjectFile.from_parent(parent, path=file_path)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -110,9 +109,9 @@ def project(millstream_tests: Tests) -> Any:
 
 
 @pytest.fixture
-def spark(millstream_tests: Tests) -> Iterator[SparkSession]:
+def spark(millstream_tests: Tests) -> SparkSession:
     """Return a session of Spark whose views and settings no other test sees."""
-    return millstream_tests.bed.spark().newSession()  # type: ignore[return-value]
+    return millstream_tests.bed.spark().newSession()
 
 
 @pytest.fixture

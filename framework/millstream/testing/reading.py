@@ -78,9 +78,7 @@ class _Reader(RowReader):
         )
 
     def _steps(self, body: Mapping[str, Any], relation: Relation) -> tuple[Step, ...]:
-        return tuple(
-            self._step(step, relation, ("steps", index)) for index, step in enumerate(body["steps"])
-        )
+        return tuple(self._step(step, relation, ("steps", index)) for index, step in enumerate(body["steps"]))
 
     def _step(self, said: Mapping[str, Any], relation: Relation, path: Path_) -> Step:
         given = [

@@ -62,5 +62,3 @@ class Relations:
 
 def _typed(columns: tuple[Column, ...]) -> dict[str, Type]:
     return {column.name: column.type for column in columns}
-
-

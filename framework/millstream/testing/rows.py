@@ -101,9 +101,7 @@ class RowReader:
 
     # -- what rows say
 
-    def _given(
-        self, row: Mapping[str, Any], path: Path_, relation: Relation, texts: bool
-    ) -> GivenRow | None:
+    def _given(self, row: Mapping[str, Any], path: Path_, relation: Relation, texts: bool) -> GivenRow | None:
         values, about, good = {}, {}, True
         for name, value in row.items():
             if name in relation.about:

@@ -66,7 +66,9 @@ class Listening:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             said = str(report.longrepr)
-            self.choice.results.append(Result(report.nodeid, "python", "error", 0.0, report.nodeid, 1, (), said))
+            self.choice.results.append(
+                Result(report.nodeid, "python", "error", 0.0, report.nodeid, 1, (), said)
+            )
 
 
 def _result(report: pytest.TestReport) -> Result:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from millstream.errors import MillstreamError
 from millstream.project.settings import read_settings
 from millstream.testing.bed import Bed
 from millstream.testing.judging import Verdict
@@ -17,7 +16,7 @@ from millstream.testing.judging import Verdict
 if TYPE_CHECKING:
     from millstream.manifest import ManifestNode
     from millstream.testing.choice import Choice
-    from millstream.testing.items import UnitItem
+    from millstream.testing.items import Shown, UnitItem
 
 AT_ONCE = 2
 """Unit tests at a time: while Spark plans one, the other one's tasks have the cores."""
@@ -34,7 +33,7 @@ class Tests:
         self.choice = choice
         self.update = update
         self.bed = Bed(root, choice.options if choice else None)
-        self.told_error = False
+        self.warned: list[Shown] = []
         settings, _ = read_settings(root)
         places = (settings.model_paths, settings.macro_paths, settings.seed_paths, settings.test_paths)
         self._folders = [root / path for paths in places for path in paths]
@@ -50,9 +49,8 @@ class Tests:
 
     def nodes_in(self, file: Path) -> list[ManifestNode]:
         path = file.relative_to(self.root).as_posix()
-        return [
-            node for node in self.bed.nodes.values() if node.path == path and node.kind in {"test", "unit_test"}
-        ]
+        nodes = self.bed.nodes.values()
+        return [each for each in nodes if each.path == path and each.kind in {"test", "unit_test"}]
 
     def wants(self, item: pytest.Item) -> bool:
         if self.choice is None or self.choice.ids is None:
@@ -63,9 +61,10 @@ class Tests:
     # -- unit tests, some ahead of the one that pytest waits for
 
     def follow(self, items: Sequence[pytest.Item]) -> None:
-        from millstream.testing.items import UnitItem
+        from millstream.testing.items import DataItem, UnitItem
 
         self._units = [item for item in items if isinstance(item, UnitItem)]
+        self.bed.jars = any(isinstance(item, DataItem) for item in items)
 
     def verdict(self, item: UnitItem) -> Verdict:
         place = self._units.index(item) if item in self._units else len(self._units)
@@ -78,11 +77,11 @@ class Tests:
 
     def summary(self, reporter: Any, *, coverage: bool) -> None:
         """Tell what concerns all tests together."""
+        if self.warned:
+            reporter.section("data tests that warn", yellow=True)
+            for each in self.warned:
+                each.toterminal(reporter._tw)  # noqa: SLF001 -- what a TerminalRepr is written to
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
         self.bed.close()
-
-
-def reason(error: MillstreamError) -> str:
-    return "; ".join(f"{each.code}: {each.message}" for each in error.diagnostics)

@@ -1,4 +1,4 @@
-"""What a failed test has to tell, as lines of styled pieces: a terminal colours them, a file keeps the text."""
+"""What a failed test has to tell, as lines of styled pieces: a terminal colours them, a file has the text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from millstream.errors import Diagnostic
-
 from millstream.testing.comparing import Difference, Pair
 
 Style = Literal["", "bold", "red", "green", "dim", "bad", "good", "cyan"]

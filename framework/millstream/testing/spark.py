@@ -17,23 +17,29 @@ if TYPE_CHECKING:
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.streaming.metricsEnabled": "false",
 }
+_WITHOUT_JARS = {"spark.sql.extensions": "", "spark.sql.catalog.spark_catalog": ""}
 
 
-def target_of(target: Target) -> Target:
+def target_of(target: Target, *, jars: bool) -> Target:
     """Return a target that runs here, whatever the project's is: tests need no cluster and no secrets."""
     own = {
         name: value
         for name, value in (target.settings.get("spark") or {}).items()
         if str(name).startswith("spark.sql.") and isinstance(value, str | int | float | bool)
     }
-    timezone = target.settings.get("timezone", "UTC")
-    return replace(target, settings={"master": "local[2]", "timezone": timezone, "spark": {**own, **_SETTINGS}})
+    settings = {
+        "master": "local[2]",
+        "timezone": target.settings.get("timezone", "UTC"),
+        "spark": {**own, **_SETTINGS, **({} if jars else _WITHOUT_JARS)},
+    }
+    if jars:
+        settings["tables"] = target.settings.get("tables") or {}
+    return replace(target, settings=settings)
 
 
 @contextmanager
-def shared_spark(target: Target, folder: Path) -> Iterator[SparkSession]:
+def shared_spark(target: Target, folder: Path, *, jars: bool) -> Iterator[SparkSession]:
     """Yield a session of the Spark that runs in this process, or of one that is started and stopped."""
     from pyspark.sql import SparkSession
 
@@ -47,6 +53,7 @@ def shared_spark(target: Target, folder: Path) -> Iterator[SparkSession]:
             session.conf.set(name, value)
         yield session
         return
-    local = target_of(target)
-    with running_spark("millstream test", local, jars_for(local), folder / "log") as started:
+    local = target_of(target, jars=jars)
+    found = jars_for(local) if jars else []
+    with running_spark("millstream test", local, found, folder / "log") as started:
         yield started

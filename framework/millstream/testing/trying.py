@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -15,8 +15,9 @@ from millstream.testing.clock import at_clock
 from millstream.testing.encoding import Encoder, decoded, typed_rows
 from millstream.testing.planned import Planned
 from millstream.testing.relations import Relations
+from millstream.testing.schedule import Batch, schedule
 from millstream.testing.typed import typed
-from millstream.testing.values import DELETED, GivenRow, UnitTest
+from millstream.testing.values import DELETED, UnitTest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,16 +25,6 @@ if TYPE_CHECKING:
     from millstream.runner.trial import AtRest, Trial, Tried
 
 Row = dict[str, Any]
-
-
-class Batch(Struct, frozen=True):
-    """A micro-batch: which rows of which input come in it."""
-
-    step: int
-    rows: Mapping[str, tuple[GivenRow, ...]] = {}
-    """By relation."""
-    last: bool = False
-    """It is the last of its step: event time goes on after it."""
 
 
 class Outcome(Struct, frozen=True):
@@ -55,21 +46,15 @@ class Bench(Struct, frozen=True):
     log: str
 
 
-def as_given(test: UnitTest) -> tuple[Batch, ...]:
-    """Return a micro-batch for each step, as the test has them."""
-    return tuple(
-        Batch(index, {given.relation: given.rows for given in step.given}, last=True)
-        for index, step in enumerate(test.steps)
-    )
-
-
-def tried(bench: Bench, test: UnitTest, plan: Planned, batches: Sequence[Batch]) -> Outcome:
-    """Run a test's model over micro-batches."""
+def tried(
+    bench: Bench, test: UnitTest, plan: Planned, batches: Sequence[Batch], *, each_step: bool = True
+) -> Outcome:
+    """Run a test's model over micro-batches; without `each_step`, only what there is at the end is right."""
     from millstream.runner.trial import as_batch, as_stream
 
     run = _Run(bench, test, plan)
     if plan.stateful:
-        scheduled = [each for batch in batches for each in _ticking(batch, closes=plan.closes)]
+        scheduled = schedule(batches, test, plan, each_step=each_step)
         found = as_stream(bench.spark(), run.trial(scheduled, scheduled), bench.log)
         made = run.rows(found, scheduled)
         late = found.late
@@ -91,13 +76,6 @@ def tried(bench: Bench, test: UnitTest, plan: Planned, batches: Sequence[Batch])
 
 
 _LETTER = "_letter"
-
-
-def _ticking(batch: Batch, *, closes: bool) -> Iterable[Batch]:
-    """Add an empty micro-batch after the last of a step, in which what is over comes out."""
-    yield batch
-    if closes and batch.last:
-        yield Batch(batch.step)
 
 
 def _looks_for_letters(test: UnitTest) -> bool:
@@ -127,7 +105,7 @@ class _Run:
             feeds=self._feeds(query, batches),
             at_rest=tuple(self._at_rest(read.view, read.relation, known) for read in query.reads),
             settings=state_settings(query, self.bench.relations.catalog),
-            reached=tuple(self._reached(batch) for batch in batches),
+            reached=tuple(batch.reached for batch in batches),
         )
 
     def _feeds(self, query: Query, batches: Sequence[Batch]) -> Any:
@@ -144,10 +122,6 @@ class _Run:
                 typed_ = [typed_rows(each, columns, deletes=True) for each in rows]
                 found.append(Feed(source.view, f"{_ddl(columns)}, {DELETED} boolean", tuple(typed_)))
         return tuple(found)
-
-    def _reached(self, batch: Batch) -> int | None:
-        at = self.test.steps[batch.step].at if batch.last else None
-        return int(at.timestamp() * 1000) - self.plan.delay if at else None
 
     def _at_rest(self, view: str, relation: str, known: Sequence[Batch]) -> AtRest:
         from millstream.runner.trial import OwnSeed, Reference, Rows

@@ -58,9 +58,7 @@ def typed(value: Any, wanted: Type, zone: ZoneInfo) -> Any:
         case Map(key=key, value=held):
             if not isinstance(value, Mapping):
                 raise _wrong(value, wanted, "write {key: value}")
-            return {
-                _key(each, key, zone): _within(each, given, held, zone) for each, given in value.items()
-            }
+            return {_key(each, key, zone): _within(each, given, held, zone) for each, given in value.items()}
         case Row():
             return _struct(value, wanted, zone)
         case Decimal():
@@ -115,7 +113,7 @@ def _simple(value: Any, wanted: Type, zone: ZoneInfo) -> Any:
     if wanted in INTEGERS:
         if isinstance(value, bool) or not isinstance(value, int):
             raise _wrong(value, wanted, "write a whole number")
-        if not -(1 << _BITS[wanted] - 1) <= value < 1 << _BITS[wanted] - 1:  # type: ignore[index]
+        if not -(1 << _BITS[wanted] - 1) <= value < 1 << _BITS[wanted] - 1:
             raise _wrong(value, wanted, "write a smaller number")
         return value
     if wanted in {FLOAT, DOUBLE}:

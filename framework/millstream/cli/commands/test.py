@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @choosing
 @click.option("--unit", is_flag=True, help="Unit tests only: no broker, nothing stored.")
 @click.option("--data", is_flag=True, help="Data tests only: of tables and topics as they are.")
-@click.option("--coverage", is_flag=True, help="Tell which models, branches and filters no unit test reaches.")
+@click.option(
+    "--coverage", is_flag=True, help="Tell which models, branches and filters no unit test reaches."
+)
 @click.option("--update", is_flag=True, help="Write what came out into the unit tests that fail.")
 @click.option("--fail-fast", "-x", is_flag=True, help="End with the first test that fails.")
 def command(
@@ -53,7 +55,9 @@ def command(
     if not common.look.json:
         show(common.look, [*found.diagnostics, *warnings])
     if ids is not None and not ids:
-        nothing = Diagnostic("MS603", "no test is selected", None, "see `millstream ls --kind test`", severity="warning")
+        nothing = Diagnostic(
+            "MS603", "no test is selected", None, "see `millstream ls --kind test`", severity="warning"
+        )
         return finish(common.look, [nothing], result={"results": []})
 
     from millstream.testing.bed import Options
@@ -88,7 +92,15 @@ def _run(common: Common, root: Path, found: Compiled, wanted: Wanted, flags: lis
     began, now = time.monotonic(), datetime.now(timezone.utc)
     settings, _ = read_settings(root)
     with ending_well():
-        code = run(root, settings, wanted, flags, quiet=common.look.quiet, color=common.look.color, silent=common.look.json)
+        code = run(
+            root,
+            settings,
+            wanted,
+            flags,
+            quiet=common.look.quiet,
+            color=common.look.color,
+            silent=common.look.json,
+        )
     results = TestResults(
         "test",
         found.manifest.project,
