@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec import Struct
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from millstream.errors import MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.cluster import revealed
-from millstream.kafka.offsets import bounds
+from millstream.kafka.offsets import Bounds, Place, bounds
 from millstream.kafka.settings import source_options
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import How
@@ -23,10 +26,15 @@ from millstream.plan.traits import Traits, traits_of
 from millstream.plan.walk import in_order
 from millstream.project.values import Project
 from millstream.runner import reading
-from millstream.runner.computing import Question, frame
+from millstream.runner.computing import Question, frame, with_ancestors
 from millstream.runner.newest import newest
 from millstream.runner.starting import make_view
 from millstream.runner.tables import Tables
+
+_TRIES = 10
+_PAUSE = 0.5
+_ALL = 1 << 60
+"""Records of a partition: more than there can be."""
 
 
 class NotBuiltError(Exception):
@@ -38,6 +46,8 @@ class Resting(Struct, frozen=True):
     catalog: Catalog
     traits: dict[str, Traits]
     admin: Callable[[], Admin]
+    above: Callable[[str], frozenset[str]]
+    """A relation and all that it is made from."""
     log: str
 
     def rows(self, session: SparkSession, relation: str) -> DataFrame:
@@ -57,7 +67,8 @@ class Resting(Struct, frozen=True):
                 traits = self.traits[relation]
                 return self._topic(session, sink_node(model, traits), traits.keys)
             case "view":
-                question = Question(self.project, self.catalog, relation, None, 1 << 60, self.log)
+                own = with_ancestors(self.catalog, self.above(relation))
+                question = Question(self.project, own, relation, None, _ALL, self.log)
                 return frame(question, self.admin(), session)
 
     def _table(self, session: SparkSession, relation: str) -> DataFrame:
@@ -78,8 +89,16 @@ class Resting(Struct, frozen=True):
         rows = session.sql(found.emitted.statement())
         return newest(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
 
+    def _bounds(self, topic: str) -> dict[Place, Bounds]:
+        """Ask for the ends of a topic; a broker that has just started may not know them yet."""
+        for _ in range(_TRIES):
+            with suppress(MillstreamError):
+                return bounds(self.admin(), [topic])
+            time.sleep(_PAUSE)
+        return bounds(self.admin(), [topic])
+
     def _records(self, session: SparkSession, source: SourceRead) -> None:
-        places = bounds(self.admin(), [source.topic])
+        places = self._bounds(source.topic)
         if not places:
             raise NotBuiltError(source.topic)
         topic = self.project.sources.get(source.relation.removeprefix("source."))

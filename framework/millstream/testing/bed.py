@@ -22,13 +22,14 @@ from millstream.project.load import load_project
 from millstream.project.values import Project, Target
 from millstream.project.values import UnitTest as Written
 from millstream.testing.at_rest import AtRest
+from millstream.testing.coverage import Covered
 from millstream.testing.functions import with_stand_ins
 from millstream.testing.judging import Verdict, judge
 from millstream.testing.places import Places
 from millstream.testing.reading import read_unit_test, stands_of
 from millstream.testing.relations import Relations
 from millstream.testing.trying import Bench
-from millstream.testing.values import Stands
+from millstream.testing.values import Stands, UnitTest
 from millstream.topology import read_catalog
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Bed:
         self._variants: dict[str, Variant] = {}
         self._lock = threading.RLock()
         self.at_rest = AtRest(self)
+        self.covering: list[tuple[str, Covered]] | None = None
+        """By tested model, what its test reaches; None: nobody wants to know."""
         self.jars = False
         """Spark needs those of the target: something at rest is looked at."""
 
@@ -108,6 +111,24 @@ class Bed:
 
     def judged(self, written: Written) -> Verdict:
         """Run a unit test; raise what is wrong with the test itself."""
+        bench, test, variant = self._benched(written)
+        nodes = variant.compiled.manifest.nodes
+        try:
+            verdict = judge(bench, test, nodes)
+            return verdict if self.covering is None else self._covered(verdict, bench, test, nodes)
+        except MillstreamError as error:
+            raise MillstreamError(*(self._with_line(each) for each in error.diagnostics)) from None
+
+    def _covered(
+        self, verdict: Verdict, bench: Bench, test: UnitTest, nodes: Mapping[str, ManifestNode]
+    ) -> Verdict:
+        from millstream.testing.covering import covered
+
+        assert self.covering is not None
+        self.covering.append((test.model, covered(bench, test, nodes)))
+        return verdict
+
+    def _benched(self, written: Written) -> tuple[Bench, UnitTest, Variant]:
         variant = self.variant(replace(stands_of(written.body), functions={}))
         zone = _zone(variant.project.target)
         test, problems = read_unit_test(written, variant.relations, self.places, zone)
@@ -115,11 +136,7 @@ class Bed:
             raise MillstreamError(*problems)
         project = with_stand_ins(variant.project, test.stands.functions, self.folder)
         log = str(self.folder / "log" / "spark.log")
-        bench = Bench(project, variant.relations, zone, self.spark, log)
-        try:
-            return judge(bench, test, variant.compiled.manifest.nodes)
-        except MillstreamError as error:
-            raise MillstreamError(*(self._with_line(each) for each in error.diagnostics)) from None
+        return Bench(project, variant.relations, zone, self.spark, log), test, variant
 
     def _with_line(self, found: Diagnostic) -> Diagnostic:
         if found.location is None or found.line:

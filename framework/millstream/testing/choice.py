@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.testing.bed import Options
+from millstream.testing.coverage import Model
 
 Status = Literal["pass", "warn", "fail", "error", "skipped"]
 
@@ -36,6 +37,7 @@ class Choice:
         self.strict = strict
         """What has not been built is an error."""
         self.results: list[Result] = []
+        self.coverage: tuple[Model, ...] = ()
 
 
 class TestResults(Struct, frozen=True):
@@ -47,6 +49,8 @@ class TestResults(Struct, frozen=True):
     started: str
     seconds: float
     results: tuple[Result, ...]
+    coverage: tuple[Model, ...]
+    """Empty where nobody asked for it."""
     millstream_version: str
 
     __test__ = False  # pytest, this is none

@@ -24,7 +24,8 @@ def with_stand_ins(project: Project, given: Mapping[str, Any], folder: Path) -> 
 
 def _stand_in(function: Function, value: Any, folder: Path) -> Function:
     gives = f"yield from {value!r}" if function.table else f"return {value!r}"
-    text = f"{_BEFORE}def {function.name}(*_, **__):\n    {gives}\n"
+    names = ", ".join(parameter.name for parameter in function.parameters)
+    text = f"{_BEFORE}def {function.name}({names}):\n    {gives}\n"
     digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     file = folder / f"{function.name}_{digest}.py"
     file.write_text(text, encoding="utf-8")

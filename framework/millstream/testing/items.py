@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.testing.at_rest import Found, NotBuilt
+from millstream.testing.judging import Verdict
 from millstream.testing.plugin import tests_of
 from millstream.testing.showing import Line, Style, plain, told
+from millstream.testing.updating import update
 from millstream.text import Location
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ class ProjectFile(pytest.File):
             found.append(kind.from_parent(self, name=name, node=node, tests=tests))
         yield from sorted(found, key=lambda item: item.reportinfo()[1] or 0)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
         return shown_of(excinfo.value) or super().repr_failure(excinfo)
 
 
@@ -112,8 +114,19 @@ class UnitItem(ProjectItem):
 
     def runtest(self) -> None:
         verdict = self.tests.verdict(self)
+        if not verdict.passed and self.tests.update and self._updated(verdict):
+            return
         if not verdict.passed:
             raise TestFailedError(verdict.problems, verdict.lines)
+
+    def _updated(self, verdict: Verdict) -> bool:
+        """Write what came as what is expected, where that is all that is wrong."""
+        if len(verdict.differences) < len(verdict.problems):
+            return False
+        written = update(self.tests.bed.places, self.written, verdict.differences)
+        if written:
+            self.tests.updated.append(self.nodeid)
+        return written
 
     def reportinfo(self) -> tuple[Any, int, str]:
         place = self.tests.bed.places.location(self.written, ("name",))

@@ -30,6 +30,10 @@ class Places:
             self._files[path] = (text, parse_yaml(text)[0])
         return self._files[path]
 
+    def forget(self, path: str) -> None:
+        """Read a file anew: it was changed."""
+        self._files.pop(path, None)
+
     def node(self, unit: UnitTest) -> Node | None:
         """Return the node of a whole test."""
         _, root = self.file(unit.location.path)

@@ -28,6 +28,8 @@ from millstream.topology import hints_of, physical_settings
 class Planned(Struct, frozen=True):
     query: Query
     output: Output
+    written: Plan
+    """Before any rule."""
     traits: Traits
     letters: tuple[Query, ...] = ()
     """Queries that send on what can't be decoded, where the tested one does not."""
@@ -72,6 +74,7 @@ def planned(test: UnitTest, relations: Relations, nodes: Mapping[str, ManifestNo
     return Planned(
         query=next(query for query in queries if _makes(query, test.model)),
         output=output,
+        written=written,
         traits=traits_of(output.input),
         letters=tuple(
             query
@@ -114,7 +117,8 @@ def _needed(test: UnitTest, relations: Relations, nodes: Mapping[str, ManifestNo
 def _open(test: UnitTest, model: str, parent: str) -> Diagnostic:
     shown = _written(parent)
     message = f"unit test '{test.name}': '{_name(model)}' reads {shown}, of which the test gives no rows"
-    remedy = f"add - {{input: {shown}, rows: []}}"
+    quoted = f'"{shown}"' if "," in shown else shown  # a comma would end the value
+    remedy = f"add - {{input: {quoted}, rows: []}}"
     if parent.startswith("model."):
         remedy += f", or test the chain: model: +{_name(model)}"
     return Diagnostic("MS653", message, test.location, remedy)

@@ -53,7 +53,8 @@ def _found(config: pytest.Config) -> Tests | None:
     from millstream.testing.session import Tests
 
     told: Any = config.pluginmanager.get_plugin(CHOICE)
-    return Tests(root, told and told.choice, update=config.getoption("update_expectations"))
+    update, coverage = config.getoption("update_expectations"), config.getoption("model_coverage")
+    return Tests(root, told and told.choice, update=update, coverage=coverage)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -83,11 +84,13 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     tests = config.stash.get(_TESTS, None)
     if tests is not None:
-        tests.summary(terminalreporter, coverage=config.getoption("model_coverage"))
+        tests.summary(terminalreporter)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if tests := config.stash.get(_TESTS, None):
+        if tests.choice is not None:
+            tests.choice.coverage = tests.coverage() if tests.bed.covering is not None else ()
         tests.close()
 
 

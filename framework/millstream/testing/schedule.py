@@ -36,8 +36,9 @@ def schedule(
 ) -> tuple[Batch, ...]:
     """Return the micro-batches of a query.
 
-    The watermark of a batch is what those before it have reached. So where windows close, an empty batch
-    lets out what is over: after each step, or once at the end.
+    The watermark of a batch is what those before it have reached, and Spark drops late rows by that of the
+    batch before. So an empty one follows where event time goes on; and where windows close, one in which that
+    comes out which is over: after each step, or once at the end.
     """
     found: list[Batch] = []
     for batch in batches:
@@ -46,6 +47,7 @@ def schedule(
             found.append(batch)
         if at is not None:
             found[-1] = replace(found[-1], reached=int(at.timestamp() * 1000) - plan.delay)
-        if plan.closes and batch.last and (each_step or batch is batches[-1]):
+        over = plan.closes and batch.last and (each_step or batch is batches[-1])
+        if over or at is not None:
             found.append(Batch(batch.step))
     return tuple(found)

@@ -52,7 +52,7 @@ def tried(
     """Run a test's model over micro-batches; without `each_step`, only what there is at the end is right."""
     from millstream.runner.trial import as_batch, as_stream
 
-    run = _Run(bench, test, plan)
+    run = Run(bench, test, plan)
     if plan.stateful:
         scheduled = schedule(batches, test, plan, each_step=each_step)
         found = as_stream(bench.spark(), run.trial(scheduled, scheduled), bench.log)
@@ -84,7 +84,7 @@ def _looks_for_letters(test: UnitTest) -> bool:
     )
 
 
-class _Run:
+class Run:
     """Makes trials of a test's batches, and rows of what came out."""
 
     def __init__(self, bench: Bench, test: UnitTest, plan: Planned) -> None:
@@ -93,15 +93,18 @@ class _Run:
         self.plan = plan
         self.encoder = Encoder(test, bench.project, bench.relations)
 
-    def trial(self, batches: Sequence[Batch], known: Sequence[Batch]) -> Trial:
-        """Return what runs the batches; `known` are those whose rows can be looked up."""
+    def trial(self, batches: Sequence[Batch], known: Sequence[Batch], other: Query | None = None) -> Trial:
+        """Return what runs the batches; `known` are those whose rows can be looked up.
+
+        The tested model's query runs them, or another one over the same inputs.
+        """
         from millstream.runner.states import state_settings
         from millstream.runner.trial import Trial
 
-        query = self.plan.query
+        query = other or at_clock(self.plan.query, self.test.now)
         return Trial(
             project=self.bench.project,
-            query=at_clock(query, self.test.now),
+            query=query,
             feeds=self._feeds(query, batches),
             at_rest=tuple(self._at_rest(read.view, read.relation, known) for read in query.reads),
             settings=state_settings(query, self.bench.relations.catalog),

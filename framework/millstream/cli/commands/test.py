@@ -108,6 +108,7 @@ def _run(common: Common, root: Path, found: Compiled, wanted: Wanted, flags: lis
         now.isoformat(timespec="seconds"),
         round(time.monotonic() - began, 3),
         tuple(wanted.results),
+        wanted.coverage,
         __version__,
     )
     write_results(root / settings.target_path, results)
