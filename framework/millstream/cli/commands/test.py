@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime, timezone
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish, print_json, show
-from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.cli.project import compiled, failed, models_in, root_of
+from millstream.cli.testing import run_tests, selected
 from millstream.errors import Diagnostic
-from millstream.project.settings import read_settings
-
-if TYPE_CHECKING:
-    from millstream.manifest import Compiled
-    from millstream.testing.choice import Choice as Wanted
 
 
 @click.command(
@@ -51,7 +42,7 @@ def command(
     found = compiled(common, root)
     if failed(found):
         return finish(common.look, found.diagnostics, models=models_in(found))
-    ids, warnings = _ids(found, choice, unit=unit, data=data)
+    ids, warnings = selected(found, choice, unit=unit, data=data)
     if not common.look.json:
         show(common.look, [*found.diagnostics, *warnings])
     if ids is not None and not ids:
@@ -60,58 +51,9 @@ def command(
         )
         return finish(common.look, [nothing], result={"results": []})
 
-    from millstream.testing.bed import Options
-    from millstream.testing.choice import Choice as Wanted
-
-    profiles = str(common.profiles_dir) if common.profiles_dir else None
-    options = Options(common.target, common.vars, profiles)
-    wanted = Wanted(options, ids, strict=data and not unit)
     flags = [*(["-x"] if fail_fast else []), *(["--update-expectations"] if update else [])]
     flags += ["--model-coverage"] if coverage else []
-    return _run(common, root, found, wanted, flags)
-
-
-def _ids(
-    found: Compiled, choice: Choice, *, unit: bool, data: bool
-) -> tuple[frozenset[str] | None, list[Diagnostic]]:
-    """Return the tests that are asked for; None for all, those in Python, too."""
-    if choice.everything and unit == data:
-        return None, []
-    _, selection = chosen(found, choice, with_tests=True)
-    kinds = {"unit_test"} if unit and not data else {"test"} if data and not unit else {"unit_test", "test"}
-    nodes = found.manifest.nodes
-    return frozenset(id_ for id_ in selection.ids if nodes[id_].kind in kinds), list(selection.diagnostics)
-
-
-def _run(common: Common, root: Path, found: Compiled, wanted: Wanted, flags: list[str]) -> int:
-    from millstream import __version__
-    from millstream.cli.signals import ending_well
-    from millstream.testing.choice import TestResults, write_results
-    from millstream.testing.running import run
-
-    began, now = time.monotonic(), datetime.now(timezone.utc)
-    settings, _ = read_settings(root)
-    with ending_well():
-        code = run(
-            root,
-            settings,
-            wanted,
-            flags,
-            quiet=common.look.quiet,
-            color=common.look.color,
-            silent=common.look.json,
-        )
-    results = TestResults(
-        "test",
-        found.manifest.project,
-        found.manifest.target,
-        now.isoformat(timespec="seconds"),
-        round(time.monotonic() - began, 3),
-        tuple(wanted.results),
-        wanted.coverage,
-        __version__,
-    )
-    write_results(root / settings.target_path, results)
+    code, results = run_tests(common, root, found, ids, flags, strict=data and not unit)
     if common.look.json:
         import msgspec
 
