@@ -98,6 +98,7 @@ def test_what_is_not_built_and_sql_that_fails(shop, first_spark):
     )
     bed = Bed(shop.root)
     assert bed.at_rest.found(bed.nodes["test.row_count_newest"]) == NotBuilt("newest")
+    bed.close()
     built(shop.root, first_spark)
     again = Bed(shop.root)
     with pytest.raises(MillstreamError, match="MS661: data test 'expression_newest'"):
