@@ -74,6 +74,9 @@ class AtRest:
             return view if isinstance(view, NotBuilt) else self.session.table(view).toArrow().to_pylist()
 
     def close(self) -> None:
+        for view in self._views.values():
+            if isinstance(view, str):
+                self.session.catalog.dropGlobalTempView(view.partition(".")[2])
         self._stack.close()
 
     def _test(self, node: ManifestNode) -> DataTest:
@@ -162,26 +165,23 @@ class AtRest:
 
     def _made(self, relation: str) -> str | NotBuilt:
         from millstream.runner.resting import NotBuiltError, Resting
-        from millstream.runner.trial import values
 
         main = self.bed.main
         log = str(self.bed.folder / "log" / "spark.log")
         catalog, traits = main.relations.catalog, main.relations.traits
         resting = Resting(main.project, catalog, traits, self.admin, self._above, log)
-        name = "rest_" + re.sub(r"\W", "_", named(relation))
+        name = f"rest_{id(self)}_" + re.sub(r"\W", "_", named(relation))
         try:
             # Each relation is read in a session of its own, whose views are in no one's way.
             own = self.session.newSession()
-            rows = resting.rows(own, relation)
-            kept = values(self.session, rows.toArrow(), rows.schema)
+            resting.rows(own, relation).createGlobalTempView(name)
         except NotBuiltError as error:
             return NotBuilt(str(error))
         except MillstreamError as error:
             if any(each.code in {"MS827", "MS843"} for each in error.diagnostics):
                 return NotBuilt(relation.partition(".")[2])
             raise
-        kept.createOrReplaceTempView(name)
-        return name
+        return f"global_temp.{name}"
 
     def _above(self, relation: str) -> frozenset[str]:
         return build_graph(self.bed.nodes).ancestors(relation) | {relation}

@@ -103,7 +103,7 @@ def asking(query: Query, output: Output) -> list[tuple[Query, list[Way]]]:
         views = Views()
         stepped = in_steps((node,), views.leaf, reads=views.of, how=How())
         order = in_order((node,))
-        counts = ", ".join(f"count_if({way.condition})" for way in ways)
+        counts = ", ".join(f"count_if({way.condition}) as way_{i}" for i, way in enumerate(ways))
         sql = f"select {counts} from (\n{stepped.emitted.statement()}\n)"  # noqa: S608 - of the project
         asked = replace(
             query,

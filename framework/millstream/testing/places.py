@@ -22,6 +22,8 @@ class Places:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._files: dict[str, tuple[Text, Node | None]] = {}
+        self._tests: dict[str, dict[tuple[str, str], Node]] = {}
+        """By file: the nodes of tests, by model and name."""
 
     def file(self, path: str) -> tuple[Text, Node | None]:
         if path not in self._files:
@@ -33,16 +35,23 @@ class Places:
     def forget(self, path: str) -> None:
         """Read a file anew: it was changed."""
         self._files.pop(path, None)
+        self._tests.pop(path, None)
 
     def node(self, unit: UnitTest) -> Node | None:
         """Return the node of a whole test."""
-        _, root = self.file(unit.location.path)
+        path = unit.location.path
+        if path not in self._tests:
+            self._tests[path] = self._tests_in(path)
+        return self._tests[path].get((unit.model, unit.name))
+
+    def _tests_in(self, path: str) -> dict[tuple[str, str], Node]:
+        _, root = self.file(path)
         listed = entries(root).get("unit_tests") if root is not None else None
+        found: dict[tuple[str, str], Node] = {}
         for node in listed[1].value if listed and isinstance(listed[1], SequenceNode) else ():
             said = {name: value.value for name, (_, value) in entries(node).items()}
-            if said.get("name") == unit.name and model_of(str(said.get("model", ""))) == unit.model:
-                return node  # type: ignore[no-any-return]
-        return None
+            found[model_of(str(said.get("model", ""))), str(said.get("name"))] = node
+        return found
 
     def location(self, unit: UnitTest, path: Path_ = (), *, key: bool = False) -> Location:
         """Return where a part of a test stands, or the nearest that there is; `key`: the name of the last."""

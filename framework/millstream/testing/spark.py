@@ -28,14 +28,17 @@ def target_of(target: Target, *, jars: bool) -> Target:
         for name, value in (target.settings.get("spark") or {}).items()
         if str(name).startswith("spark.sql.") and isinstance(value, str | int | float | bool)
     }
-    settings = {
+    unit = {
         "master": "local[2]",
         "timezone": target.settings.get("timezone", "UTC"),
-        "spark": {**own, **_SETTINGS, **({} if jars else _WITHOUT_JARS)},
+        "spark": {**own, **_SETTINGS, **_WITHOUT_JARS},
     }
-    if jars:
-        settings["tables"] = target.settings.get("tables") or {}
-    return replace(target, settings=settings)
+    if not jars:
+        return replace(target, settings=unit)
+    # What is stored may be anywhere, so all that the target says of Spark holds, but for where it runs.
+    given = {name: value for name, value in target.settings.items() if name != "jars"}
+    spark = {**(target.settings.get("spark") or {}), **_SETTINGS}
+    return replace(target, settings={**given, "master": "local[2]", "spark": spark})
 
 
 @contextmanager
