@@ -201,6 +201,5 @@ class AtRest:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    listed: Sequence[str] = [f"{name}: {shown(value)}" for name, value in row.items()]
-    text = ", ".join(listed)
+    text = ", ".join(f"{name}: {shown(value)}" for name, value in row.items() if not name.startswith("_"))
     return text if len(text) <= 160 else f"{text[:159]}…"

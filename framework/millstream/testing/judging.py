@@ -108,8 +108,9 @@ class _Judge:
         return Verdict(tuple(problems), tuple(lines), self.outcome, tuple(differences))
 
     def _rows_problem(self, found: Difference, place: Location, step: int | None) -> Diagnostic:
+        other = sum(p.expected is not None and p.actual is not None for p in found.pairs)
         counts = (
-            (sum(p.expected is not None and p.actual is not None for p in found.pairs), "differ"),
+            (other, "differs" if other == 1 else "differ"),
             (sum(p.actual is None for p in found.pairs), "did not come"),
             (sum(p.expected is None for p in found.pairs), "came unexpected"),
             (found.same, "as expected"),
@@ -143,7 +144,7 @@ class _Judge:
         if found is None:
             return []
         lines += [line("  dead letters", "bold"), *difference(found)]
-        message = f"{len(came)} dead letters came, {len(wanted or ())} were expected"
+        message = f"dead letters: {len(came)} came, {len(wanted or ())} expected"
         place = next((pair.location for pair in found.pairs if pair.location), self.test.location)
         remedy = "mend the model or the rows, or say expect_dead_letters: [{value: …}]"
         return [self.problem("MS658", message, place, remedy)]

@@ -31,7 +31,7 @@ def test_what_differs_is_told_with_row_column_and_line(shop):
             - {id: 4, user: b, value: null}
     """)
     assert problem.code == "MS658"
-    assert problem.message == "unit test 't': 1 row differ, 1 row as expected"
+    assert problem.message == "unit test 't': 1 row differs, 1 row as expected"
     assert shop.under(problem) == "0.75"
     assert plain(verdict.lines).splitlines() == [
         "    id  user  value",
@@ -124,7 +124,7 @@ def test_dead_letters_are_expected(shop):
           expect: []
     """
     problem, _ = shop.fails(text)
-    assert problem.message == "unit test 't': 1 dead letters came, 0 were expected"
+    assert problem.message == "unit test 't': dead letters: 1 came, 0 expected"
     letters = "expect: []\n          expect_dead_letters: [{key: k, topic: events.dead_letter}]"
     shop.passes(text.replace("expect: []", letters))
 
