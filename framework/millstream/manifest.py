@@ -89,3 +89,5 @@ class Compiled(Struct, frozen=True):
     """What the plan is made of, a `Catalog`, still encoded; empty where something is wrong."""
     from_cache: int = 0
     """How many models were taken from the cache."""
+    tests: dict[str, str] = {}
+    """Rendered SQL of data tests that are files or macros of the project, by node id."""

@@ -26,6 +26,7 @@ COMMANDS = (
     Entry("build", "Run every model over what the topics hold now."),
     Entry("run", "Run every model, continuously."),
     Entry("regroup", "Decide anew which models with state share a query."),
+    Entry("test", "Test models on given rows, and what is stored."),
     Entry("seed", "Fill the empty topics of the local broker with the traffic of seeds/*.py."),
     Entry("produce", "Send test traffic: the records that the generators of seeds/*.py make."),
     Entry("consume", "Show the records of topics, decoded by what the project knows of them."),

@@ -12,7 +12,7 @@ class Code(Struct, frozen=True):
 
 PARTS = (
     "project", "templates", "functions", "sql", "graph", "plan", "selectors", "machine", "kafka", "tables",
-    "runner", "environment", "review",
+    "runner", "testing", "environment", "review",
 )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def _compile(
     models.render_all()
     order, cycles = _order(models)
     models.analyse_all(order)
-    tests, more = sql_tests(models)
+    tests, more, tests_sql = sql_tests(models)
     diagnostics = [*diagnostics, *_unknown_rules(target)]
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [diagnostic for model in models.models.values() for diagnostic in model.diagnostics]
@@ -114,6 +114,7 @@ def _compile(
         {model.id: model.sql for model in models.models.values()},
         b"" if any(each.severity == "error" for each in found) else models.catalog(order),
         sum(1 for model in models.models.values() if model.entry),
+        tests_sql,
     )
     for model in models.models.values():
         environment |= model.uses.env

@@ -109,7 +109,11 @@ def _tests(
             config=config,
             depends_on=tuple(sorted(set(depends))),
             test=test.name,
-            meta={"column": column, "arguments": test.arguments} if column else {"arguments": test.arguments},
+            meta={
+                **({"column": column} if column else {}),
+                "arguments": test.arguments,
+                "line": test.location.line,
+            },
         )
 
 

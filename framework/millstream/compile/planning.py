@@ -23,9 +23,10 @@ from millstream.plan.build.catalog import (
 )
 from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.model import Around, ModelBuilder
+from millstream.plan.build.plan import seen
 from millstream.plan.build.topics import topic_node
 from millstream.plan.nodes import Column, Given, Node
-from millstream.plan.traits import KnownTraits, Mode, Traits
+from millstream.plan.traits import KnownTraits, Traits
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
@@ -66,14 +67,7 @@ class Planning:
             root = checked_keys(builder, root)
         if state := model.config.get("state"):
             builder.problems += meaningless_state(model.id, state, root, own="state" in own)
-        found = known.of(root)
-        if spec.kind == "table":
-            found = Traits("upsert", spec.keys or found.keys)
-        elif spec.kind == "sink":
-            # A topic is read row by row, whatever it was written from.
-            mode: Mode = "upsert" if found.mode == "upsert" else "append"
-            found = Traits(mode, spec.keys if mode == "upsert" else (), None, found.watermarks)
-        return spec, None if builder.problems else found, builder.problems
+        return spec, None if builder.problems else seen(spec, known.of(root)), builder.problems
 
     def add(self, model: Model) -> None:
         """Let models that come later read this one."""

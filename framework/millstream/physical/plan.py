@@ -49,13 +49,17 @@ def physical_plan(
     references: Sequence[Output] = (),
     written: Plan | None = None,
     only: Collection[str] | None = None,
+    *,
+    views: bool = False,
 ) -> Physical:
     """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first.
 
     `written` is the plan before any rule, from which it is told what is counted. `only` are names of queries:
-    the others are left out, which spares most of the work.
+    the others are left out, which spares most of the work. With `views`, those that nobody reads are made,
+    too.
     """
-    drafted = _drafted(plan, settings, lock, references)
+    stored = Plan((*references, *plan.outputs)) if views else _stored(plan, references)
+    drafted = _drafted(stored, settings, lock)
     recipes = [recipe for recipe in drafted.stateless if only is None or recipe.name in only]
     chosen = [each for each in drafted.assigned if only is None or each.name in only]
     recipes += _stateful(drafted.stateful, chosen, settings)
@@ -79,7 +83,7 @@ def grouped_queries(
     plan: Plan, settings: PhysicalSettings, lock: Lock | None = None, references: Sequence[Output] = ()
 ) -> Groups:
     """Return only which models share which query."""
-    drafted = _drafted(plan, settings, lock, references)
+    drafted = _drafted(_stored(plan, references), settings, lock)
     found = {r.name: tuple(b.model for b in r.branches) for r in drafted.stateless}
     for each in drafted.assigned:
         left = [m for place, m in enumerate(each.members) if place not in each.removed]
@@ -97,10 +101,7 @@ class _Drafted(Struct, frozen=True):
     separations: tuple[Separation, ...]
 
 
-def _drafted(
-    plan: Plan, settings: PhysicalSettings, lock: Lock | None, references: Sequence[Output]
-) -> _Drafted:
-    stored = _stored(plan, references)
+def _drafted(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Drafted:
     order = in_order(stored.outputs)
     listed = branches(stored, order)
     grouped = group(listed, settings.grouping)

@@ -205,9 +205,10 @@ class _Properties(ColumnReader):
     def unit_test(self, shape: UnitTestShape) -> UnitTest:
         self.named(shape, shape.name, "unit test")
         body = {key: value for key, value in _written(shape).items() if key not in _ABOUT}
-        model = (reference(shape.model) or shape.model).removeprefix("model.")
+        chain, model = shape.model.strip().startswith("+"), shape.model.strip().removeprefix("+")
+        model = (reference(model) or model).removeprefix("model.")
         location = self.location(shape, "model")
-        return UnitTest(shape.name, location, model, shape.description, names(shape.tags), body)
+        return UnitTest(shape.name, location, model, shape.description, names(shape.tags), body, chain)
 
 
 _ABOUT = frozenset(("name", "model", "description", "tags", "meta"))

@@ -271,30 +271,45 @@ class GivenShape(Shape):
 
     input: Annotated[str, about("ref('model') or source('source', 'topic')", verbatim=True)]
     rows: Rows = None
-    format: Literal["dict", "csv", "sql"] | None = None
-    fixture: Annotated[str | None, about("a CSV file of rows")] = None
+    format: Annotated[Literal["dict", "csv"] | None, about("how rows are written")] = None
+    fixture: Annotated[str | None, about("a CSV file of rows, below tests/fixtures or the project")] = None
 
 
 class StepShape(Shape):
     """Rows that come, and what is expected after them, as event time goes on."""
 
-    at: Annotated[Any, about("the event time that has been reached")] = None
     given: Annotated[list[GivenShape], about("rows per input")] = []
-    expect: Rows = None
+    at: Annotated[str | None, about("the event time that has been reached then", verbatim=True)] = None
+    expect: Annotated[Any, about("the rows that this step gives", verbatim=True)] = None
+
+
+class OverridesShape(Shape):
+    """dbt's form of what stands in for parts of the project."""
+
+    words: ClassVar[dict[str, str]] = {"macros": "give the macro a variable, and set that under vars:"}
+
+    vars: Annotated[dict[str, Any], about("variables", verbatim=True)] = {}
+    env_vars: Annotated[dict[str, Any], about("environment variables", verbatim=True)] = {}
+    functions: Annotated[
+        dict[str, Any], about("Python functions, and what every call gives", verbatim=True)
+    ] = {}
 
 
 class UnitTestShape(Shape):
     name: str
-    model: Annotated[str, about("the model that is tested")]
+    model: Annotated[str, about("the model that is tested; +model: all above it, too")]
     description: Description = ""
     given: Annotated[list[GivenShape], about("rows per input")] = []
     expect: Annotated[Any, about("the rows that come out", verbatim=True)] = None
     steps: Annotated[list[StepShape], about("rows and expectations as event time goes on")] = []
-    at: Annotated[Any, about("the event time that has been reached")] = None
+    at: Annotated[str | None, about("the event time that has been reached", verbatim=True)] = None
+    now: Annotated[str | None, about("what current_timestamp() says", verbatim=True)] = None
     strict: Annotated[bool | None, about("run again, cut into other batches, and demand the same")] = None
     vars: Annotated[dict[str, Any], about("variables, for this test", verbatim=True)] = {}
-    overrides: Annotated[dict[str, Any], about("dbt's form: {vars, env_vars, macros}", verbatim=True)] = {}
-    expect_dead_letters: Annotated[list[Any], about("records that must be refused", verbatim=True)] = []
+    overrides: Annotated[OverridesShape | None, about("dbt's form: {vars, env_vars, functions}")] = None
+    expect_dead_letters: Annotated[list[Any] | None, about("records that must be refused", verbatim=True)] = (
+        None
+    )
     expect_error: Annotated[str | None, about("the error that must come", verbatim=True)] = None
     tags: Names = []
     meta: dict[str, Any] = {}

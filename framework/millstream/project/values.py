@@ -204,6 +204,8 @@ class UnitTest(Struct, frozen=True):
     description: str = ""
     tags: tuple[str, ...] = ()
     body: dict[str, Any] = {}
+    chain: bool = False
+    """The models above are computed, too: `model: +orders`."""
 
 
 class Target(Struct, frozen=True):

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
@@ -55,21 +55,9 @@ class Question(Struct, frozen=True):
 
 def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
     """Return a model's rows: newest first where it has an event time; an aggregate's are those at the end."""
-    session, catalog = spark.newSession(), question.catalog
     output = _output(question)
-    views = Views()
-    found = in_steps((output,), views.leaf, reads=views.of, how=How(told=True))
-    order = in_order((output,))
-    functions.register(session, question.project, _functions(order), left_within(order))
     try:
-        for source in sources(order, views):
-            _source(session, source, question, admin)
-        for read in static_reads(order, views):
-            _at_rest(session, read, question)
-        for step in found.steps:
-            _view(session, step, question.project)
-        rows = session.sql(found.emitted.statement())
-        rows = rows.select(*(quoted(column.name) for column in catalog.models[question.model].columns))
+        rows = _frame(question, admin, spark.newSession(), output)
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
         if times:
             rows = rows.orderBy(*(rows[quoted(time)].desc_nulls_last() for time in times))
@@ -81,6 +69,27 @@ def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
     listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
     more = limit is not None and len(listed) > limit
     return Answer(tuple(table.column_names), listed[:limit], more)
+
+
+def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
+    """Return a model's rows as a frame of a session, in no order."""
+    return _frame(question, admin, session, _output(question))
+
+
+def _frame(question: Question, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
+    views = Views()
+    found = in_steps((output,), views.leaf, reads=views.of, how=How(told=True))
+    order = in_order((output,))
+    functions.register(session, question.project, _functions(order), left_within(order))
+    for source in sources(order, views):
+        _source(session, source, question, admin)
+    for read in static_reads(order, views):
+        _at_rest(session, read, question)
+    for step in found.steps:
+        _view(session, step, question.project)
+    rows = session.sql(found.emitted.statement())
+    columns = question.catalog.models[question.model].columns
+    return rows.select(*(quoted(column.name) for column in columns))
 
 
 def _output(question: Question) -> Output:

@@ -112,7 +112,7 @@ def _session(spark: SparkSession, query: Query, around: Around, read: Read) -> S
     for each in query.reads:
         _at_rest(session, each, around)
     for step in query.steps:
-        _view(session, step, around.project, query.output_mode)
+        make_view(session, step, around.project, query.output_mode)
     return session
 
 
@@ -131,7 +131,7 @@ def _at_rest(session: SparkSession, read: StaticRead, around: Around) -> None:
         around.tables.view(session, read)
 
 
-def _view(session: SparkSession, step: Step, project: Project, mode: OutputMode) -> None:
+def make_view(session: SparkSession, step: Step, project: Project, mode: OutputMode) -> None:
     match step:
         case SqlView():
             made = session.sql(step.sql)

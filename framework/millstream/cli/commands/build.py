@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 from msgspec import to_builtins
 
@@ -9,6 +12,11 @@ from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import models_in, root_of
+
+if TYPE_CHECKING:
+    from millstream.manifest import Compiled
+    from millstream.results import RunResults
+    from millstream.testing.choice import TestResults
 
 
 @click.command(
@@ -22,17 +30,18 @@ from millstream.cli.project import models_in, root_of
 @common()
 @choosing
 @changing
-def command(common: Common, choice: Choice, changes: Changes) -> int:
-    """Run every model over what the topics hold now.
+@click.option("--no-tests", is_flag=True, help="Leave out the data tests of what is built.")
+def command(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
+    """Run every model over what the topics hold now, then the data tests of what was built.
 
     Topics are created where they are missing; on the local target, empty source topics are filled from the
     generators of `seeds/`. What was built before goes on where it stopped. A failed model skips what
-    reads it. The exit code is 1 if a model failed.
+    reads it, and its tests. The exit code is 1 if a model or a test failed.
     """
-    return built(common, choice, changes)
+    return built(common, choice, changes, no_tests=no_tests)
 
 
-def built(common: Common, choice: Choice, changes: Changes) -> int:
+def built(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
     root = root_of(common)
     found, job, diagnostics = compiled_job(common, root, choice, changes)
     if job is None:
@@ -53,11 +62,24 @@ def built(common: Common, choice: Choice, changes: Changes) -> int:
     results = with_counts(results, before, job.topology.written)
     write_results(folder, results)
     problems = told.problems
+    if not common.look.json:
+        told.summary(results)
+    code, tests = (0, None) if no_tests else _tested(common, root, found, choice, results)
     if common.look.json:
         from millstream.cli.diagnostics import as_data
 
         listed = [as_data(each) for each in (*diagnostics, *problems)]
-        print_json({"diagnostics": listed} | to_builtins(results))
-    else:
-        told.summary(results)
-    return 1 if results.failed else 0
+        own = {"tests": to_builtins(tests.results)} if tests else {}
+        print_json({"diagnostics": listed} | to_builtins(results) | own)
+    return 1 if results.failed else code
+
+
+def _tested(
+    common: Common, root: Path, found: Compiled, choice: Choice, results: RunResults
+) -> tuple[int, TestResults | None]:
+    """Run the data tests of what was built; those of what failed, or was skipped, have nothing to ask."""
+    from millstream.cli.testing import data_tests, run_tests
+
+    bad = {each.id for each in results.results if each.status != "success"}
+    ids = data_tests(common, found, choice, bad)
+    return run_tests(common, root, found, ids) if ids else (0, None)

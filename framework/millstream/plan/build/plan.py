@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
 from millstream.plan.build.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.model import Around, ModelBuilder
 from millstream.plan.build.topics import sink_node, topic_node
-from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan
-from millstream.plan.traits import KnownTraits
+from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
+from millstream.plan.traits import KnownTraits, Mode, Traits
 
 
-def build_plan(catalog: Catalog) -> tuple[Plan, list[PlanProblem]]:
+class StandIn(Struct, frozen=True):
+    """A model whose rows somebody gives: its SQL is no part of the plan, only what others see of it."""
+
+    model: ModelSpec
+    traits: Traits
+
+
+def build_plan(
+    catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None
+) -> tuple[Plan, list[PlanProblem]]:
     """Return the plan as written: nothing is shared but what a model names, nothing is moved."""
-    building = _Building(catalog)
+    building = _Building(catalog, stand_ins or {})
     for model in catalog.models.values():
         building.add(model)
     return building.plan(), building.problems
@@ -20,22 +34,48 @@ def build_plan(catalog: Catalog) -> tuple[Plan, list[PlanProblem]]:
 
 def model_roots(catalog: Catalog) -> dict[str, Node]:
     """Return what each model holds, before it is stored anywhere; over views, the very nodes of these."""
-    building = _Building(catalog)
+    building = _Building(catalog, {})
     for model in catalog.models.values():
         building.add(model)
     return building.roots
 
 
+def seen_traits(catalog: Catalog) -> dict[str, Traits]:
+    """Return what others see of each model."""
+    building = _Building(catalog, {})
+    for model in catalog.models.values():
+        building.add(model)
+    return {id_: seen(spec, building.traits.of(building.roots[id_])) for id_, spec in catalog.models.items()}
+
+
+def seen(model: ModelSpec, found: Traits) -> Traits:
+    """Return what others see of a model whose SQL has these traits."""
+    match model.kind:
+        case "table":
+            return Traits("upsert", model.keys or found.keys)
+        case "sink":
+            # A topic is read row by row, whatever it was written from.
+            mode: Mode = "upsert" if found.mode == "upsert" else "append"
+            return Traits(mode, model.keys if mode == "upsert" else (), None, found.watermarks)
+        case "view":
+            return found
+
+
 class _Building:
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn]) -> None:
         self.catalog = catalog
-        self.around = Around(self.provide, catalog.can_rest, catalog.keyed)
+        self.stand_ins = stand_ins
+        self.around = Around(self.provide, self.can_rest, catalog.keyed)
         self.problems: list[PlanProblem] = []
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}
         self.read: set[str] = set()
         """Models that others read as they are, without a topic or a table between."""
         self.leaves: dict[tuple[str, bool], Node] = {}
+
+    def can_rest(self, relation: str) -> bool:
+        stand_in = self.stand_ins.get(relation)
+        return stand_in.model.kind == "table" if stand_in else self.catalog.can_rest(relation)
 
     def add(self, model: ModelSpec) -> None:
         # Each model reads for itself: that one read serves several is for the optimizer to see.
@@ -58,6 +98,8 @@ class _Building:
         return self.leaves[key]
 
     def _leaf(self, relation: str, *, at_rest: bool) -> Node:
+        if stand_in := self.stand_ins.get(relation):
+            return _given(stand_in, at_rest=at_rest)
         if topic := self.catalog.topics.get(relation):
             if at_rest:
                 columns = tuple(c for c in topic_node(topic).columns if not c.name.startswith("_"))
@@ -80,6 +122,26 @@ class _Building:
                 continue
             outputs.append(_output(model, self.roots[model.id]))
         return Plan(tuple(outputs))
+
+
+def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
+    """Return the rows of a model as its readers see them; any column may be left out, and is NULL then."""
+    columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
+    model, traits = replace(stand_in.model, columns=columns, format="json"), stand_in.traits
+    model = replace(model, topic=model.topic or model.name)
+    if traits.mode == "append":
+        return sink_node(model, traits)
+    comes = traits.mode == "upsert" and not at_rest
+    node: Node = TableScan(
+        relation=model.id,
+        columns=columns,
+        changes=comes,
+        keys=traits.keys if comes else (),
+        label=model.name,
+    )
+    for time, delay in traits.watermarks if comes else ():
+        node = Watermark(input=node, time=time, delay=delay, label=model.name)
+    return node
 
 
 def _output(model: ModelSpec, root: Node) -> Output:

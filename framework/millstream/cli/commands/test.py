@@ -1,0 +1,64 @@
+"""`millstream test`."""
+
+from __future__ import annotations
+
+import click
+
+from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.output import finish, print_json, show
+from millstream.cli.project import compiled, failed, models_in, root_of
+from millstream.cli.testing import run_tests, selected
+from millstream.errors import Diagnostic
+
+
+@click.command(
+    "test",
+    epilog=(
+        "\b\nExamples:\n  millstream test\n  millstream test --select daily_totals+"
+        "\n  millstream test --unit --coverage    # which models and branches no unit test reaches"
+        "\n  millstream test --data --output json\n  millstream test --update --select daily_totals"
+    ),
+)
+@common()
+@choosing
+@click.option("--unit", is_flag=True, help="Unit tests only: no broker, nothing stored.")
+@click.option("--data", is_flag=True, help="Data tests only: of tables and topics as they are.")
+@click.option(
+    "--coverage", is_flag=True, help="Tell which models, branches and filters no unit test reaches."
+)
+@click.option("--update", is_flag=True, help="Write what came out into the unit tests that fail.")
+@click.option("--fail-fast", "-x", is_flag=True, help="End with the first test that fails.")
+def command(
+    common: Common, *, choice: Choice, unit: bool, data: bool, coverage: bool, update: bool, fail_fast: bool
+) -> int:
+    """Test models on given rows, and what is stored.
+
+    Unit tests run a model on Spark over the rows that they give, without a broker. Data tests look at tables
+    and topics as they are; those of what has not been built yet are skipped. With --select, the tests of
+    what is selected. The items are pytest's: `pytest` in the project's folder runs them, too. The exit code
+    is 1 if a test failed.
+    """
+    root = root_of(common)
+    found = compiled(common, root)
+    if failed(found):
+        return finish(common.look, found.diagnostics, models=models_in(found))
+    ids, warnings = selected(common, found, choice, unit=unit, data=data)
+    if not common.look.json:
+        show(common.look, [*found.diagnostics, *warnings])
+    if ids is not None and not ids:
+        nothing = Diagnostic(
+            "MS603", "no test is selected", None, "see `millstream ls --kind test`", severity="warning"
+        )
+        return finish(common.look, [nothing], result={"results": []})
+
+    flags = [*(["-x"] if fail_fast else []), *(["--update-expectations"] if update else [])]
+    flags += ["--model-coverage"] if coverage else []
+    code, results = run_tests(common, root, found, ids, flags, strict=data and not unit)
+    if common.look.json:
+        import msgspec
+
+        from millstream.cli.diagnostics import as_data
+
+        listed = [as_data(each) for each in found.diagnostics]
+        print_json({"diagnostics": listed} | msgspec.to_builtins(results))
+    return code

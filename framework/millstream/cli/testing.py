@@ -1,0 +1,79 @@
+"""Tests as commands run them: which are asked for, and what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millstream.cli.options import Choice, Common
+from millstream.cli.project import chosen
+from millstream.errors import Diagnostic
+from millstream.project.settings import read_settings
+
+if TYPE_CHECKING:
+    from millstream.manifest import Compiled
+    from millstream.testing.choice import TestResults
+
+
+def selected(
+    common: Common, found: Compiled, choice: Choice, *, unit: bool, data: bool
+) -> tuple[frozenset[str] | None, list[Diagnostic]]:
+    """Return the tests that are asked for; None for all, those in Python, too."""
+    if choice.everything and unit == data:
+        return None, []
+    _, selection = chosen(common, found, choice, with_tests=True)
+    kinds = {"unit_test"} if unit and not data else {"test"} if data and not unit else {"unit_test", "test"}
+    nodes = found.manifest.nodes
+    return frozenset(id_ for id_ in selection.ids if nodes[id_].kind in kinds), list(selection.diagnostics)
+
+
+def data_tests(common: Common, found: Compiled, choice: Choice, without: Collection[str]) -> frozenset[str]:
+    """Return the data tests of what is selected, but for those that look at one of some relations."""
+    _, selection = chosen(common, found, choice, with_tests=True)
+    nodes = found.manifest.nodes
+    return frozenset(
+        id_
+        for id_ in selection.ids
+        if nodes[id_].kind == "test" and not set(nodes[id_].depends_on).intersection(without)
+    )
+
+
+def run_tests(
+    common: Common,
+    root: Path,
+    found: Compiled,
+    ids: frozenset[str] | None,
+    flags: Sequence[str] = (),
+    *,
+    strict: bool = False,
+) -> tuple[int, TestResults]:
+    """Run tests, write what became of them, and return the exit code with it."""
+    from millstream import __version__
+    from millstream.cli.signals import ending_well
+    from millstream.testing.bed import Options
+    from millstream.testing.choice import Choice as Wanted
+    from millstream.testing.choice import TestResults, write_results
+    from millstream.testing.running import run
+
+    profiles = str(common.profiles_dir) if common.profiles_dir else None
+    wanted = Wanted(Options(common.target, common.vars, profiles), ids, strict=strict)
+    began, now = time.monotonic(), datetime.now(timezone.utc)
+    settings, _ = read_settings(root)
+    look = common.look
+    with ending_well():
+        code = run(root, settings, wanted, flags, quiet=look.quiet, color=look.color, silent=look.json)
+    results = TestResults(
+        "test",
+        found.manifest.project,
+        found.manifest.target,
+        now.isoformat(timespec="seconds"),
+        round(time.monotonic() - began, 3),
+        tuple(wanted.results),
+        wanted.coverage,
+        __version__,
+    )
+    write_results(root / settings.target_path, results)
+    return code, results

@@ -1,0 +1,141 @@
+"""Data tests as values: which rows of a relation are wrong, in SQL over its columns.
+
+`test` asks for them of what is stored. A `RowTest` looks at one row at a time, so that a query which has the
+row anyway can ask it on the way: as a column, or as an observed metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from millstream.manifest import ManifestNode
+
+Severity = Literal["warn", "error", "drop", "dead_letter"]
+
+
+class RowTest(Struct, frozen=True):
+    """Rows of `relation` for which `wrong` is true are wrong."""
+
+    id: str
+    relation: str
+    wrong: str
+    severity: Severity = "error"
+
+
+class TotalTest(Struct, frozen=True):
+    """`wrong` asks an aggregate of all rows; `told` is SQL that says what it found."""
+
+    id: str
+    relation: str
+    wrong: str
+    told: str
+    severity: Severity = "error"
+
+    __test__ = False
+
+
+class QueryTest(Struct, frozen=True):
+    """A query that gives the rows that are wrong; it reads `relations`, as `models.x` and the like."""
+
+    id: str
+    sql: str
+    relations: tuple[str, ...]
+    severity: Severity = "error"
+
+
+DataTest = RowTest | TotalTest | QueryTest
+
+
+def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
+    """Return the test of a node; `sql` has those that are files or macros."""
+    severity: Severity = node.config.get("severity", "error")
+    if node.id in sql:
+        return QueryTest(node.id, sql[node.id], node.depends_on, severity)
+    arguments = dict(node.meta.get("arguments") or {})
+    column, relation = node.meta.get("column"), _relation(node, arguments)
+    where = arguments.get("where")
+    match node.test:
+        case "not_null":
+            wrong = f"{_quoted(column)} is null"
+        case "accepted_values":
+            listed = ", ".join(_literal(value) for value in arguments["values"])
+            wrong = f"{_quoted(column)} not in ({listed})"
+        case "expression":
+            wrong = f"not ({arguments['expression']})"
+        case "row_count" | "freshness":
+            return _total(node, relation, arguments, severity)
+        case "unique":
+            return QueryTest(node.id, _unique(relation, column, arguments), (relation,), severity)
+        case _:
+            return QueryTest(node.id, _unrelated(relation, column, arguments), node.depends_on, severity)
+    return RowTest(node.id, relation, f"({where}) and {wrong}" if where else wrong, severity)
+
+
+def named(relation: str) -> str:
+    """Return what SQL calls a relation: `models.x`, `sources.s.t`, `seeds.x`."""
+    kind, _, name = relation.partition(".")
+    return f"{kind}s.{name}"
+
+
+def _relation(node: ManifestNode, arguments: Mapping[str, Any]) -> str:
+    """Return what a test is of: it depends on that, and on what it is related to."""
+    others = [id_ for id_ in node.depends_on if id_ != arguments.get("to")]
+    return (others or list(node.depends_on))[0]
+
+
+def _total(node: ManifestNode, relation: str, arguments: Mapping[str, Any], severity: Severity) -> TotalTest:
+    where = arguments.get("where")
+    if node.test == "freshness":
+        time = _quoted(arguments.get("column") or "_timestamp")
+        newest = f"max({time})" + (f" filter (where {where})" if where else "")
+        wrong = f"coalesce({newest} < current_timestamp() - interval {arguments['within']}, true)"
+        told = (
+            f"concat('the newest row is of ', coalesce(cast({newest} as string), 'no time: there is none'))"
+        )
+        return TotalTest(node.id, relation, wrong, told, severity)
+    count = f"count_if({where})" if where else "count(*)"
+    bounds = [
+        f"{count} {operator} {arguments[name]}"
+        for name, operator in (("min", "<"), ("max", ">"), ("equals", "<>"))
+        if arguments.get(name) is not None
+    ]
+    return TotalTest(node.id, relation, " or ".join(bounds), f"concat({count}, ' rows')", severity)
+
+
+def _unique(relation: str, column: str | None, arguments: Mapping[str, Any]) -> str:
+    given = arguments.get("columns") or column or ""
+    columns = [given] if isinstance(given, str) else list(given)
+    listed = ", ".join(map(_quoted, columns))
+    where = f" where {arguments['where']}" if arguments.get("where") else ""
+    return (
+        f"select {listed}, count(*) as rows from {named(relation)}{where} "  # noqa: S608 - of the project
+        f"group by {listed} having count(*) > 1"
+    )
+
+
+def _unrelated(relation: str, column: str | None, arguments: Mapping[str, Any]) -> str:
+    own, field = _quoted(column), _quoted(arguments["field"])
+    where = f" and ({arguments['where']})" if arguments.get("where") else ""
+    return (
+        f"select given.* from {named(relation)} as given where given.{own} is not null{where} "  # noqa: S608
+        f"and not exists (select 1 from {named(arguments['to'])} as other where other.{field} = given.{own})"
+    )
+
+
+def _literal(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return str(value)
+        case _:
+            return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _quoted(name: Any) -> str:
+    return "`" + str(name).replace("`", "``") + "`"

@@ -1,0 +1,106 @@
+"""Data tests of topics and tables that were built."""
+
+import pytest
+from support.runs import built, problems
+
+from millstream.errors import MillstreamError
+from millstream.testing.at_rest import NotBuilt
+from millstream.testing.bed import Bed
+from millstream.testing.fixtures import TopicOf
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+TESTS = """
+    models:
+      - name: newest
+        columns:
+          - name: user
+            tests: [not_null, unique]
+          - name: kind
+            tests: [{accepted_values: {values: [a, b]}}, {relationships: {to: "ref('kinds')", field: kind}}]
+          - name: id
+            tests: [{expression: {expression: id > 1, where: "kind = 'a'"}}]
+        tests:
+          - row_count: {min: 3}
+          - freshness: {within: 1 day, column: at}
+          - longer_than: {length: 1}
+      - name: counts
+        columns: [{name: n, tests: [{expression: n < 2}]}]
+      - name: seen
+        columns: [{name: id, tests: [unique]}]
+"""
+EVENTS = "from {{ source('web', 'events') }} as e"
+
+
+@pytest.fixture
+def found(shop, first_spark):
+    shop.write("models/tests.yml", TESTS)
+    shop.write("macros/longer_than.sql", """
+        {% macro longer_than(model, length) %}select user from {{ model }} where length(user) <= {{ length }}{% endmacro %}
+    """)  # fmt: skip
+    shop.write("tests/no_users.sql", "select * from {{ ref('counts') }} where user = 'b'")
+    shop.write("seeds/kinds.csv", "kind,name\na,one\n")
+    shop.model(
+        "newest",
+        "{{ config(materialized='table', unique_key='user') }}\n"
+        f"select e.user, e.id, e.kind, e.at {EVENTS}",
+    )
+    shop.model(
+        "counts",
+        "{{ config(materialized='sink', key='user') }}\n"
+        f"select e.user, count(*) as n {EVENTS} group by e.user",
+    )
+    shop.model("seen", f"select e.id {EVENTS}")
+    for row in (("a", {"id": 1, "kind": "a"}), ("a", {"id": 2, "kind": "b"}), ("b", {"id": 1, "kind": "a"})):
+        shop.send(row)
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    bed = Bed(shop.root)
+    yield lambda name: bed.at_rest.found(bed.nodes[f"test.{name}"]), bed
+    bed.close()
+
+
+def test_what_is_wrong_with_what_is_stored(found):
+    find, bed = found
+    wrong = {
+        name.removeprefix("test."): find(name.removeprefix("test."))
+        for name, node in bed.nodes.items()
+        if node.kind == "test"
+    }
+    assert {name: each.wrong for name, each in wrong.items()} == {
+        "not_null_newest_user": 0,
+        "unique_newest_user": 0,
+        "accepted_values_newest_kind": 0,
+        "relationships_newest_kind": 1,
+        "expression_newest_id": 1,
+        "row_count_newest": 1,
+        "freshness_newest": 1,
+        "longer_than_newest": 2,
+        "expression_counts_n": 1,
+        "unique_seen_id": 1,
+        "no_users": 1,
+    }
+    assert wrong["row_count_newest"].told == "2 rows"
+    assert wrong["freshness_newest"].told.endswith("no time: there is none")
+    assert "id: 1" in wrong["expression_newest_id"].lines[0][0].text
+    assert sorted(row["n"] for row in TopicOf(bed)("counts")) == [1, 2]
+
+
+def test_what_is_not_built_and_sql_that_fails(shop, first_spark):
+    shop.write(
+        "models/tests.yml",
+        "models: [{name: newest, tests: [{row_count: {min: 1}}, {expression: nothing > 1}]}]",
+    )
+    shop.model(
+        "newest", "{{ config(materialized='table', unique_key='user') }}\n" + f"select e.user, e.id {EVENTS}"
+    )
+    bed = Bed(shop.root)
+    assert bed.at_rest.found(bed.nodes["test.row_count_newest"]) == NotBuilt("newest")
+    bed.close()
+    built(shop.root, first_spark)
+    again = Bed(shop.root)
+    with pytest.raises(MillstreamError, match="MS661: data test 'expression_newest'"):
+        again.at_rest.found(again.nodes["test.expression_newest"])
+    again.close()

@@ -1,0 +1,57 @@
+"""The examples of docs/testing.md are tests of the example project."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from example.generated import ROOT
+
+from millstream.testing.bed import Bed
+from millstream.testing.fixtures import RunModel
+
+pytestmark = [
+    pytest.mark.usefixtures("first_spark"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"),
+]  # fmt: skip
+GUIDE = (ROOT / "docs/testing.md").read_text()
+YAML = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory):
+    root = tmp_path_factory.mktemp("guide")
+    for part in ("pyproject.toml", "profiles.yml"):
+        shutil.copy(ROOT / part, root / part)
+    for part in ("models", "macros", "seeds"):
+        shutil.copytree(ROOT / part, root / part)
+    (root / "tests").mkdir()
+    units = [text for text in YAML if text.startswith("unit_tests:")]
+    for number, text in enumerate(units):
+        (root / f"tests/guide_{number}.yml").write_text(text)
+    made = Bed(root)
+    yield made
+    made.close()
+
+
+def test_all_unit_tests_of_the_guide_pass(bed):
+    units = bed.main.project.unit_tests
+    assert len(units) == sum(text.count("- name: ") for text in YAML if text.startswith("unit_tests:"))
+    problems = [problem for unit in units for problem in bed.judged(unit).problems]
+    assert [(each.message, str(each.location)) for each in problems] == []
+
+
+def test_the_test_in_python_passes(bed):
+    (text,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    names = {}
+    exec(compile(text, str(Path("docs/testing.md")), "exec"), names)
+    names["test_noise_is_dropped"](RunModel(bed))
+
+
+def test_the_data_tests_of_the_guide_can_be_read(bed):
+    (text,) = [each for each in YAML if each.startswith("models:")]
+    folder = Path(bed.root) / "models/counters"
+    (folder / "counters.yml").write_text(text)
+    found = Bed(Path(bed.root)).main.compiled.manifest.nodes
+    kinds = {node.test for node in found.values() if node.path == "models/counters/counters.yml"}
+    assert kinds == {"not_null", "unique", "expression", "row_count", "freshness"}
