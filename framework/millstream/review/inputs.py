@@ -122,7 +122,8 @@ def _came_and_went(before: dict[str, ManifestNode], after: dict[str, ManifestNod
 
 def _said(node: ManifestNode) -> ManifestNode:
     """Return a node without where it stands."""
-    return replace(node, path="", fqn=(), compiled_path=None, tags=())
+    meta = {name: value for name, value in node.meta.items() if name != "line"}
+    return replace(node, path="", fqn=(), compiled_path=None, tags=(), meta=meta)
 
 
 def _derived(old: TopicSpec, new: TopicSpec) -> list[str]:

@@ -57,7 +57,7 @@ EDITS = {
         ("models/counters/user_metrics_summary.sql", None, None),
         ("models/counters/counters.yml", r"(?s)  - name: user_metrics_summary\n.*?(?=  - name: user_activity_state)", ""),
         ("models/counters/counters.yml", "ref('user_metrics_summary'), ", ""),
-        ("tests/counters.yml", r"(?s)  - name: average_is_rounded\n.*?(?=  - name|\Z)", ""),
+        ("tests/counters.yml", r"(?s)  - name: (?:average_is_rounded|the_summary_of_a_user)\n.*?(?=  - name|\Z)", ""),
     ],
     "cents_for_values": [
         ("models/analytics/categorized_events.sql", "coalesce(events.value, 0.0) as value",
