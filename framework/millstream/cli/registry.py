@@ -23,7 +23,7 @@ COMMANDS = (
     Entry("docs", "Make the project's site, or a document for other tools, and show it."),
     Entry("review", "Tell what an edit does, before it is merged."),
     Entry("broker", "Start, stop or ask for the project's local Kafka."),
-    Entry("build", "Run every model over what the topics hold now."),
+    Entry("build", "Run every model over what the topics hold now, then the data tests of what was built."),
     Entry("run", "Run every model, continuously."),
     Entry("regroup", "Decide anew which models with state share a query."),
     Entry("test", "Test models on given rows, and what is stored."),
