@@ -88,7 +88,8 @@ def _changed(was: Operator, now: Operator) -> Iterator[str]:
         return
     before, after = _kept(was), _kept(now)
     if before != after:
-        for difference in differences(before, after):
+        # Where a window stands among keys is told by no fact of its own.
+        for difference in list(differences(before, after)) or ["its keys are in another order"]:
             yield f"{now.name}: {difference}"
 
 

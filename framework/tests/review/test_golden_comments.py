@@ -100,6 +100,7 @@ def edited(folder, edits):
 def test_the_comment_on_a_pull_request(name, before, tmp_path):
     now = version(edited(copied(tmp_path / "shop"), EDITS[name]))
     comment = markdown(review(before, now, statistics(now.manifest, {}, None)))
+    comment = re.sub(r"pyproject\.toml:\d+", "pyproject.toml:…", comment)  # whose other lines come and go
     golden = GOLDEN / f"{name}.md"
     if os.environ.get("MILLSTREAM_WRITE"):
         golden.parent.mkdir(exist_ok=True)

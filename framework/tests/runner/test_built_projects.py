@@ -202,7 +202,7 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     edited = "round(sum(value), 2) as total, 1 as version, count(*) as n, max(id) + 0 as newest"
     shop.model("totals", f"{table}{edited}{rest}")
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
-    results, told = built(shop.root, first_spark)
+    results, told = built(shop.root, first_spark, accept_forward=True)
     assert (statuses(results), problems(told)) == ({"totals": "success"}, [])
     rows = {
         row["user"]: (row["total"], row["n"], row["newest"]) for row in table_rows(shop.root, "model.totals")

@@ -51,6 +51,7 @@ def test_the_others_are_built_and_it_gets_its_records_when_it_is_mended(shop, fi
     assert ids(shop, "plain") == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.long
 def test_what_reads_it_is_skipped(shop, first_spark):
     shop.write("profiles.yml", UNBYPASSED)
     shop.model("plain", SINK + f"select id {EVENTS}")
@@ -75,6 +76,7 @@ def test_what_fails_for_all_fails_as_before(shop, first_spark):
     assert not [each for each in told if isinstance(each, LeftOut)]
 
 
+@pytest.mark.long
 def test_dead_letters_go_on_without_it(shop, first_spark):
     shop.source(on_bad_record="dead_letter")
     shop.model("plain", SINK + f"select id {EVENTS}")
@@ -85,6 +87,7 @@ def test_dead_letters_go_on_without_it(shop, first_spark):
     assert [each.value() for each in received(shop.bootstrap, "events.dead_letter")] == [b"not json"]
 
 
+@pytest.mark.long
 def test_a_run_goes_on_without_it_until_it_is_mended(shop, first_spark):
     shop.model("plain", SINK + f"select id {EVENTS}")
     shop.model("halves", HALVES)

@@ -29,7 +29,7 @@ def running(shop, spark):
     (query,) = job.physical.queries
     with ExitStack() as stack:
         made = stack.enter_context(engine(job, [query], shop.root / ".millstream", lambda _: None, spark))
-        around = prepare(replace_trigger(made), query)
+        _, around = prepare(replace_trigger(made), query)
         streaming = start_realtime(made.spark, query, around)
         stack.callback(streaming.stop)
         yield streaming

@@ -58,6 +58,7 @@ def test_what_its_state_does_not_fit_is_rebuilt_and_goes_on(shop, first_spark):
     assert "rebuild.json" not in folders(shop)
 
 
+@pytest.mark.long
 def test_keys_that_are_gone_are_deleted_and_others_left_alone(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, kind="y"), event(2, "b"), event(3, "c"))
@@ -76,6 +77,7 @@ def test_keys_that_are_gone_are_deleted_and_others_left_alone(shop, first_spark)
     }
 
 
+@pytest.mark.long
 def test_a_table_gets_the_columns_of_the_model(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1), event(2))
@@ -85,6 +87,7 @@ def test_a_table_gets_the_columns_of_the_model(shop, first_spark):
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 2, "last": 2}]
 
 
+@pytest.mark.long
 def test_a_rebuild_that_was_killed_goes_on_where_it_was(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0))
@@ -98,6 +101,7 @@ def test_a_rebuild_that_was_killed_goes_on_where_it_was(shop, first_spark):
     assert totals(shop) == {"a": 4.0}
 
 
+@pytest.mark.long
 def test_another_edit_makes_a_half_done_rebuild_useless(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0))
@@ -134,6 +138,7 @@ def half_done(shop, spark, *, swapping=False):
             decide(going.files, place_of(going.checkpoints, query.name))
 
 
+@pytest.mark.long
 def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
@@ -173,6 +178,7 @@ def minute(number):
     return ("a", {"id": number, "kind": "x", "value": 1.0, "at": f"2026-01-01T00:{number:02}:00Z"})
 
 
+@pytest.mark.long
 def test_who_counts_the_rows_of_what_is_rebuilt_must_be_rebuilt_too(shop, first_spark):
     shop.write("profiles.yml", UNOPTIMIZED)
     shop.model("windows", WINDOWS)
@@ -194,6 +200,7 @@ COUNTS = """
 """
 
 
+@pytest.mark.long
 def test_a_model_that_came_later_is_brought_into_the_group(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, "b"))

@@ -50,6 +50,7 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
     assert [each["id"] for each in shop.values("plain")] == [1, 2, 3, 4]
 
 
+@pytest.mark.long
 def test_offsets_are_committed_for_a_group_of_each_query(shop, first_spark):
     shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
     shop.send(event(1), event(2))
@@ -61,6 +62,7 @@ def test_offsets_are_committed_for_a_group_of_each_query(shop, first_spark):
     assert [(each.topic, each.offset) for each in future.result(10).topic_partitions] == [("events", 2)]
 
 
+@pytest.mark.long
 def test_a_failing_query_is_started_again_while_others_go_on(shop, first_spark):
     shop.model("halves", SINK + "select 1 / (value - 7) as half from {{ source('web', 'events') }}")
     shop.model("totals", TOTALS)
@@ -113,6 +115,7 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_before_anything_runs(sho
     assert [each["id"] for each in shop.values("plain")] == [1]
 
 
+@pytest.mark.long
 def test_a_lookup_waits_until_its_table_has_what_was_there(shop, first_spark):
     shop.write(
         "models/names.yml",

@@ -59,7 +59,9 @@ class Watched:
 @contextmanager
 def watched(browser: Browser, folder: Path, **options: object) -> Iterator[Watched]:
     """Open a page on a site; when the block ends, it must have had no errors and asked nobody else."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, **options)
+    # Colours that are on their way say nothing of contrast.
+    still = {"viewport": {"width": 1400, "height": 900}, "reduced_motion": "reduce"}
+    context = browser.new_context(**(still | options))
     page = Watched(context, folder)
     yield page
     assert page.messages == []
