@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from millstream.expressions import Expression
 from millstream.physical.calling import callable_in_fan_out
 from millstream.plan.nodes import Decode, Filter, Node, Output, Project, Watermark
+from millstream.plan.traits import traits_of
 
 
 def decoding(node: Node) -> Node:
@@ -39,7 +40,23 @@ def fans_out(output: Output, base: Node) -> bool:
             return False
         chain.append(node)
         node = node.input
+    if _guarded(chain):
+        return False
     return _base(chain, base, calls=isinstance(decoding(base), Decode)) is base
+
+
+def _guarded(chain: list[Node]) -> bool:
+    """Tell whether what can fail is calculated of rows of which some are only there to be deleted.
+
+    Whether a row is one of these must then be a column, which a fan-out has no place for.
+    """
+    asked = False
+    for node in reversed(chain):
+        if isinstance(node, Filter):
+            asked = asked or traits_of(node).mode == "upsert"
+        elif isinstance(node, Project) and asked and any(item.expression.raises for item in node.items):
+            return True
+    return False
 
 
 def _base(chain: list[Node], base: Node, *, calls: bool) -> Node:

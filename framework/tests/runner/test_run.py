@@ -149,34 +149,3 @@ def test_two_runs_of_a_target_exclude_each_other(shop, first_spark):
         run.until(lambda: rows_of(run, "events_topics") == 1)
         with pytest.raises(MillstreamError, match="MS874"):
             built(shop.root, first_spark)
-
-
-@pytest.mark.long
-def test_a_topic_that_disappears_stops_only_what_writes_it(shop, first_spark):
-    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
-    shop.model("totals", TOTALS)
-    shop.send(event(1))
-    admin = AdminClient({"bootstrap.servers": shop.bootstrap})
-    with running(shop.root, first_spark) as run:
-        run.until(lambda: rows_of(run, "events_topics") == 1 and rows_of(run, "totals") == 1)
-        admin.delete_topics(["plain"])["plain"].result(10)
-        shop.send(event(2))
-        run.until(lambda: run.of(Failed))
-        assert {each.query for each in run.of(Failed)} == {"events_topics"}
-        run.until(lambda: rows_of(run, "totals") == 2)
-        create_topics(shop.bootstrap, "plain", partitions=1)
-        run.until(lambda: rows_of(run, "events_topics") >= 2)
-        assert 2 in [each["id"] for each in shop.values("plain")]
-
-
-@pytest.mark.long
-def test_a_source_that_disappears_is_told(shop, first_spark):
-    shop.model("totals", TOTALS)
-    shop.send(event(1))
-    admin = AdminClient({"bootstrap.servers": shop.bootstrap})
-    with running(shop.root, first_spark) as run:
-        run.until(lambda: rows_of(run, "totals") == 1)
-        admin.delete_topics(["events"])["events"].result(10)
-        run.until(lambda: run.of(Failed))
-        assert run.of(Failed)[0].problem.code in {"MS864", "MS865"}
-    assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 1.0}]
