@@ -61,9 +61,8 @@ class Engine(Struct, frozen=True, eq=False):
         topic = self.job.project.sources.get(source.relation.removeprefix("source."))
         if topic is not None:
             return topic.options
-        writers = (q.name for q in self.job.physical.queries if source.relation in outputs_of(q))
-        places = (place_of(self.checkpoints, name) for name in writers)
-        records = (read_record(self.files, place) for place in places)
+        writers = (q for q in self.job.physical.queries if source.relation in outputs_of(q))
+        records = map(self.record, writers)
         began = next((each.began.get(source.topic) for each in records if each is not None), None)
         return {"began": began} if began else {}
 
@@ -77,6 +76,14 @@ class Engine(Struct, frozen=True, eq=False):
             if isinstance(target, SinkOutput):
                 given |= target.options.get("producer") or {}
         return Stores(identity, self.kafka.sink(given), self.kafka.producer(given), self.tables.merge, new)
+
+    def place(self, query: Query) -> Place:
+        """Return the folder of a query's checkpoint."""
+        return place_of(self.checkpoints, query.name)
+
+    def record(self, query: Query) -> Record | None:
+        """Return what is known of a query that ran before."""
+        return read_record(self.files, self.place(query))
 
     def around(
         self,

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
 from millstream.runner import checkpoints
-from millstream.runner.checkpoints import Offsets, Record, outputs_of, place_of
+from millstream.runner.checkpoints import Offsets, Record, outputs_of
 from millstream.runner.engine import Engine
 from millstream.runner.starting import try_out
 from millstream.topology import alone_of
@@ -26,8 +26,7 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
 
     None where it keeps state, where it failed for another reason, or where all of them fail.
     """
-    place = place_of(running.checkpoints, query.name)
-    record = checkpoints.read_record(running.files, place)
+    place, record = running.place(query), running.record(query)
     if record is None or query.signature.stateful or len(outputs_of(query)) < 2:
         return {}
     spark = place.spark(record)

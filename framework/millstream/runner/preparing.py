@@ -13,7 +13,7 @@ from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, verdict
 from millstream.runner import checkpoints, rebuilding
 from millstream.runner.backfill import backfill, newcomers
-from millstream.runner.checkpoints import Place, Record, outputs_of, place_of, tables_of
+from millstream.runner.checkpoints import Place, Record, outputs_of, tables_of
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.isolating import kept, without
@@ -24,7 +24,7 @@ from millstream.runner.values import LeftOut
 def refresh(running: Engine, query: Query) -> None:
     """Forget what a query has done: its checkpoint and its tables."""
     rebuilding.forget(running, query)
-    running.files.remove(place_of(running.checkpoints, query.name).folder)
+    running.files.remove(running.place(query).folder)
     for table in tables_of(query):
         running.tables.drop(table)
 
@@ -34,7 +34,7 @@ def prepare(running: Engine, query: Query, left_out: Collection[str] = ()) -> tu
 
     Models that are left out are not in it, nor those that have to catch up and fail.
     """
-    place = place_of(running.checkpoints, query.name)
+    place = running.place(query)
     before = check(running, query)
     created = {
         table.model
@@ -81,7 +81,7 @@ def _written(
 
 def check(running: Engine, query: Query) -> Record | None:
     """Return what is known of a query; refuse it where its checkpoint does not fit any more."""
-    record = checkpoints.read_record(running.files, place_of(running.checkpoints, query.name))
+    record = running.record(query)
     if record is not None:
         _check(running, query, record)
     return record

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import PerBatch, Query, SinkOutput, TableOutput
 from millstream.runner import checkpoints
-from millstream.runner.checkpoints import Offsets, place_of, tables_of
-from millstream.runner.choosing import makes
+from millstream.runner.checkpoints import Offsets, tables_of
+from millstream.runner.choosing import makers
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.starting import Around
@@ -28,12 +28,13 @@ def to_rebuild(running: Engine, queries: Iterable[Query]) -> dict[str, Query]:
 
     Those that keep nothing have nothing to make anew, and what never ran is new as it is.
     """
+    asked = {query.name for query in makers(running.job, running.job.rebuild)}
     anew = {
         query.name: query
         for query in queries
-        if running.job.rebuild & makes(running.job, query)
+        if query.name in asked
         and (query.signature.stateful or tables_of(query))
-        and checkpoints.read_record(running.files, place_of(running.checkpoints, query.name)) is not None
+        and running.record(query) is not None
     }
     check_readers(running, anew)
     return anew
@@ -56,7 +57,7 @@ def check_readers(running: Engine, anew: Mapping[str, Query]) -> None:
 
 def begin(running: Engine, query: Query) -> tuple[Query, Around] | None:
     """Return a query and its surroundings until the swap; nothing where that has begun, and is ended now."""
-    place = place_of(running.checkpoints, query.name)
+    place = running.place(query)
     new = checkpoints.new_record(running.job.project.settings.name, query)
     found = read(running.files, place)
     if found is not None and found.swapping:
@@ -77,14 +78,14 @@ def begin(running: Engine, query: Query) -> tuple[Query, Around] | None:
 
 def swap(running: Engine, query: Query) -> None:
     """Put what was rebuilt in the place of what was there."""
-    place = place_of(running.checkpoints, query.name)
+    place = running.place(query)
     decide(running.files, place)
     settle(running.files, running.tables, place)
 
 
 def forget(running: Engine, query: Query) -> None:
     """Remove what a rebuild that did not come to its end has made."""
-    place = place_of(running.checkpoints, query.name)
+    place = running.place(query)
     found = read(running.files, place)
     if found is None:
         return
