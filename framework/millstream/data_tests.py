@@ -1,7 +1,7 @@
 """Data tests as values: which rows of a relation are wrong, in SQL over its columns.
 
 `test` asks for them of what is stored. A `RowTest` looks at one row at a time, so that a query which has the
-row anyway can ask it on the way: as a column, or as an observed metric.
+row anyway asks it before the row is stored (`plan.nodes.Check`).
 """
 
 from __future__ import annotations
@@ -56,8 +56,20 @@ def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
         return QueryTest(node.id, sql[node.id], node.depends_on, severity)
     arguments = dict(node.meta.get("arguments") or {})
     column, relation = node.meta.get("column"), _relation(node, arguments)
-    where = arguments.get("where")
+    if (wrong := wrong_rows(str(node.test), column, arguments)) is not None:
+        return RowTest(node.id, relation, wrong, severity)
     match node.test:
+        case "row_count" | "freshness":
+            return _total(node, relation, arguments, severity)
+        case "unique":
+            return QueryTest(node.id, _unique(relation, column, arguments), (relation,), severity)
+        case _:
+            return QueryTest(node.id, _unrelated(relation, column, arguments), node.depends_on, severity)
+
+
+def wrong_rows(test: str, column: str | None, arguments: Mapping[str, Any]) -> str | None:
+    """Return the condition of rows that a test finds wrong; None where it looks at more than one row."""
+    match test:
         case "not_null":
             wrong = f"{_quoted(column)} is null"
         case "accepted_values":
@@ -65,13 +77,10 @@ def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
             wrong = f"{_quoted(column)} not in ({listed})"
         case "expression":
             wrong = f"not ({arguments['expression']})"
-        case "row_count" | "freshness":
-            return _total(node, relation, arguments, severity)
-        case "unique":
-            return QueryTest(node.id, _unique(relation, column, arguments), (relation,), severity)
         case _:
-            return QueryTest(node.id, _unrelated(relation, column, arguments), node.depends_on, severity)
-    return RowTest(node.id, relation, f"({where}) and {wrong}" if where else wrong, severity)
+            return None
+    where = arguments.get("where")
+    return f"({where}) and {wrong}" if where else wrong
 
 
 def named(relation: str) -> str:

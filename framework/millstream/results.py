@@ -36,6 +36,8 @@ class ModelResult(Struct, frozen=True):
     those on which a function failed."""
     dead_letters: dict[str, int] = {}
     """Records that became dead letters, by the same."""
+    tests: dict[str, int] = {}
+    """Rows that its data tests found wrong before they were stored, by id of the test."""
 
 
 class Kept(Struct, frozen=True):

@@ -60,12 +60,18 @@ def written_plan(catalog: Catalog) -> Plan:
 
 
 @collector_paused()
-def compiled_topology(compiled: Compiled, results: RunResults | None = None) -> Topology:
+def compiled_topology(
+    compiled: Compiled, results: RunResults | None = None, *, tests: bool = True
+) -> Topology:
     """Return the plan of a project without errors, optimized as its target and its models say.
 
-    `results` are those of the last build; what builds counted is used where YAML says nothing.
+    `results` are those of the last build; what builds counted is used where YAML says nothing. Without
+    `tests`, rows are stored that a data test would only tell of, or stop at.
     """
     catalog = read_catalog(compiled)
+    if not tests:
+        models = {id_: spec.untested for id_, spec in catalog.models.items()}
+        catalog = structs.replace(catalog, models=models)
     plan = written_plan(catalog)
     wanted = catalog.target.get("optimization")
     rules = chosen(wanted, (model.options.get("optimize") for model in catalog.models.values()))

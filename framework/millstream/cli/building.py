@@ -142,8 +142,11 @@ def left_out(counts: Counts) -> Iterator[str]:
     for fate, numbers in (("skipped", counts.skipped), ("sent to dead letters", counts.dead_letters)):
         for id_, number in numbers.items():
             kind, _, name = id_.partition(".")
-            why = "a function failed" if kind == "model" else "not decodable"
+            why = "a function failed" if fate == "skipped" else "a function or a data test failed"
+            why = why if kind == "model" else "not decodable"
             yield f"{count(number, 'record')} of {name} {fate}: {why}"
+    for id_, number in counts.tests.items():
+        yield f"{count(number, 'row')} found wrong by data test {id_.removeprefix('test.')}"
 
 
 def _made(query: Query) -> str:

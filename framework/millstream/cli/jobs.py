@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 
 def compiled_job(
-    common: Common, root: Path, choice: Choice, changes: Changes
+    common: Common, root: Path, choice: Choice, changes: Changes, *, tests: bool = True
 ) -> tuple[Compiled, Job | None, Sequence[Diagnostic]]:
-    """Return a compiled project with the job that was asked for, none where it has errors."""
+    """Return a compiled project with the job that was asked for, none where it has errors.
+
+    Without `tests`, no row stops a model because a data test finds it wrong.
+    """
     found = compiled(common, root)
     if failed(found):
         return found, None, found.diagnostics
@@ -29,7 +32,7 @@ def compiled_job(
     asked = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
     rebuild, more = _chosen(common, found, asked) if changes.rebuild else (frozenset(), ())
     every = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
-    job = _job(common, root, found, None if every <= models else models, rebuild, changes)
+    job = _job(common, root, found, None if every <= models else models, rebuild, changes, tests=tests)
     return found, job, [*found.diagnostics, *told, *more]
 
 
@@ -46,6 +49,8 @@ def _job(
     models: frozenset[str] | None,
     rebuild: frozenset[str],
     changes: Changes,
+    *,
+    tests: bool,
 ) -> Job:
     from millstream.project.load import load_project
     from millstream.results import read_results
@@ -56,7 +61,7 @@ def _job(
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
     before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
-    topology = compiled_topology(found, before)
+    topology = compiled_topology(found, before, tests=tests)
     lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
     return Job(
         project,

@@ -24,6 +24,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Seen, Watcher
 from millstream.runner.values import (
     Batched,
+    Ends,
     Event,
     Failed,
     Idle,
@@ -112,7 +113,7 @@ class Showing:
                 self._say("stopped", f"{name} stopped", {"query": name})
             case Told(diagnostic=problem):
                 self._problem(problem)
-            case Idle() | Waiting():
+            case Idle() | Waiting() | Ends():
                 pass
 
     def _batch(self, name: str, batch: Any) -> None:
@@ -122,6 +123,8 @@ class Showing:
         said = f"{name}: {count(batch.rows, 'row')} in {batch.seconds:.1f} s, {rate:,.0f}/s"
         if behind := sum(batch.behind.values()):
             said += f", {behind:,} to go"
+        if wrong := sum(batch.counts.tests.values()):
+            said += f", {count(wrong, 'row')} found wrong by data tests"
         if self._look.json or not self.console.is_terminal:
             from msgspec import to_builtins
 
@@ -168,13 +171,14 @@ def _row(seen: Seen) -> list[Text]:
     batch = seen.last
     fresh = batch is not None and time.time() - seen.at < 10
     rate = batch.rows / batch.seconds if batch and fresh and batch.seconds else 0.0
+    behind = sum(seen.lag.values())
     return [
         Text(clean(seen.query)),
         Text(seen.status, _STYLES[seen.status]),
         Text(f"{seen.rows:,}"),
         Text(f"{rate:,.0f}"),
         Text(f"{batch.seconds:.1f} s" if batch else ""),
-        Text(f"{seen.behind:,}" if batch else "", "yellow" if seen.behind else "dim"),
+        Text(f"{behind:,}" if batch else "", "yellow" if behind else "dim"),
         Text(f"{seen.late:,}" if seen.late else ""),
         Text(f"{batch.state_rows:,}" if batch and batch.state_rows else ""),
     ]

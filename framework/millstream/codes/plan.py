@@ -30,6 +30,12 @@ CODES = {
         "do not. `size(collect_set(x))` does, in the open; `approx_count_distinct(x)` needs little memory; "
         "`dedupe` forgets by event time.",
     ),
+    "MS525": Code(
+        "A data test can't keep rows out here",
+        "`severity: drop` and `dead_letter` are obeyed while a model is stored: a row that is wrong is left out of its "
+        "topic or table. So the model must be a sink or a table, and the test one of a single row: `not_null`, "
+        "`accepted_values`, or an `expression` without subqueries, Python functions and random values.",
+    ),
     "MS510": Code(
         "Rows that change later are read as if they were final",
         "A relation holds either events, which are only added, or the newest row per key, as an aggregate "

@@ -21,6 +21,12 @@ CODES: dict[str, Code] = {
         "The topic holds a record that is not what the source declares, and `on_bad_record` is `fail`. The message "
         "says where it is. Mend what sends such records, or choose `skip` or `dead_letter`.",
     ),
+    "MS863": Code(
+        "A row is not what a data test demands",
+        "A data test with `severity: error`, the default, stops its model before the wrong row is stored; other models "
+        "go on. Mend what makes such rows, or say what becomes of them: `severity: drop`, `dead_letter` or `warn`. "
+        "`--no-tests` stores them.",
+    ),
     "MS864": Code(
         "Records that a query was to read next are gone",
         "The topic was deleted and made anew, or its retention deleted records before the query read them. What "

@@ -94,6 +94,7 @@ def _compile(
     progress: Progress | None,
 ) -> tuple[Compiled, Cache, dict[str, str | None]]:
     # These bring Jinja, which an unchanged project spares.
+    from millstream.compile.checks import unstored_tests
     from millstream.compile.models import Models
     from millstream.compile.sql_tests import sql_tests
 
@@ -105,7 +106,7 @@ def _compile(
     order, cycles = _order(models)
     models.analyse_all(order)
     tests, more, tests_sql = sql_tests(models)
-    diagnostics = [*diagnostics, *_unknown_rules(target)]
+    diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project)]
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [diagnostic for model in models.models.values() for diagnostic in model.diagnostics]
     compiled = Compiled(

@@ -86,16 +86,23 @@ def test_nodes(project: Project) -> Iterable[ManifestNode]:
         yield from _tests(project, f"seed.{seed.name}", seed.location.path, seed.columns, seed.tests)
 
 
-def _tests(
-    project: Project, relation: str, path: str, columns: Iterable[Column], tests: Iterable[DataTest]
-) -> Iterable[ManifestNode]:
+def labelled(
+    relation: str, columns: Iterable[Column], tests: Iterable[DataTest]
+) -> Iterable[tuple[str, str, DataTest]]:
+    """Yield the tests of a relation and of its columns, each with what it is called and its column."""
     name = relation.partition(".")[2].replace(".", "_")
     found = [("", test) for test in tests] + [(c.name, test) for c in columns for test in c.tests]
     seen: dict[str, int] = {}
     for column, test in found:
         label = "_".join(part for part in (test.name, name, column) if part)
         seen[label] = seen.get(label, 0) + 1
-        label = label if seen[label] == 1 else f"{label}_{seen[label]}"
+        yield label if seen[label] == 1 else f"{label}_{seen[label]}", column, test
+
+
+def _tests(
+    project: Project, relation: str, path: str, columns: Iterable[Column], tests: Iterable[DataTest]
+) -> Iterable[ManifestNode]:
+    for label, column, test in labelled(relation, columns, tests):
         config: dict[str, Any] = {"severity": test.severity}
         depends = [relation]
         if test.name == "relationships" and isinstance(to := test.arguments.get("to"), str):

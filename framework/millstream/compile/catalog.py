@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from millstream.expressions import Expression
 from millstream.plan.build.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
-from millstream.plan.nodes import METADATA, Column
+from millstream.plan.nodes import METADATA, Check, Column
 from millstream.project.values import Project, Topic, shuffle_partitions
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
@@ -88,6 +88,7 @@ def model_spec(
     query: Query,
     relation: InputRelation,
     extras: tuple[tuple[str, Expression], ...] = (),
+    checks: tuple[Check, ...] = (),
 ) -> ModelSpec:
     """Return what the plan needs of one model."""
     kind: Literal["view", "sink", "table"] = config.get("materialized") or "view"
@@ -106,6 +107,7 @@ def model_spec(
         watermark=(watermark["column"], watermark["delay"]) if watermark else None,
         options={key: config[key] for key in _STORED if config.get(key) is not None},
         extras=extras,
+        checks=checks,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from millstream.compile.cache import Entry, digest_of
+from millstream.compile.checks import row_checks
 from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
 from millstream.compile.options import option_expressions, retention_without_time, unknown_names
@@ -179,9 +180,12 @@ class Models:
         problems = unknown_names(model.config, relation) or retention_without_time(model.config, relation)
         extras, more = option_expressions(model.config, relation, self._analysed_option)
         problems += more
+        properties = self.project.properties.get(model.file.name)
+        checks, wrong = row_checks(model.config, properties, relation, self._analysed_option)
+        model.diagnostics = model.diagnostics + wrong
         if not problems:
             spec, model.traits, problems = self.planning.check(
-                model, analysis.query, extras, self._own_options(model)
+                model, analysis.query, extras, checks, self._own_options(model)
             )
             model.spec = msgspec.msgpack.encode(spec)
         model.diagnostics = model.diagnostics + [self._plan_diagnostic(model, each) for each in problems]

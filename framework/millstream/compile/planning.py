@@ -25,7 +25,7 @@ from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.model import Around, ModelBuilder
 from millstream.plan.build.plan import seen
 from millstream.plan.build.topics import topic_node
-from millstream.plan.nodes import Column, Given, Node
+from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.project.values import Project
 from millstream.sql.query import Query
@@ -50,13 +50,18 @@ class Planning:
             self.traits[id_] = KnownTraits().of(topic_node(topic))
 
     def check(
-        self, model: Model, query: Query, extras: tuple[tuple[str, Expression], ...], own: Container[str] = ()
+        self,
+        model: Model,
+        query: Query,
+        extras: tuple[tuple[str, Expression], ...],
+        checks: tuple[Check, ...] = (),
+        own: Container[str] = (),
     ) -> tuple[ModelSpec, Traits | None, list[PlanProblem]]:
         """Return what the plan needs of a model, its traits, and what can't be done.
 
         `own` has the options that the model itself sets.
         """
-        spec = model_spec(model.file.name, model.config, query, self.relations[model.id], extras)
+        spec = model_spec(model.file.name, model.config, query, self.relations[model.id], extras, checks)
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # what it reads is wrong; nothing follows from that
         known = KnownTraits()

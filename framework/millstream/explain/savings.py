@@ -196,7 +196,7 @@ def expressions_of(node: Node) -> Iterable[Expression]:
         case Join() | Lookup():
             return node.on
         case Output():
-            return [item.expression for item in node.extras]
+            return [*(item.expression for item in node.extras), *(check.wrong for check in node.checks)]
     return ()
 
 

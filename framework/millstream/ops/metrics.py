@@ -59,6 +59,9 @@ def _queries(seen: list[Seen]) -> Iterator[Metric]:
     letters = CounterMetricFamily(
         "millstream_dead_letters", "Records sent to dead letters, by source or model.", labels=["query", "of"]
     )
+    tests = CounterMetricFamily(
+        "millstream_test_failures", "Rows that a data test found wrong.", labels=["query", "test"]
+    )
     for each in seen:
         for model in each.models:
             info.add_metric([model, each.query], 1)
@@ -67,10 +70,13 @@ def _queries(seen: list[Seen]) -> Iterator[Metric]:
         for family, value in ((rows, each.rows), (batches, each.batches), (late, each.late)):
             family.add_metric([each.query], value)
         failures.add_metric([each.query], each.failures)
-        for family, by in ((phases, each.phases), (skipped, each.skipped), (letters, each.dead_letters)):
+        counted = (
+            (phases, each.phases), (skipped, each.skipped), (letters, each.dead_letters), (tests, each.tests)
+        )  # fmt: skip
+        for family, by in counted:
             for label, value in by.items():
-                family.add_metric([each.query, label], value)
-    yield from (info, out, up, rows, batches, late, failures, phases, skipped, letters)
+                family.add_metric([each.query, label.removeprefix("test.")], value)
+    yield from (info, out, up, rows, batches, late, failures, phases, skipped, letters, tests)
 
 
 def _batches(seen: list[Seen]) -> Iterator[Metric]:
@@ -101,7 +107,7 @@ def _batches(seen: list[Seen]) -> Iterator[Metric]:
         rate.add_metric([each.query], batch.rows / batch.seconds if batch.seconds else 0.0)
         if batch.latency is not None:
             latency.add_metric([each.query], batch.latency)
-        for topic, behind in batch.behind.items():
+        for topic, behind in each.lag.items():
             lag.add_metric([each.query, topic], behind)
         age.add_metric([each.query], time.time() - each.at)
         rows.add_metric([each.query], batch.state_rows)

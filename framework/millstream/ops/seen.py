@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from copy import copy
 from typing import Literal
 
@@ -12,8 +13,8 @@ from msgspec import Struct, field
 
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
-from millstream.runner.batches import Batch
-from millstream.runner.values import Batched, Event, Failed, Idle, LeftOut, Running, Stopped, Waiting
+from millstream.runner.batches import Batch, Offsets
+from millstream.runner.values import Batched, Ends, Event, Failed, Idle, LeftOut, Running, Stopped, Waiting
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
 
@@ -31,6 +32,8 @@ class Seen(Struct):
     phases: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
+    tests: Counter[str] = field(default_factory=Counter)
+    """Rows that data tests found wrong."""
     last: Batch | None = None
     at: float = 0.0
     """When its last batch ended, or it last had nothing to read, as seconds since 1970."""
@@ -39,9 +42,21 @@ class Seen(Struct):
     left_out: dict[str, Diagnostic] = field(default_factory=dict)
     """Models that failed on their own, and why."""
 
+    ends: Mapping[str, Offsets] = field(default_factory=dict)
+    """Where the topics ended when they were last looked at."""
+
     @property
-    def behind(self) -> int:
-        return sum(self.last.behind.values()) if self.last else 0
+    def lag(self) -> dict[str, int]:
+        """By topic: records that are there and not read yet, while a long batch runs, too."""
+        if self.last is None:
+            return {}
+        read = self.last.read
+        now = {
+            topic: sum(max(0, end - read[topic].get(number, end)) for number, end in self.ends[topic].items())
+            for topic in read
+            if topic in self.ends
+        }
+        return self.last.behind | now
 
 
 class Watcher:
@@ -50,6 +65,7 @@ class Watcher:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seen: dict[str, Seen] = {}
+        self._ends: Mapping[str, Offsets] = {}
 
     def tell(self, event: Event) -> None:
         with self._lock:
@@ -62,6 +78,8 @@ class Watcher:
                     self._seen[name].left_out[model.removeprefix("model.")] = problem
                 case Batched(query=name, batch=batch):
                     _add(self._seen[name], batch)
+                case Ends(topics=topics):
+                    self._ends = topics
                 case Idle(query=name):
                     seen = self._seen[name]
                     seen.at, seen.caught_up, seen.problem = time.time(), True, None
@@ -74,7 +92,7 @@ class Watcher:
     def all(self) -> list[Seen]:
         """Return copies of what is seen now."""
         with self._lock:
-            return [_copy(each) for each in self._seen.values()]
+            return [_copy(each, self._ends) for each in self._seen.values()]
 
 
 def _add(seen: Seen, batch: Batch) -> None:
@@ -84,14 +102,17 @@ def _add(seen: Seen, batch: Batch) -> None:
     seen.phases.update(batch.phases)
     seen.skipped.update(batch.counts.skipped)
     seen.dead_letters.update(batch.counts.dead_letters)
+    seen.tests.update(batch.counts.tests)
     seen.last, seen.at, seen.problem = batch, time.time(), None
     seen.caught_up = seen.caught_up or not any(batch.behind.values())
 
 
-def _copy(seen: Seen) -> Seen:
+def _copy(seen: Seen, ends: Mapping[str, Offsets]) -> Seen:
     made = copy(seen)
+    made.ends = ends
     made.phases, made.skipped = Counter(seen.phases), Counter(seen.skipped)
-    made.dead_letters, made.left_out = Counter(seen.dead_letters), dict(seen.left_out)
+    made.dead_letters, made.tests = Counter(seen.dead_letters), Counter(seen.tests)
+    made.left_out = dict(seen.left_out)
     return made
 
 

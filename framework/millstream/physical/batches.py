@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, quoted, rebound
+from millstream.physical.checks import asked, counting, sends_letters
 from millstream.physical.emit.draft import Draft
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
@@ -23,14 +24,26 @@ BRANCH = "_branch"
 """Tells to which part a row of a batch belongs; the others' columns are NULL in it."""
 
 
+class Rows(Struct, frozen=True):
+    """The SQL of an output over the view of a batch."""
+
+    sql: str
+    deletes: bool = False
+    """It has `_deleted`."""
+    asked: str = ""
+    """Counts the rows that data tests find wrong."""
+    letters: str = ""
+    """Records of those that are sent to dead letters."""
+
+
 class Batches(Struct, frozen=True):
     steps: tuple[Step, ...]
     sql: str
     view: str
     parts: tuple[str, ...]
     """Each part as a statement of its own, over the shared rows; empty where there are none."""
-    rows: tuple[tuple[str, bool], ...]
-    """Per output: its SQL over the view, and whether it has `_deleted`."""
+    rows: tuple[Rows, ...]
+    """Per output."""
 
 
 def batches_sql(parts: Sequence[Part], around: Around, gone: Sequence[tuple[int, str]] = ()) -> Batches:
@@ -89,7 +102,7 @@ def _nothing(names: list[str], sql: str) -> str:
 
 def _delivery(
     output: Output, part: Part, view: str, around: Around, rows: Draft, own: Cte | None = None
-) -> tuple[str, bool]:
+) -> Rows:
     views = around.views
 
     def leaf(node: Node) -> str | None:
@@ -100,17 +113,24 @@ def _delivery(
     emitted = emit((output,), leaf, deletes=around.deletes, reads=views.of, how=how)
     draft = emitted.finals[0].draft
     ctes = [*((own,) if own else ()), *emitted.ctes]
+    if output.checks or (output.kind == "sink" and needs_columns(draft, output)):
+        draft = as_cte(draft, output.label or called(output), ctes, views)
+    headers = any(item.name.startswith("headers.") for item in output.extras)
+    look = Look(headers or sends_letters([output]), bool(output.options.get("timestamp")))
+    rows, asking, letters = draft, "", ""
+    if output.checks:
+        found = asked(draft, output, look)
+        rows, asking = found.rows, statement(ctes, counting(draft, output.model, found, views.of))
+        letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.letters)
     if output.kind == "sink":
-        if needs_columns(draft, output):
-            draft = as_cte(draft, output.label or called(output), ctes, views)
-        headers = any(item.name.startswith("headers.") for item in output.extras)
-        look = Look(headers, bool(output.options.get("timestamp")))
-        draft = record(draft, output, look)
-        return statement(ctes, Select(draft, views.of).text()), False
-    when = next((item.expression for item in output.extras if item.name == "delete_when"), None)
-    if when is not None:
-        draft = _deleting(draft, when)
-    return statement(ctes, Select(draft, views.of).text()), draft.deleted is not None
+        rows = replace(record(rows, output, look), deleted=None)
+    elif (when := _delete_when(output)) is not None:
+        rows = _deleting(rows, when)
+    return Rows(statement(ctes, Select(rows, views.of).text()), rows.deleted is not None, asking, letters)
+
+
+def _delete_when(output: Output) -> Expression | None:
+    return next((item.expression for item in output.extras if item.name == "delete_when"), None)
 
 
 def _deleting(draft: Draft, when: Expression) -> Draft:

@@ -7,8 +7,9 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from millstream.physical.batches import batches_sql
+from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
+from millstream.physical.checks import letters_topic, sends_letters, telling_tests, test_id
 from millstream.physical.emit.told import left_within
 from millstream.physical.fans import fans_out
 from millstream.physical.letters import topic_of
@@ -135,17 +136,16 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     if batches:
         found = batches_sql(recipe.parts, around, gone)
         steps, sql, whole = found.steps, found.sql, found.parts
-        deliveries = zip(targets, found.rows, strict=True)
-        deliver: ToKafka | PerBatch = PerBatch(
-            found.view, tuple(Delivery(t, s, d) for t, (s, d) in deliveries)
-        )
+        deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(recipe.outputs, targets, found.rows))
     else:
         written = records_sql(recipe.parts, around)
         steps, whole = written.steps, written.parts
         sql = written.sql(gone)
         letters = written.letters
+        undecodable = (DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in letters)
+        kept_out = (DeadLetters(o.model, letters_topic(o)) for o in recipe.outputs if sends_letters([o]))
         deliver = ToKafka(
-            (*targets, *(DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in letters)),
+            (*targets, *undecodable, *kept_out),
             placed=all(part.placed for part in recipe.parts),
             skips=tuple(model for part in recipe.parts for model in part.skips),
         )
@@ -179,6 +179,20 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         ),
     )
     return Built(query, _members(recipe, moved, shared, whole))
+
+
+def _deliveries(
+    outputs: Sequence[Output], targets: Sequence[Target], rows: Sequence[Rows]
+) -> tuple[Delivery, ...]:
+    """Return what a batch stores: each output, then the dead letters of those that its tests keep out."""
+    found: list[Delivery] = []
+    letters: list[Delivery] = []
+    for output, target, each in zip(outputs, targets, rows, strict=True):
+        stops = tuple(test_id(check) for check in output.checks if check.severity == "error")
+        found.append(Delivery(target, each.sql, each.deletes, each.asked, stops))
+        if each.letters:
+            letters.append(Delivery(DeadLetters(output.model, letters_topic(output)), each.letters))
+    return (*found, *letters)
 
 
 def _models(recipe: Recipe, order: Sequence[Node]) -> tuple[str, ...]:
@@ -237,9 +251,9 @@ def _target(output: Output) -> Target:
     match output.kind:
         case "sink":
             topic, format_ = str(output.options.get("topic", "")), str(output.options.get("format", "json"))
-            return SinkOutput(output.model, topic, output.keys, format_, options)
+            return SinkOutput(output.model, topic, output.keys, format_, options, telling_tests([output]))
         case "table":
-            return TableOutput(output.model, output.keys, output.columns, options)
+            return TableOutput(output.model, output.keys, output.columns, options, telling_tests([output]))
         case _:
             return ViewOutput(output.model, output.columns)
 

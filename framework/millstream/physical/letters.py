@@ -56,11 +56,11 @@ def _letter(
     return replace(trunk, items=items, where=(Expression(where, BOOLEAN),), deleted=None)
 
 
-def skipped_row(trunk: Draft, model: str, conditions: Sequence[Expression]) -> Draft:
-    """Return what tells of a row on which a model's function failed; without topic, it isn't sent."""
+def skipped_row(trunk: Draft, whose: str, conditions: Sequence[Expression]) -> Draft:
+    """Return what tells of a row that a model skips, or a test finds wrong; without topic, it isn't sent."""
     items = {
         "topic": Expression(("cast(null as string)",), STRING, atomic=True),
-        "key": Expression((f"cast({literal(model)} as binary)",), BINARY, atomic=True),
+        "key": Expression((f"cast({literal(whose)} as binary)",), BINARY, atomic=True),
         "value": Expression(("cast(null as binary)",), BINARY, atomic=True),
         "headers": Expression((f"cast(null as {HEADERS})",), HEADERS, atomic=True),
     }

@@ -144,7 +144,7 @@ def expressions(node: Node) -> tuple[Expression, ...]:
         case Binary():
             return node.on
         case Output():
-            return tuple(item.expression for item in node.extras)
+            return (*(item.expression for item in node.extras), *(check.wrong for check in node.checks))
         case Opaque():
             return ()
     return ()

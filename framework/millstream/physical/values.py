@@ -48,6 +48,8 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     keys: tuple[str, ...] = ()
     format: str = "json"
     options: dict[str, Any] = {}
+    tests: tuple[str, ...] = ()
+    """Ids of data tests that are asked of each row, and don't stop it."""
 
 
 class TableOutput(Struct, frozen=True, tag="table"):
@@ -55,6 +57,7 @@ class TableOutput(Struct, frozen=True, tag="table"):
     keys: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     options: dict[str, Any] = {}
+    tests: tuple[str, ...] = ()
 
 
 class ViewOutput(Struct, frozen=True, tag="view"):
@@ -65,9 +68,10 @@ class ViewOutput(Struct, frozen=True, tag="view"):
 
 
 class DeadLetters(Struct, frozen=True, tag="dead_letters"):
-    """Records of a source that can't be decoded, as they were."""
+    """Records of a source that can't be decoded, as they were; rows of a model that a data test keeps out."""
 
     source: str
+    """Id of the source or model."""
     topic: str
 
 
@@ -85,6 +89,11 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
 
     A record without topic tells of each, for who counts them; its key is the model.
     """
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Return the data tests that tell of each row that they find wrong, in the same way."""
+        return tuple(test for each in self.outputs if isinstance(each, SinkOutput) for test in each.tests)
 
     @property
     def timed(self) -> bool:
@@ -109,6 +118,10 @@ class Delivery(Struct, frozen=True):
     target: Target
     sql: str
     deletes: bool = False
+    asked: str = ""
+    """Counts the rows that data tests find wrong: a row with a column for each test."""
+    stops: tuple[str, ...] = ()
+    """The tests by which none may be wrong."""
 
 
 class PerBatch(Struct, frozen=True, tag="batch"):

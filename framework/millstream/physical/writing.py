@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import quoted
 from millstream.physical.calling import Called, Calls, certain
+from millstream.physical.checks import asked, sends_letters, stopping, telling, telling_tests
 from millstream.physical.emit.draft import Draft, of_relation
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
@@ -133,7 +134,8 @@ def records_sql(parts: Sequence[Part], around: Around) -> Written:
     bodies: list[str] = []
     whole: list[str] = []
     for part in parts:
-        several = len(part.outputs) != 1 or around.letters is not None or part.calls
+        tested = any(output.checks for output in part.outputs)
+        several = len(part.outputs) != 1 or around.letters is not None or part.calls or tested
         trunks = [part.trunk] if several or part.placed else []
         used = [*(each.name for each in ctes), *(step.name for step in steps)]
         found = around.steps([*part.outputs, *trunks], used, trunks, part.records)
@@ -171,6 +173,7 @@ def _look(parts: Sequence[Part], around: Around) -> Look:
     return Look(
         headers=bool(letters_of(parts, around))
         or any(part.placed for part in parts)
+        or sends_letters(outputs)
         or any(name.startswith("headers.") for name in extras),
         timestamp=any(output.options.get("timestamp") for output in outputs),
     )
@@ -194,21 +197,33 @@ def _fan_out(
         calls = Calls(base.sources[0].alias, (name for draft in drafts for name in draft.items))
         for output, draft in zip(part.outputs, drafts, strict=True):
             made, letters = _with_calls(part, output, calls.lifted(draft), calls, base)
-            records += [*letters, record(made, output, look, place)]
+            records += [*letters, *_tested(made, output, base, look, place)]
         base = _called(base, calls, ctes, around.views)
     else:
-        records += [record(d, o, look, place) for d, o in zip(drafts, part.outputs, strict=True)]
+        for output, draft in zip(part.outputs, drafts, strict=True):
+            records += _tested(draft, output, base, look, place)
     records = [untimed(each) if look.timestamp else each for each in records]
     over = Select(Draft({}, base.sources), around.views.of)
     assert all(draft.sources == first.sources for draft in drafts), "not written over the rows of the part"
     rows = over.text([f"{over.expression(fan_out(records))} as {RECORDS}"])
-    told = " or key is not null" if part.skips else ""
+    told = " or key is not null" if part.skips or telling_tests(part.outputs) else ""
     # An array that is a column is made by compiled code, in pieces that the JVM compiles well however many
     # models there are; as the argument of a generator, or filtered by a lambda, Spark interprets it.
     return (
         f"select\n  {', '.join(records[0].items)}\nfrom (\n  {deeper(rows)}\n)\n"
         f"lateral view inline({RECORDS}) records\nwhere topic is not null{told}"
     )
+
+
+def _tested(rows: Draft, output: Output, base: Draft, look: Look, place: str | None) -> list[Draft]:
+    """Return the records of the rows that its data tests let through, and what tells of the others."""
+    if not output.checks:
+        return [record(rows, output, look, place)]
+    found = asked(rows, output, look, place)
+    kept = found.rows
+    if stops := stopping(found, output.model.partition(".")[2], place):
+        kept = replace(kept, where=(*certain(kept.where), *stops))
+    return [*telling(base, rows, found), *found.letters, record(kept, output, look, place)]
 
 
 def _with_calls(

@@ -43,6 +43,19 @@ class Measure(Struct, frozen=True):
     condition: Expression | None = None
 
 
+class Check(Struct, frozen=True):
+    """A data test of single rows: those for which `wrong` is true are wrong."""
+
+    name: str
+    severity: Literal["warn", "error", "drop", "dead_letter"]
+    wrong: Expression
+
+    @property
+    def keeps_out(self) -> bool:
+        """Tell whether rows that are wrong are not stored."""
+        return self.severity in {"drop", "dead_letter"}
+
+
 class JoinColumn(Struct, frozen=True):
     """A column of a join: which side it is of, and its name there."""
 
@@ -400,6 +413,8 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     """Its configuration, as far as it is about storage."""
     extras: tuple[Item, ...] = ()
     """SQL of its options over the same columns: headers, `delete_when`."""
+    checks: tuple[Check, ...] = ()
+    """Asked of each row before it is stored."""
 
 
 class Plan(Struct, frozen=True, dict=True):
@@ -421,6 +436,8 @@ def _content(value: Any) -> str:
             return value.content
         case Item(name=name, expression=expression):
             return f"Item({name},{expression.content})"
+        case Check(name=name, severity=severity, wrong=wrong):
+            return f"Check({name},{severity},{wrong.content})"
         case tuple():
             return f"({','.join(map(_content, value))})"
         case Node():

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgres
 from millstream.runner.counting import counts, observed
 from millstream.runner.reading import OLDEST
 from millstream.runner.results import Counts
+from millstream.runner.tested import Tested
 
 Offsets = Mapping[int, int]
 """By partition: the record that is read next."""
@@ -43,7 +44,7 @@ class Batch(Struct, frozen=True):
     """Seconds from when the oldest of its records came into Kafka to its end."""
 
 
-def batch_of(progress: StreamingQueryProgress) -> Batch:
+def batch_of(progress: StreamingQueryProgress, tested: Tested) -> Batch:
     read: dict[str, dict[int, int]] = {}
     behind: dict[str, int] = {}
     for source in progress.sources:
@@ -64,7 +65,7 @@ def batch_of(progress: StreamingQueryProgress) -> Batch:
         late=sum(each.numRowsDroppedByWatermark for each in states),
         state_rows=sum(each.numRowsTotal for each in states),
         state_bytes=sum(each.memoryUsedBytes for each in states),
-        counts=counts(observed([progress]).values()),
+        counts=counts(observed([progress]).values()) + tested.take(progress.batchId),
         latency=_latency(progress),
     )
 

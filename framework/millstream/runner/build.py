@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.values import DeadLetters, Query, SinkOutput
+from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
 from millstream.runner.choosing import chosen
 from millstream.runner.engine import Engine, engine
 from millstream.runner.failures import told_of
@@ -140,6 +140,7 @@ def _once(
     started.append(streaming)
     try:
         rows, batches, counts = watch(streaming, lambda rows: tell(Going(query.name, rows)))
+        counts += around.stores.tested.all()
         reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
     finally:
         streaming.stop()
@@ -173,7 +174,8 @@ def _results(
                 continue
             # What a backfill sent was not made of what the query has read now.
             backfilled = target.model in outcome.backfilled
-            left_out = outcome.counts.of({target.model, *(each.relation for each in query.sources)})
+            tests = () if isinstance(target, ViewOutput) else target.tests
+            left_out = outcome.counts.of({target.model, *(each.relation for each in query.sources), *tests})
             problem = outcome.left_out.get(target.model) or outcome.problem
             yield ModelResult(
                 target.model,
@@ -186,4 +188,5 @@ def _results(
                 written.get(target.topic) if isinstance(target, SinkOutput) and not backfilled else None,
                 left_out.skipped,
                 left_out.dead_letters,
+                left_out.tests,
             )

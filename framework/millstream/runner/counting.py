@@ -6,7 +6,7 @@ fails and is tried again counts once, by the try that ended well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from pyspark.sql import Column, DataFrame, Row
@@ -19,7 +19,7 @@ from millstream.physical.values import DeadLetters, Query, SinkOutput, ToKafka
 from millstream.runner.reading import OLDEST
 from millstream.runner.results import Counts
 
-Fate = Literal["skipped", "dead_letters"]
+Fate = Literal["skipped", "dead_letters", "tests"]
 Observed = dict[int, dict[str, int]]
 """By number of a batch: what was counted in it, by fate and whose records they were."""
 
@@ -31,24 +31,24 @@ def without_bad(rows: DataFrame, step: CountedView) -> DataFrame:
 
 
 def counted(records: DataFrame, query: Query) -> DataFrame:
-    """Count the dead letters among a query's records, and those that only tell of a row that is skipped."""
+    """Count the dead letters among a query's records, and those that only tell of a row."""
     how = query.deliver
     letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
-    if not isinstance(how, ToKafka) or not (letters or how.skips):
+    if not isinstance(how, ToKafka) or not (letters or how.skips or how.tests):
         return records
-    observed = [
-        f.count_if(f.col("topic").isNull() & (f.col("key") == f.lit(model).cast("binary"))).alias(
-            _named("skipped", model)
-        )
-        for model in how.skips
-    ]
+    observed = [_telling(model).alias(_named("skipped", model)) for model in how.skips]
+    observed += [_telling(test).alias(_named("tests", test)) for test in how.tests]
     if letters:
         observed += _letters(letters, [each.model for each in query.outputs if isinstance(each, SinkOutput)])
     found = records.observe("records", *observed)
-    return found.where("topic is not null") if how.skips else found
+    return found.where("topic is not null") if how.skips or how.tests else found
 
 
-def _letters(letters: Iterable[DeadLetters], models: Iterable[str]) -> Iterable[Column]:
+def _telling(whose: str) -> Column:
+    return f.count_if(f.col("topic").isNull() & (f.col("key") == f.lit(whose).cast("binary")))
+
+
+def _letters(letters: Iterable[DeadLetters], models: Collection[str]) -> Iterable[Column]:
     """Count dead letters by the model that their reason begins with; all others are of their source."""
     reason = f.try_element_at("headers", f.lit(-1)).getField("value").cast("string")
     is_letter = f.col("topic").isin([each.topic for each in letters])
@@ -58,6 +58,8 @@ def _letters(letters: Iterable[DeadLetters], models: Iterable[str]) -> Iterable[
         of_models |= own
         yield f.count_if(own).alias(_named("dead_letters", model))
     for each in letters:
+        if each.source in models:
+            continue
         whose = (f.col("topic") == each.topic) & ~of_models
         yield f.count_if(whose).alias(_named("dead_letters", each.source))
 
@@ -83,13 +85,13 @@ def _numbers(rows: Iterable[Row]) -> dict[str, int]:
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
     """Add up what was observed."""
-    found: dict[str, dict[str, int]] = {"skipped": {}, "dead_letters": {}}
+    found: dict[str, dict[str, int]] = {"skipped": {}, "dead_letters": {}, "tests": {}}
     for numbers in batches:
         for name, number in numbers.items():
             fate, _, whose = name.partition(" ")
             if number:
                 found[fate][whose] = found[fate].get(whose, 0) + number
-    return Counts(found["skipped"], found["dead_letters"])
+    return Counts(found["skipped"], found["dead_letters"], found["tests"])
 
 
 def _named(fate: Fate, whose: str) -> str:

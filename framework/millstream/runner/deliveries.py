@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from millstream.physical.values import Delivery, PerBatch, SinkOutput, TableOutput
+from millstream.physical.values import DeadLetters, Delivery, PerBatch, SinkOutput, TableOutput
 from millstream.runner.newest import newest
 from millstream.runner.stamped import send_stamped
+from millstream.runner.tested import Tested, ask
 
 BATCH_HEADER = "millstream.batch"
 """`<query>/<checkpoint>/<batch>`: records of a batch that is tried again carry the same one."""
@@ -38,19 +39,22 @@ class Stores(Struct, frozen=True):
     merge: Merge
     new: frozenset[str] = frozenset()
     """Tables that nothing was stored in before the first batch."""
+    tested: Tested = field(default_factory=Tested)
+    """Takes what data tests find."""
 
 
 def deliver(how: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
     """Return what Spark calls with each batch: tables first, since records tell others of them."""
     tables = [each for each in how.deliveries if isinstance(each.target, TableOutput)]
-    sinks = [each for each in how.deliveries if isinstance(each.target, SinkOutput)]
+    sinks = [each for each in how.deliveries if isinstance(each.target, SinkOutput | DeadLetters)]
+    several = len(how.deliveries) > 1 or any(each.asked for each in how.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
         batch.createOrReplaceTempView(how.view)
-        several = len(how.deliveries) > 1
         if several:
             batch.persist()
         try:
+            stores.tested.note(number, ask(batch, how.deliveries))
             for each in tables:
                 _store(batch, each, stores, number)
             if sinks:

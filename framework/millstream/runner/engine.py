@@ -136,7 +136,13 @@ class Engine(Struct, frozen=True, eq=False):
 
 @contextmanager
 def engine(
-    job: Job, queries: Sequence[Query], folder: Path, tell: Tell, spark: SparkSession | None = None
+    job: Job,
+    queries: Sequence[Query],
+    folder: Path,
+    tell: Tell,
+    spark: SparkSession | None = None,
+    *,
+    lasting: bool = False,
 ) -> Iterator[Engine]:
     """Start what queries need, but for a Spark that runs; the topics are made ready while it starts."""
     project, root = job.project, Path(job.project.root)
@@ -153,7 +159,8 @@ def engine(
             tell(Stage("Spark"))
             name = f"millstream {project.settings.name}"
             keeping = Stage("Spark", "keeping loaded classes, for faster starts from now on")
-            spark = stack.enter_context(running_spark(name, project.target, jars, log, lambda: tell(keeping)))
+            started = running_spark(name, project.target, jars, log, lambda: tell(keeping), lasting=lasting)
+            spark = stack.enter_context(started)
             tell(Stage("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.checks import WRONG_ROW
 from millstream.physical.values import DeadLetters, Query
 from millstream.runner.worker import FAILED
 
@@ -40,6 +41,12 @@ _KNOWN = (
         re.compile(re.escape(FAILED) + r"((?:model [^\n]*?: )?\w+\(\): [^\n]*?)" + _END),
         _first,
         "mend the function, or give its model on_bad_record: skip or dead_letter",
+    ),
+    _Known(
+        "MS863",
+        re.compile(re.escape(WRONG_ROW) + r"(model [^\n]*?)" + _END),
+        lambda match: f"a row is not what a data test demands: {_first(match)}",
+        "mend what makes such rows, or choose severity: drop, dead_letter or warn",
     ),
     _Known(
         "MS862",

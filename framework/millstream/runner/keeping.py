@@ -141,6 +141,7 @@ class Kept:
         aside = begin(self._running, self.query) if self._anew else None
         self._anew = aside is not None
         query, around = aside or prepare(self._running, self.query, self._left_out)
+        listener.tested = around.stores.tested
         with self._lock:
             if self._stopping.is_set():
                 return None

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from millstream.runner.batches import Batch, batch_of
+from millstream.runner.tested import Tested
 
 Heard = Batch | Literal["idle", "ended"]
 """`idle`: there is nothing new to read. After `ended` comes nothing."""
@@ -23,6 +24,8 @@ class Listener(StreamingQueryListener):
     """Hears the one query of a session. Spark waits while it does, so it does no more than pass it on."""
 
     def __init__(self) -> None:
+        self.tested = Tested()
+        """What data tests found in the batches, where they are stored output by output."""
         self.heard: SimpleQueue[Heard] = SimpleQueue()
 
     def first(self, seconds: float) -> Heard | None:
@@ -36,7 +39,7 @@ class Listener(StreamingQueryListener):
         pass
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        self.heard.put(batch_of(event.progress))
+        self.heard.put(batch_of(event.progress, self.tested))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: ARG002, N802
         self.heard.put("idle")

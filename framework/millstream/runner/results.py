@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from msgspec import Struct
@@ -17,12 +18,23 @@ class Counts(Struct, frozen=True):
 
     skipped: dict[str, int] = {}
     dead_letters: dict[str, int] = {}
+    tests: dict[str, int] = {}
+    """Rows that data tests found wrong, by id of the test."""
 
     def of(self, ids: Collection[str]) -> Counts:
         """Return those of some sources and models."""
         return Counts(
             {each: number for each, number in self.skipped.items() if each in ids},
             {each: number for each, number in self.dead_letters.items() if each in ids},
+            {each: number for each, number in self.tests.items() if each in ids},
+        )
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            *(
+                dict(Counter(getattr(self, name)) + Counter(getattr(other, name)))
+                for name in self.__struct_fields__
+            )
         )
 
 

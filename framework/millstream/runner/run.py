@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
@@ -23,10 +24,13 @@ from millstream.runner.preparing import check, keep_lock, refresh
 from millstream.runner.realtime import check_slots, partitions_of
 from millstream.runner.rebuilding import to_rebuild
 from millstream.runner.triggers import RealTime, trigger_of
-from millstream.runner.values import Job, Stage, Tell
+from millstream.runner.values import Ends, Job, Stage, Tell
 
+_log = logging.getLogger(__name__)
 LOOK = 1.0
 """Seconds between two looks at the broker of this machine."""
+LAG = 5.0
+"""Seconds between two looks at how far topics go."""
 DRAIN = 30.0
 """Seconds that the batches have to end in when the run is to stop."""
 
@@ -36,7 +40,7 @@ def run(
 ) -> None:
     """Run what a job asks for until `stopping` is set; `folder` takes logs."""
     job = replace(job, trigger=job.project.target.settings.get("trigger") or None)
-    with engine(job, chosen(job), folder, tell, spark) as running:
+    with engine(job, chosen(job), folder, tell, spark, lasting=True) as running:
         queries = chosen(running.job)
         if job.full_refresh:
             for query in queries:
@@ -46,20 +50,34 @@ def run(
         keep_lock(running, {query.name for query in queries})
         kept = _kept(running, queries, anew, stopping)
         try:
-            _wait(running, stopping)
+            _wait(running, _read(queries), stopping)
         finally:
             stopping.set()
             _stop(kept.values())
 
 
-def _wait(running: Engine, stopping: threading.Event) -> None:
+def _read(queries: Iterable[Query]) -> set[str]:
+    return {source.topic for query in queries for source in query.sources if source.topic}
+
+
+def _wait(running: Engine, topics: Collection[str], stopping: threading.Event) -> None:
     """Wait until the run is to stop; on this machine, nobody else would start a broker that died."""
     root = Path(running.job.project.root)
-    if not running.kafka.cluster.embedded:
-        stopping.wait()
+    looked = 0.0
     while not stopping.wait(LOOK):
-        if revive(root):
+        if running.kafka.cluster.embedded and revive(root):
             running.tell(Stage("broker", "it died, and is started again", done=True))
+        if time.monotonic() - looked > LAG:
+            _tell_ends(running, topics)
+            looked = time.monotonic()
+
+
+def _tell_ends(running: Engine, topics: Collection[str]) -> None:
+    try:
+        running.tell(Ends(running.kafka.held(topics)))
+    except MillstreamError as error:
+        # The queries tell of a Kafka that does not answer.
+        _log.debug("where topics end is not known: %s", error)
 
 
 def _check(running: Engine, queries: Sequence[Query]) -> None:
@@ -78,8 +96,7 @@ def _kept(
     running: Engine, queries: Sequence[Query], anew: Collection[str], stopping: threading.Event
 ) -> dict[str, Kept]:
     trigger = trigger_of(running.job.trigger)
-    topics = {source.topic for query in queries for source in query.sources if source.topic}
-    ends = running.kafka.held(topics)
+    ends = running.kafka.held(_read(queries))
     if isinstance(trigger, RealTime):
         counts = [(topic, len(numbers)) for topic, numbers in ends.items()]
         eligible = [query for query in queries if not query.realtime]

@@ -58,13 +58,18 @@ _LOCAL = {
 
 
 def spark_settings(
-    target: Target, jars: Sequence[Path], folder: Path, archive: Archive | None = None
+    target: Target,
+    jars: Sequence[Path],
+    folder: Path,
+    archive: Archive | None = None,
+    *,
+    lasting: bool = False,
 ) -> dict[str, str]:
     """Return Spark's settings: our own, then those of the profile; `folder` takes logs."""
     local = is_local(target)
     options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
     # Compiling to the fastest code takes longer than a build of some ten thousand records.
-    options += f" {_QUICK}" if local else ""
+    options += f" {_QUICK}" if local and not lasting else ""
     # What the JVM says of archives of classes concerns nobody.
     options += f" -Xlog:disable {archive.flag}" if archive else ""
     settings = _ALWAYS | (_LOCAL if local else {})
@@ -91,14 +96,21 @@ def _nothing() -> None:
 
 @contextmanager
 def running_spark(
-    name: str, target: Target, jars: Sequence[Path], folder: Path, keeping: Callable[[], None] = _nothing
+    name: str,
+    target: Target,
+    jars: Sequence[Path],
+    folder: Path,
+    keeping: Callable[[], None] = _nothing,
+    *,
+    lasting: bool = False,
 ) -> Iterator[SparkSession]:
     """Start Spark, and stop it; the first time on a machine, its JVM leaves an archive of its classes.
 
-    That takes a while, of which `keeping` may tell.
+    That takes a while, of which `keeping` may tell. One that is `lasting` makes the fastest code, however
+    long that takes.
     """
     archive = archive_for("spark", java(), [*_own_jars(), *jars]) if is_local(target) else None
-    spark = start_spark(name, target, jars, folder, archive)
+    spark = start_spark(name, target, jars, folder, archive, lasting=lasting)
     try:
         yield spark
     finally:
@@ -132,13 +144,19 @@ def _end_jvm() -> bool:
 
 
 def start_spark(
-    name: str, target: Target, jars: Sequence[Path], folder: Path, archive: Archive | None = None
+    name: str,
+    target: Target,
+    jars: Sequence[Path],
+    folder: Path,
+    archive: Archive | None = None,
+    *,
+    lasting: bool = False,
 ) -> SparkSession:
     """Start the JVM and return its first session; each query gets one of its own, with its own views."""
     # Workers must run the Python that the driver runs, not the first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name).master(str(target.settings.get("master", "local[*]")))
-    for key, value in spark_settings(target, jars, folder, archive).items():
+    for key, value in spark_settings(target, jars, folder, archive, lasting=lasting).items():
         builder = builder.config(key, value)
     # What is wrong with a query is told once, by us.
     logging.getLogger("SQLQueryContextLogger").disabled = True

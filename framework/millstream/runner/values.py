@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from millstream.physical.plan import Physical
 from millstream.physical.values import Query
 from millstream.plan.build.catalog import Catalog
 from millstream.project.values import Project
-from millstream.runner.batches import Batch
+from millstream.runner.batches import Batch, Offsets
 from millstream.runner.results import Outcome
 from millstream.topology import Topology
 
@@ -87,6 +87,12 @@ class Batched(Struct, frozen=True):
     batch: Batch
 
 
+class Ends(Struct, frozen=True):
+    """Where the topics that are read end now, by partition."""
+
+    topics: Mapping[str, Offsets]
+
+
 class Idle(Struct, frozen=True):
     """There is nothing new to read."""
 
@@ -115,7 +121,7 @@ class Stopped(Struct, frozen=True):
 
 
 OfBuild = Stage | Started | Going | LeftOut | Ended | Told
-OfRun = Stage | Told | Waiting | Running | Batched | Idle | Failed | LeftOut | Stopped
+OfRun = Stage | Told | Waiting | Running | Batched | Ends | Idle | Failed | LeftOut | Stopped
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""

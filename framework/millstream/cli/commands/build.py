@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 @common()
 @choosing
 @changing
-@click.option("--no-tests", is_flag=True, help="Leave out the data tests of what is built.")
+@click.option(
+    "--no-tests", is_flag=True, help="Leave out data tests: of rows on their way, and of what is built."
+)
 def command(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
     """Run every model over what the topics hold now, then the data tests of what was built.
 
@@ -43,7 +45,7 @@ def command(common: Common, choice: Choice, changes: Changes, *, no_tests: bool)
 
 def built(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
     root = root_of(common)
-    found, job, diagnostics = compiled_job(common, root, choice, changes)
+    found, job, diagnostics = compiled_job(common, root, choice, changes, tests=not no_tests)
     if job is None:
         return finish(common.look, found.diagnostics, models=models_in(found))
     if not common.look.json:

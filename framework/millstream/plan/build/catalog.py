@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.expressions import Expression
-from millstream.plan.nodes import Column, Emit
+from millstream.plan.nodes import Check, Column, Emit
 from millstream.sql.query import Query
 from millstream.types import STRING, Type
 
@@ -58,6 +59,13 @@ class ModelSpec(Struct, frozen=True):
     """The rest of its configuration that is about storage."""
     extras: tuple[tuple[str, Expression], ...] = ()
     """SQL of its options: headers, `delete_when`."""
+    checks: tuple[Check, ...] = ()
+    """Data tests that are asked of each row before it is stored."""
+
+    @property
+    def untested(self) -> ModelSpec:
+        """The model with those tests alone that decide which rows are stored."""
+        return replace(self, checks=tuple(check for check in self.checks if check.keeps_out))
 
 
 class FunctionSpec(Struct, frozen=True):

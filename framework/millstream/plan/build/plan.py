@@ -153,6 +153,7 @@ def _output(model: ModelSpec, root: Node) -> Output:
         options=model.options
         | ({"topic": model.topic, "format": model.format} if model.kind == "sink" else {}),
         extras=tuple(Item(name, expression) for name, expression in model.extras),
+        checks=model.checks,
         label=model.name,
         models=(model.id,),
     )

@@ -1,0 +1,177 @@
+"""Data tests of single rows, asked before the row is stored, on Kafka and Spark."""
+
+import pytest
+from msgspec.structs import replace
+from support.running import running
+from support.runs import built, job_of, pairs, problems, received, statuses, table_rows
+
+from millstream.compile import compile_project
+from millstream.runner.build import build
+from millstream.runner.values import Batched, LeftOut
+from millstream.topology import compiled_topology, physical_of
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+SINK = "{{ config(materialized='sink', key='id') }} "
+TABLE = "{{ config(materialized='table', unique_key='id') }} "
+SUMS = "{{ config(materialized='table', unique_key='kind') }} "
+DEDUPED = "{{ config(materialized='sink', key='id', dedupe={'keys': ['id'], 'within': '1 hour'}) }} "
+EVENTS = "from {{ source('web', 'events') }}"
+SMALL = "value < 10"
+SHIFT = """
+    def shifted(value: float) -> float:
+        return value + 1
+"""
+
+
+def event(number, value=1.0, kind="x"):
+    return ("a", {"id": number, "kind": kind, "value": value})
+
+
+def severities_of(shop, **severities):
+    """Let each of these models test that values are small."""
+    models = "".join(
+        f"""
+  - name: {name}
+    tests: [{{expression: {{expression: "{SMALL}", severity: {severity}}}}}]"""
+        for name, severity in severities.items()
+    )
+    shop.write("models/tests.yml", f"models:{models}")
+
+
+def counts(results, fate="tests"):
+    return {each.id.removeprefix("model."): getattr(each, fate) for each in results.results}
+
+
+def ids(rows):
+    return sorted(each["id"] for each in rows)
+
+
+MODELS = [
+    (SINK + f"select id, kind, value {EVENTS}", "sink"),
+    (SINK + f"select id, kind, shifted(value) as value {EVENTS}", "function"),
+    (
+        DEDUPED + f"select id, kind, value, at {EVENTS}",
+        "dedupe",
+    ),
+    (TABLE + f"select id, kind, value {EVENTS}", "table"),
+]
+
+
+@pytest.mark.parametrize("sql", [sql for sql, _ in MODELS], ids=[name for _, name in MODELS])
+def test_rows_are_told_of_dropped_and_sent_to_dead_letters(shop, first_spark, sql):
+    shop.write("macros/shift.py", SHIFT)
+    names = {"warned": "warn", "dropped": "drop", "parted": "dead_letter"}
+    severities_of(shop, **names)
+    for name in names:
+        shop.model(name, sql)
+    shop.send(event(1), event(2, 20.0), event(3), event(4, 30.0))
+    results, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert counts(results) == {name: {f"test.expression_{name}": 2} for name in names}
+    stored = {name: rows_of(shop, name) for name in names}
+    assert {name: ids(rows) for name, rows in stored.items()} == {
+        "warned": [1, 2, 3, 4], "dropped": [1, 3], "parted": [1, 3],
+    }  # fmt: skip
+    letters = received(shop.bootstrap, "parted.dead_letter")
+    assert sorted(each.key() for each in letters) == [b"2", b"4"]
+    assert {dict(each.headers())["millstream.reason"] for each in letters} == {
+        b"parted: test expression_parted"
+    }
+    assert counts(results, "dead_letters")["parted"] == {"model.parted": 2}
+
+
+def rows_of(shop, name):
+    if "'table'" in (shop.root / f"models/{name}.sql").read_text():
+        return table_rows(shop.root, f"model.{name}")
+    return shop.values(name)
+
+
+def test_what_fails_several_tests_is_one_dead_letter(shop, first_spark):
+    shop.write(
+        "models/tests.yml",
+        """
+        models:
+          - name: parted
+            columns:
+              - {name: kind, tests: [{not_null: {severity: dead_letter}}]}
+              - {name: value, tests: [{not_null: {severity: dead_letter}}]}
+        """,
+    )
+    shop.model("parted", SINK + f"select id, kind, value {EVENTS}")
+    shop.send(event(1), event(2, None, None), event(3, None))
+    built(shop.root, first_spark)
+    assert ids(shop.values("parted")) == [1]
+    reasons = [
+        dict(each.headers())["millstream.reason"] for each in received(shop.bootstrap, "parted.dead_letter")
+    ]
+    assert sorted(reasons) == [
+        b"parted: test not_null_parted_kind, not_null_parted_value",
+        b"parted: test not_null_parted_value",
+    ]
+
+
+@pytest.mark.parametrize("config", [SINK, TABLE], ids=["sink", "table"])
+def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, first_spark, config):
+    severities_of(shop, strict="error")
+    shop.model("strict", config + f"select id, value {EVENTS}")
+    shop.model("plain", SINK + f"select id {EVENTS}")
+    shop.send(event(1))
+    assert not built(shop.root, first_spark)[0].failed
+    shop.send(event(2, 20.0))
+    results, told = built(shop.root, first_spark)
+    assert statuses(results) == {"plain": "success", "strict": "error"}
+    found = [*problems(told), *(each.problem for each in told if isinstance(each, LeftOut))]
+    assert [each.code for each in found] == ["MS863"]
+    assert "model strict, test expression_strict" in found[0].message
+    assert ids(rows_of(shop, "strict")) == [1]
+    assert sorted({each["id"] for each in shop.values("plain")}) == [1, 2]
+    severities_of(shop, strict="drop")
+    shop.send(event(3))
+    assert not built(shop.root, first_spark)[0].failed
+    assert ids(rows_of(shop, "strict")) == [1, 3]
+
+
+def test_an_aggregate_is_tested_in_every_batch_of_a_run(shop, first_spark):
+    severities_of(shop, sums="warn")
+    shop.model("sums", SUMS + f"select kind, sum(value) as value {EVENTS} group by kind")
+    shop.send(event(1, 4.0), event(2, 4.0, "y"))
+    with running(shop.root, first_spark) as going:
+        going.until(lambda: batches(going) == [{}])
+        shop.send(event(3, 7.0))
+        going.until(lambda: batches(going) == [{}, {"test.expression_sums": 1}])
+        assert sum(each.tests["test.expression_sums"] for each in going.watcher.all()) == 1
+    assert sorted(row["value"] for row in table_rows(shop.root, "model.sums")) == [4.0, 11.0]
+
+
+def batches(going):
+    return [each.batch.counts.tests for each in going.of(Batched) if each.batch.rows]
+
+
+def test_a_row_that_is_gone_is_not_tested(shop, first_spark):
+    severities_of(shop, busy="error")
+    shop.model(
+        "busy",
+        "{{ config(materialized='sink', key='kind') }} "
+        f"select kind, sum(value) as value {EVENTS} group by kind having sum(value) < 10",
+    )
+    shop.send(event(1, 4.0))
+    built(shop.root, first_spark)
+    shop.send(event(2, 16.0))
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert [value for _, value in pairs(shop.bootstrap, "busy")][-1] is None
+
+
+def test_tests_can_be_left_out(shop, first_spark):
+    severities_of(shop, strict="error", dropped="drop")
+    for name in ("strict", "dropped"):
+        shop.model(name, SINK + f"select id, value {EVENTS}")
+    shop.send(event(1, 20.0))
+    job = job_of(shop.root)
+    topology = compiled_topology(compile_project(shop.root), tests=False)
+    job = replace(job, topology=topology, physical=physical_of(topology, None))
+    assert not build(job, shop.root / ".millstream", lambda _: None, first_spark).failed
+    assert (ids(shop.values("strict")), ids(shop.values("dropped"))) == ([1], [])
