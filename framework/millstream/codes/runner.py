@@ -113,6 +113,12 @@ CODES: dict[str, Code] = {
         "`millstream run` answers `/metrics`, `/healthz` and `/readyz` on `--host` and `--port`. Another program, or "
         "another run, has the port. Choose another one; `--port 0` answers nothing.",
     ),
+    "MS883": Code(
+        "Spark's JVM has ended",
+        "The process in which Spark runs was killed or crashed: most often because the machine, or the container, had "
+        "no memory left. Checkpoints, topics and tables are whole; what did not end well is done again. Give it more "
+        "memory (`spark: {spark.driver.memory: 4g}` in profiles.yml), or ask for less at a time.",
+    ),
     "MS882": Code(
         "A rebuild would have rows counted twice",
         "What is rebuilt sends its rows to a topic again, and a model with state reads that topic. Rebuilt together, "

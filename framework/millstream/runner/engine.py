@@ -28,12 +28,12 @@ from millstream.runner.checkpoints import (
     read_record,
 )
 from millstream.runner.deliveries import Stores
-from millstream.runner.failures import problem_of, told_of
+from millstream.runner.failures import jvm_lost, problem_of, told_of
 from millstream.runner.files import Files, files_of
 from millstream.runner.jars import jars_for
 from millstream.runner.only import alone, alone_at
 from millstream.runner.reading import Ranges
-from millstream.runner.session import running_spark
+from millstream.runner.session import lost, running_spark
 from millstream.runner.starting import Around
 from millstream.runner.states import state_settings
 from millstream.runner.swapping import settle_all
@@ -123,6 +123,8 @@ class Engine(Struct, frozen=True, eq=False):
 
     def problem(self, query: Query, error: BaseException) -> Diagnostic:
         """Tell why a query failed, without secrets."""
+        if (code := lost(error)) is not None:
+            return jvm_lost(code, self.log)
         found = problem_of(told_of(query), error, str(self.log))
         return replace(found, message=mask(found.message, secrets_in(self.job.project.target.settings)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from millstream.errors import Diagnostic, MillstreamError
@@ -90,6 +91,13 @@ def problem_of(who: str, error: BaseException, log: str) -> Diagnostic:
         if match := known.pattern.search(said):
             return Diagnostic(known.code, f"{who}: {known.say(match)}", None, known.remedy)
     return Diagnostic("MS860", f"{who}: {_shortest(said)}", None, f"what Spark says of it is in {log}")
+
+
+def jvm_lost(code: int, log: Path) -> Diagnostic:
+    """Tell that Spark's JVM is gone."""
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    remedy = f"start it again: nothing is lost; {log} has what Java said last, `dmesg` whether memory ran out"
+    return Diagnostic("MS883", f"Spark's JVM ended ({how})", None, remedy)
 
 
 def told_of(query: Query) -> str:

@@ -62,6 +62,7 @@ class Kept:
         self._gate = gate
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None
+        self._listener = Listener()
         self._failures = 0
         self._left_out: set[str] = set()
         self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
@@ -74,6 +75,18 @@ class Kept:
         self._thread.start()
 
     def stop(self, deadline: float) -> None:
+        """End it; the run must be stopping, or it starts again."""
+        self.pause(deadline)
+        self._thread.join()
+
+    def lose(self) -> None:
+        """End it without the JVM, which is gone."""
+        self._stopping.set()
+        with self._lock:
+            self._streaming = None
+        self._listener.heard.put("ended")
+
+    def pause(self, deadline: float) -> None:
         """Let the batch that runs end, but not longer than until a time of the monotonic clock."""
         with self._lock:
             streaming = self._streaming
@@ -81,7 +94,6 @@ class Kept:
             while _in_batch(streaming) and time.monotonic() < deadline:
                 time.sleep(0.05)
             streaming.stop()
-        self._thread.join()
 
     def _keep(self) -> None:
         for each in self._after:
@@ -113,7 +125,7 @@ class Kept:
 
     def _once(self) -> Diagnostic | None:
         """Run it until it ends; return why, where it was not asked to."""
-        listener = Listener()
+        listener = self._listener = Listener()
         try:
             with self._gate:
                 streaming = self._started(listener)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -16,13 +17,16 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.physical.values import Query
 from millstream.runner.choosing import chosen
+from millstream.runner.clock import Clock, spark_time
 from millstream.runner.committing import Commits
 from millstream.runner.engine import Engine, engine
+from millstream.runner.failures import jvm_lost
 from millstream.runner.keeping import AT_ONCE, Kept
 from millstream.runner.order import needs
 from millstream.runner.preparing import check, keep_lock, refresh
 from millstream.runner.realtime import check_slots, partitions_of
 from millstream.runner.rebuilding import to_rebuild
+from millstream.runner.session import lost
 from millstream.runner.triggers import RealTime, trigger_of
 from millstream.runner.values import Ends, Job, Stage, Tell
 
@@ -50,21 +54,30 @@ def run(
         keep_lock(running, {query.name for query in queries})
         kept = _kept(running, queries, anew, stopping)
         try:
-            _wait(running, _read(queries), stopping)
+            _wait(running, kept.values(), stopping)
         finally:
             stopping.set()
-            _stop(kept.values())
+            _each(Kept.stop, kept.values())
 
 
 def _read(queries: Iterable[Query]) -> set[str]:
     return {source.topic for query in queries for source in query.sources if source.topic}
 
 
-def _wait(running: Engine, topics: Collection[str], stopping: threading.Event) -> None:
+def _wait(running: Engine, kept: Collection[Kept], stopping: threading.Event) -> None:
     """Wait until the run is to stop; on this machine, nobody else would start a broker that died."""
     root = Path(running.job.project.root)
-    looked = 0.0
+    topics = _read(each.query for each in kept)
+    clock, looked = Clock(partial(spark_time, running.spark)), 0.0
     while not stopping.wait(LOOK):
+        if (code := lost()) is not None:
+            for each in kept:
+                each.lose()
+            raise MillstreamError(jvm_lost(code, running.log))
+        if back := clock.went_back():
+            said = f"it was set back by {back:,.0f} s, and Spark would wait so long: the queries start again"
+            running.tell(Stage("clock", said, done=True))
+            _each(Kept.pause, kept)
         if running.kafka.cluster.embedded and revive(root):
             running.tell(Stage("broker", "it died, and is started again", done=True))
         if time.monotonic() - looked > LAG:
@@ -113,9 +126,10 @@ def _kept(
     return kept
 
 
-def _stop(kept: Iterable[Kept]) -> None:
+def _each(stop: Callable[[Kept, float], None], kept: Iterable[Kept]) -> None:
+    """Stop queries, all at once; each may end its batch."""
     deadline = time.monotonic() + DRAIN
-    threads = [threading.Thread(target=each.stop, args=(deadline,)) for each in kept]
+    threads = [threading.Thread(target=stop, args=(each, deadline)) for each in kept]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -114,13 +114,42 @@ def running_spark(
     try:
         yield spark
     finally:
-        spark.stop()
+        if lost() is not None:
+            forget_jvm()
+        else:
+            spark.stop()
         if archive is not None and archive.written:
             keeping()
-            if _end_jvm():
+            if SparkContext._gateway is not None and _end_jvm():  # noqa: SLF001
                 keep(archive)
             else:
                 drop(archive)
+
+
+_SOON = 2.0
+"""Seconds from when a JVM does not answer any more until the system says that it has ended."""
+
+
+def lost(error: BaseException | None = None) -> int | None:
+    """Return the exit code of the JVM that this process started, where it has ended; None: it lives.
+
+    After an `error` of one that does not answer, it may be about to.
+    """
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- nothing else knows the process
+    if gateway is None or not hasattr(gateway, "proc"):
+        return None
+    try:
+        code: int = gateway.proc.wait(_SOON if isinstance(error, Py4JNetworkError | ConnectionError) else 0)
+    except subprocess.TimeoutExpired:
+        return None
+    return code
+
+
+def forget_jvm() -> None:
+    """Let nobody ask a JVM that is gone."""
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
 
 
 def _own_jars() -> list[Path]:

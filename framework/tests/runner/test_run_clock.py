@@ -1,0 +1,53 @@
+"""A wall clock that is set back."""
+
+import time
+
+import pytest
+from support.running import running
+
+from millstream.runner.clock import Clock
+from millstream.runner.values import Batched, Failed, Running, Stage
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+
+class Time:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_clock_that_goes_on_is_not_noted():
+    wall, steady = Time(), Time()
+    clock = Clock(wall, steady)
+    for wall.now, steady.now in ((10.0, 10.0), (5000.0, 11.0), (5000.5, 12.0)):
+        assert clock.went_back() == 0
+
+
+def test_a_clock_that_is_set_back_is_told_once():
+    wall, steady = Time(), Time()
+    clock = Clock(wall, steady)
+    wall.now, steady.now = -3590.0, 10.0
+    assert clock.went_back() == 3600
+    wall.now, steady.now = -3589.0, 11.0
+    assert clock.went_back() == 0
+
+
+def test_queries_start_again_when_the_clock_is_set_back(shop, first_spark, monkeypatch):
+    ahead = Time()
+    monkeypatch.setattr("millstream.runner.run.spark_time", lambda _: time.monotonic() + ahead.now)
+    shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
+    shop.send(("a", {"id": 1}))
+    with running(shop.root, first_spark) as going:
+        going.until(lambda: going.of(Batched))
+        ahead.now = -3600.0
+        going.until(lambda: "clock" in [each.name for each in going.of(Stage)])
+        going.until(lambda: len(going.of(Running)) == 2)
+        shop.send(("a", {"id": 2}))
+        going.until(lambda: len(shop.values("plain")) == 2)
+        assert going.of(Failed) == []
+    assert [each["id"] for each in shop.values("plain")] == [1, 2]
