@@ -44,6 +44,8 @@ class QueryTest(Struct, frozen=True):
     sql: str
     relations: tuple[str, ...]
     severity: Severity = "error"
+    at_most: int = 0
+    """How many rows it may give."""
 
 
 DataTest = RowTest | TotalTest | QueryTest
@@ -62,9 +64,11 @@ def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
         case "row_count" | "freshness":
             return _total(node, relation, arguments, severity)
         case "unique":
-            return QueryTest(node.id, _unique(relation, column, arguments), (relation,), severity)
+            relations: tuple[str, ...] = (relation,)
+            query = _unique(relation, column, arguments)
         case _:
-            return QueryTest(node.id, _unrelated(relation, column, arguments), node.depends_on, severity)
+            query, relations = _unrelated(relation, column, arguments), node.depends_on
+    return QueryTest(node.id, query, relations, severity, int(arguments.get("at_most") or 0))
 
 
 def wrong_rows(test: str, column: str | None, arguments: Mapping[str, Any]) -> str | None:

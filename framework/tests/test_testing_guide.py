@@ -49,9 +49,11 @@ def test_the_test_in_python_passes(bed):
 
 
 def test_the_data_tests_of_the_guide_can_be_read(bed):
-    (text,) = [each for each in YAML if each.startswith("models:")]
-    folder = Path(bed.root) / "models/counters"
-    (folder / "counters.yml").write_text(text)
+    for number, text in enumerate(each for each in YAML if each.startswith("models:")):
+        (Path(bed.root) / f"models/guide_{number}.yml").write_text(text)
     found = Bed(Path(bed.root)).main.compiled.manifest.nodes
-    kinds = {node.test for node in found.values() if node.path == "models/counters/counters.yml"}
-    assert kinds == {"not_null", "unique", "expression", "row_count", "freshness"}
+    kinds = [(node.test, node.config["severity"]) for node in found.values() if "/guide_" in node.path]
+    assert set(kinds) == {
+        ("not_null", "error"), ("unique", "error"), ("expression", "error"), ("row_count", "error"),
+        ("freshness", "warn"), ("expression", "dead_letter"),
+    }  # fmt: skip

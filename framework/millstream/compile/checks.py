@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.compile.assemble import labelled
 from millstream.compile.options import only_expression
-from millstream.data_tests import wrong_rows
+from millstream.data_tests import Severity, wrong_rows
 from millstream.errors import Diagnostic
 from millstream.expressions import Expression
 from millstream.plan.nodes import Check
@@ -41,7 +41,7 @@ def row_checks(
             ]
             wrong = only_expression(analysis)
             if wrong is not None and _of_one_row(wrong):
-                found.append(Check(label, test.severity, wrong))
+                found.append(Check(label, _severity(test), wrong))
             elif not analysis.problems:
                 problems += _more_than_a_row(test)
     return tuple(found), problems
@@ -58,6 +58,11 @@ def unstored_tests(project: Project) -> list[Diagnostic]:
         if test.severity in _KEEPS_OUT
         for problem in [_refused(test, f"'{id_.partition('.')[2]}' is no model that is stored")]
     ]
+
+
+def _severity(test: DataTest) -> Severity:
+    """Return what becomes of a wrong row; where some are tolerated, one alone stops nothing."""
+    return "warn" if test.arguments.get("at_most") else test.severity
 
 
 def _of_one_row(wrong: Expression) -> bool:

@@ -18,6 +18,13 @@ from millstream.project.yaml import entries, plain
 Severity = Literal["warn", "error", "drop", "dead_letter"]
 Sql = Annotated[str, Meta(min_length=1, title="an SQL expression", extra={"verbatim": True})]
 Count = Annotated[int, Meta(ge=0, title="a whole number from 0")]
+Tolerated = Annotated[
+    str,
+    Meta(
+        pattern=r"^(\d+|\d+(\.\d+)?%)$",
+        title="a number of rows, such as 10, or a share of them, such as 0.5%",
+    ),
+]
 Where = Literal["column", "relation", "both"]
 
 
@@ -25,8 +32,8 @@ class CommonArguments(Shape):
     """What every test may say."""
 
     words: ClassVar[dict[str, str]] = {
-        "error_if": "use row_count, or an SQL file in tests/",
-        "warn_if": "use severity: warn",
+        "error_if": "use at_most: 10, or a share: at_most: 0.5%",
+        "warn_if": "use severity: warn, and at_most",
         "store_failures": "use severity: dead_letter",
         "limit": "remove it",
     }
@@ -38,22 +45,28 @@ class CommonArguments(Shape):
     tags: Names = []
 
 
-class UniqueArguments(CommonArguments, kw_only=True):
+class RowsArguments(CommonArguments, kw_only=True):
+    """What tests may say that find wrong rows."""
+
+    at_most: Annotated[Tolerated | None, about("wrong rows that are tolerated: 10, or 0.5%")] = None
+
+
+class UniqueArguments(RowsArguments, kw_only=True):
     columns: Annotated[str | list[str] | None, about("the columns that are unique together")] = None
     within: Annotated[Duration | None, about("in a stream: unique within this time")] = None
 
 
-class AcceptedValuesArguments(CommonArguments, kw_only=True):
+class AcceptedValuesArguments(RowsArguments, kw_only=True):
     values: Annotated[list[Any], about("the values that may occur")]
     quote: Annotated[bool | None, about("dbt's: whether the values are texts")] = None
 
 
-class RelationshipsArguments(CommonArguments, kw_only=True):
+class RelationshipsArguments(RowsArguments, kw_only=True):
     to: Annotated[str, about("ref('model') or source('source', 'topic')")]
     field: Annotated[str, about("the column there")]
 
 
-class ExpressionArguments(CommonArguments, kw_only=True):
+class ExpressionArguments(RowsArguments, kw_only=True):
     expression: Annotated[Sql, about("SQL that holds for every row")]
 
 
@@ -74,7 +87,7 @@ class Kind(Struct, frozen=True):
 
 
 KINDS = {
-    "not_null": Kind(CommonArguments, "column"),
+    "not_null": Kind(RowsArguments, "column"),
     "unique": Kind(UniqueArguments, "both"),
     "accepted_values": Kind(AcceptedValuesArguments, "column"),
     "relationships": Kind(RelationshipsArguments, "column"),
@@ -134,7 +147,7 @@ def _made(reader: Reader, key: Node, value: Node | None, *, column: bool) -> Dat
         )
         reader.problem(key, "MS107", f"'{name}' tests a {kind.on}, not a {place}", remedy)
         return None
-    if value is None and kind.on == "column" and kind.arguments is CommonArguments:
+    if value is None and kind.on == "column" and kind.arguments is RowsArguments:
         return DataTest(name, reader.place(key))
     node = _mapping(reader, name, value, key)
     before = len(reader.diagnostics)
@@ -145,6 +158,8 @@ def _made(reader: Reader, key: Node, value: Node | None, *, column: bool) -> Dat
         _check_relation(reader, node)
     if isinstance(shape, RowCountArguments) and not {"min", "max", "equals"} & shape.places.keys():
         reader.problem(key, "MS108", "'row_count' needs min, max or equals", "write row_count: {min: 1}")
+    if isinstance(shape, RowsArguments) and shape.at_most:
+        _check_tolerated(reader, name, shape, node)
     if name == "unique" and not column and not getattr(shape, "columns", None):
         reader.problem(
             key, "MS108", "'unique' of a relation needs columns", "write unique: {columns: [a, b]}"
@@ -203,6 +218,20 @@ def _own(reader: Reader, key: Node, value: Node | None) -> DataTest | None:
             severity = reader.value(node, Severity, "severity") or "error"
     given.pop("severity", None)
     return DataTest(name, reader.place(key), given, severity)
+
+
+def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node | None) -> None:
+    place = dict(entries(node))["at_most"][1] if node else None
+    if place is None:
+        return
+    if shape.severity in {"drop", "dead_letter"}:
+        message = f"'at_most' says nothing where each wrong row is kept out by severity '{shape.severity}'"
+        reader.problem(place, "MS107", message, "remove it, or use severity: warn or error")
+    elif name in {"unique", "relationships"} and str(shape.at_most).endswith("%"):
+        remedy = "write a number of rows: at_most: 10"
+        reader.problem(
+            place, "MS107", f"'{name}' does not look at single rows, so there is no share of them", remedy
+        )
 
 
 def _check_relation(reader: Reader, node: Node | None) -> None:

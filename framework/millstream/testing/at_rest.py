@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from millstream.testing.bed import Bed
 
 _SHOWN = 5
+_MANY = 1000
+"""Rows that a query is asked for, unless more are tolerated."""
 _NAMES = re.compile(r"('(?:[^'\\]|\\.)*')|\b((?:models|seeds)\.\w+|sources\.\w+\.\w+)\b")
 
 
@@ -37,6 +39,8 @@ class Found(Struct, frozen=True):
 
     wrong: int = 0
     """Rows; 1 where an aggregate is wrong."""
+    rows: int = 0
+    """All that a test of single rows looked at."""
     told: str = ""
     lines: tuple[Line, ...] = ()
 
@@ -88,7 +92,7 @@ class AtRest:
         match test:
             case QueryTest(relations=relations):
                 missing = [view for id_ in relations if isinstance(view := self._view(id_), NotBuilt)]
-                return missing[0] if missing else self._query(self._placed(test.sql))
+                return missing[0] if missing else self._query(self._placed(test.sql), test.at_most)
             case RowTest() | TotalTest():
                 view = self._view(test.relation)
                 if isinstance(view, NotBuilt):
@@ -116,7 +120,7 @@ class AtRest:
                     self._ask(view, [test])
 
     def _ask(self, view: str, tests: Sequence[RowTest | TotalTest]) -> None:
-        items: list[str] = []
+        items: list[str] = ["count(*)"]
         for test in tests:
             match test:
                 case RowTest():
@@ -125,19 +129,19 @@ class AtRest:
                     items += [f"if({test.wrong}, 1L, 0L)", test.told]
         (row,) = self.session.sql(f"select {', '.join(items)} from {view}").collect()  # noqa: S608
         for index, test in enumerate(tests):
-            wrong, told = row[2 * index] or 0, row[2 * index + 1]
+            wrong, told = row[2 * index + 1] or 0, row[2 * index + 2]
             lines: tuple[Line, ...] = ()
             if wrong and isinstance(test, RowTest):
                 wanted = f"select * from {view} where {self._placed(test.wrong)}"  # noqa: S608
                 lines = self._query(wanted).lines
-            self._asked[test.id] = Found(wrong, told or "", lines)
+            self._asked[test.id] = Found(wrong, row[0], told or "", lines)
 
-    def _query(self, sql: str) -> Found:
-        body = sql.strip().rstrip(";")
-        rows = self.session.sql(f"select * from (\n{body}\n) limit 1001").toArrow().to_pylist()  # noqa: S608
+    def _query(self, sql: str, at_most: int = 0) -> Found:
+        body, limit = sql.strip().rstrip(";"), max(_MANY, at_most) + 1
+        rows = self.session.sql(f"select * from (\n{body}\n) limit {limit}").toArrow().to_pylist()  # noqa: S608
         lines = tuple(line(f"    {_row(each)}") for each in rows[:_SHOWN])
         more = (line(f"    … and {len(rows) - _SHOWN:,} more"),) if len(rows) > _SHOWN else ()
-        return Found(len(rows), "", (*lines, *more))
+        return Found(len(rows), lines=(*lines, *more))
 
     # -- relations as views
 

@@ -14,6 +14,7 @@ from millstream.testing.at_rest import Found, NotBuilt
 from millstream.testing.judging import Verdict
 from millstream.testing.plugin import tests_of
 from millstream.testing.showing import Line, Style, plain, told
+from millstream.testing.tolerated import said_of, tolerated
 from millstream.testing.updating import update
 from millstream.text import Location
 
@@ -140,7 +141,7 @@ class DataItem(ProjectItem):
         found = self.tests.bed.at_rest.found(self.node)
         if isinstance(found, NotBuilt):
             self._skip(found.name)
-        elif found.wrong:
+        elif not tolerated(self.node, found):
             self._fail(found)
 
     def _skip(self, name: str) -> None:
@@ -152,7 +153,7 @@ class DataItem(ProjectItem):
 
     def _fail(self, found: Found) -> None:
         severity = self.node.config.get("severity", "error")
-        place, said = self._place(), found.told or f"{_rows(found.wrong)} wrong"
+        place, said = self._place(), found.told or f"{_rows(found.wrong)} wrong{said_of(self.node)}"
         text, _ = self.tests.bed.places.file(place.path)
         message = f"data test '{self.node.name}': {said}"
         remedy = "mend what makes them, or what the test asks"

@@ -1,14 +1,10 @@
 """Data tests of single rows, asked before the row is stored, on Kafka and Spark."""
 
 import pytest
-from msgspec.structs import replace
 from support.running import running
-from support.runs import built, job_of, pairs, problems, received, statuses, table_rows
+from support.runs import built, pairs, problems, received, statuses, table_rows
 
-from millstream.compile import compile_project
-from millstream.runner.build import build
 from millstream.runner.values import Batched, LeftOut
-from millstream.topology import compiled_topology, physical_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -170,8 +166,21 @@ def test_tests_can_be_left_out(shop, first_spark):
     for name in ("strict", "dropped"):
         shop.model(name, SINK + f"select id, value {EVENTS}")
     shop.send(event(1, 20.0))
-    job = job_of(shop.root)
-    topology = compiled_topology(compile_project(shop.root), tests=False)
-    job = replace(job, topology=topology, physical=physical_of(topology, None))
-    assert not build(job, shop.root / ".millstream", lambda _: None, first_spark).failed
+    assert not built(shop.root, first_spark, tests=False)[0].failed
     assert (ids(shop.values("strict")), ids(shop.values("dropped"))) == ([1], [])
+
+
+def test_where_some_wrong_rows_are_tolerated_none_stops_its_model(shop, first_spark):
+    shop.write(
+        "models/tests.yml",
+        """
+        models:
+          - name: plain
+            tests: [{expression: {expression: value < 10, at_most: 50%}}]
+        """,
+    )
+    shop.model("plain", SINK + f"select id, value {EVENTS}")
+    shop.send(event(1, 20.0), event(2))
+    results, _ = built(shop.root, first_spark)
+    assert counts(results) == {"plain": {"test.expression_plain": 1}}
+    assert ids(shop.values("plain")) == [1, 2]

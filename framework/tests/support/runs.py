@@ -15,19 +15,21 @@ from millstream.tables.places import checkpoints_of, delta_of
 from millstream.topology import compiled_topology, physical_of
 
 
-def job_of(root, *, target=None, **options):
+def job_of(root, *, target=None, tests=True, **options):
     compiled = compile_project(root, target=target)
     assert not [each for each in compiled.diagnostics if each.severity == "error"], compiled.diagnostics
     project = load_project(root, target, None, None)
-    topology = compiled_topology(compiled)
+    topology = compiled_topology(compiled, tests=tests)
     lock = None if options.get("regroup") else local_lock(checkpoints_of(project.target, root))
     return Job(project, topology, physical_of(topology, lock), lock, **options)
 
 
-def built(root, spark, *, target=None, **options):
+def built(root, spark, *, target=None, tests=True, **options):
     """Build a project; return the results and everything that was told."""
     told = []
-    results = build(job_of(root, target=target, **options), root / ".millstream", told.append, spark)
+    results = build(
+        job_of(root, target=target, tests=tests, **options), root / ".millstream", told.append, spark
+    )
     return results, told
 
 
