@@ -119,6 +119,12 @@ CODES: dict[str, Code] = {
         "no memory left. Checkpoints, topics and tables are whole; what did not end well is done again. Give it more "
         "memory (`spark: {spark.driver.memory: 4g}` in profiles.yml), or ask for less at a time.",
     ),
+    "MS884": Code(
+        "A disk is full",
+        "What Spark had to write had no room: a checkpoint, a state, a table, or its own files "
+        "(`spark: {spark.local.dir: …}`). A batch that was not written as a whole is done again, so nothing is lost. "
+        "`run` tries again until there is room.",
+    ),
     "MS882": Code(
         "A rebuild would have rows counted twice",
         "What is rebuilt sends its rows to a topic again, and a model with state reads that topic. Rebuilt together, "

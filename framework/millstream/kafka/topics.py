@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 from msgspec import Struct
 
@@ -17,6 +18,7 @@ from millstream.kafka.failures import is_permission, said
 from millstream.project.kafka_options import java_options
 from millstream.project.values import Topic as SourceTopic
 
+_log = logging.getLogger(__name__)
 _SOON = 3.0
 """Seconds until all brokers know of a topic that was created."""
 
@@ -48,6 +50,19 @@ class Difference(Struct, frozen=True):
         if not self.command:
             remedy = "say so in the project, or make a new topic: Kafka takes no partitions away"
         return Diagnostic("MS826", message, None, remedy, severity="warning")
+
+
+def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
+    """Return Kafka's own id of each topic that is there: one that is made anew gets another."""
+    asked = admin.client.describe_topics(TopicCollection(list(topics)), request_timeout=PATIENCE)
+    found: dict[str, str] = {}
+    for topic, future in asked.items():
+        try:
+            found[topic] = str(future.result(PATIENCE).topic_id)
+        except KafkaException as error:
+            # The query itself tells of one that is not there, or may not be read.
+            _log.debug("no id of topic %s: %s", topic, error)
+    return found
 
 
 def source_topic(source: SourceTopic) -> Topic:

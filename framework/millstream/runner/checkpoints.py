@@ -45,6 +45,8 @@ class Record(Struct, frozen=True):
     """Models that failed, so that the others could go on: by topic, where what they have not got begins."""
     began: dict[str, Offsets] = {}
     """By topic that it writes: where its records begin; those before are of what ran there earlier."""
+    ids: dict[str, str] = {}
+    """By topic that it reads: Kafka's id of it. In one that was made anew, offsets mean other records."""
 
 
 class Place(Struct, frozen=True):
@@ -122,7 +124,7 @@ def write_record(files: Files, place: Place, record: Record) -> None:
     files.write(place.record, msgspec.json.format(msgspec.json.encode(record), indent=1))
 
 
-def new_record(project: str, query: Query) -> Record:
+def new_record(project: str, query: Query, ids: dict[str, str]) -> Record:
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return Record(
         project=project,
@@ -133,6 +135,7 @@ def new_record(project: str, query: Query) -> Record:
         tables=columns_of(query),
         outputs=outputs_of(query),
         made=now,
+        ids=ids,
     )
 
 

@@ -77,6 +77,10 @@ class Engine(Struct, frozen=True, eq=False):
                 given |= target.options.get("producer") or {}
         return Stores(identity, self.kafka.sink(given), self.kafka.producer(given), self.tables.merge, new)
 
+    def ids(self, query: Query) -> dict[str, str]:
+        """Return Kafka's ids of the topics that a query reads."""
+        return self.kafka.ids([source.topic for source in query.sources if source.topic])
+
     def place(self, query: Query) -> Place:
         """Return the folder of a query's checkpoint."""
         return place_of(self.checkpoints, query.name)

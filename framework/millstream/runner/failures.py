@@ -74,6 +74,12 @@ _KNOWN = (
         "ask for the permission, or mend user and password in profiles.yml",
     ),
     _Known(
+        "MS884",
+        re.compile(r"(No space left on device|Disk quota exceeded)"),
+        lambda match: f"a disk is full: {_first(match)}",
+        "make room where checkpoints, tables or Spark's own files lie; it goes on by itself then",
+    ),
+    _Known(
         "MS868",
         re.compile(_RAISED),
         lambda match: _first(match).replace("]", ":", 1),

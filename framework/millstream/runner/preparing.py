@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -35,7 +35,9 @@ def prepare(running: Engine, query: Query, left_out: Collection[str] = ()) -> tu
     Models that are left out are not in it, nor those that have to catch up and fail.
     """
     place = running.place(query)
-    before = check(running, query)
+    before, ids = check(running, query), running.ids(query)
+    if before is not None and (anew := [t for t, id_ in ids.items() if before.ids.get(t, id_) != id_]):
+        raise MillstreamError(_other_records(query, anew))
     created = {
         table.model
         for table in tables_of(query)
@@ -51,7 +53,7 @@ def prepare(running: Engine, query: Query, left_out: Collection[str] = ()) -> tu
         raise MillstreamError(*failed.values())
     for model, problem in failed.items():
         running.tell(LeftOut(query.name, model, problem))
-    record = _written(running, query, place, before, out)
+    record = _written(running, query, place, before, out, ids)
     made = without(running, query, out)
     new = frozenset(created if before is None else ())
     around = running.around(made, record, place, new)
@@ -60,9 +62,14 @@ def prepare(running: Engine, query: Query, left_out: Collection[str] = ()) -> tu
 
 
 def _written(
-    running: Engine, query: Query, place: Place, record: Record | None, out: Collection[str]
+    running: Engine,
+    query: Query,
+    place: Place,
+    record: Record | None,
+    out: Collection[str],
+    ids: dict[str, str],
 ) -> Record:
-    new = checkpoints.new_record(running.job.project.settings.name, query)
+    new = checkpoints.new_record(running.job.project.settings.name, query, ids)
     outputs = {model: topic for model, topic in outputs_of(query).items() if model not in out}
     new = replace(new, outputs=outputs, left_out=kept(record, out))
     if record is not None:
@@ -73,6 +80,7 @@ def _written(
             tables=new.tables,
             outputs=outputs,
             left_out=new.left_out,
+            ids=record.ids | ids,
         )
     if new != record:
         checkpoints.write_record(running.files, place, new)
@@ -110,6 +118,16 @@ def _check(running: Engine, query: Query, record: Record) -> None:
     found = verdict(record.signature, query.signature)
     if found.kind == "rebuild" or (found.kind == "forward" and not running.job.accept_forward):
         raise MillstreamError(_refused(query, found))
+
+
+def _other_records(query: Query, topics: Sequence[str]) -> Diagnostic:
+    named = ", ".join(f"'{topic}'" for topic in topics)
+    return Diagnostic(
+        "MS864",
+        f"{told_of(query)}: {named} was deleted and made anew: what was read up to there says nothing of it",
+        None,
+        "build with --full-refresh, which reads it from its start",
+    )
 
 
 def _refused(query: Query, found: Verdict) -> Diagnostic:

@@ -58,7 +58,7 @@ def check_readers(running: Engine, anew: Mapping[str, Query]) -> None:
 def begin(running: Engine, query: Query) -> tuple[Query, Around] | None:
     """Return a query and its surroundings until the swap; nothing where that has begun, and is ended now."""
     place = running.place(query)
-    new = checkpoints.new_record(running.job.project.settings.name, query)
+    new = checkpoints.new_record(running.job.project.settings.name, query, running.ids(query))
     found = read(running.files, place)
     if found is not None and found.swapping:
         settle(running.files, running.tables, place)

@@ -7,8 +7,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +189,8 @@ def start_spark(
     builder = SparkSession.builder.appName(name).master(str(target.settings.get("master", "local[*]")))
     for key, value in spark_settings(target, jars, folder, archive, lasting=lasting).items():
         builder = builder.config(key, value)
+    # PySpark imports it once the JVM is there, which takes as long again.
+    threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
     # What is wrong with a query is told once, by us.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     try:

@@ -17,7 +17,7 @@ from millstream.kafka.names import translated
 from millstream.kafka.offsets import bounds, since
 from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import producer_config, sink_options, source_options
-from millstream.kafka.topics import Topic, create_missing, differences
+from millstream.kafka.topics import Topic, create_missing, differences, topic_ids
 from millstream.physical.values import Query
 from millstream.runner.reading import Ranges, offsets_of
 from millstream.runner.triggers import DEFAULT
@@ -73,6 +73,10 @@ class Kafka(Struct, frozen=True):
         for (topic, number), bound in bounds(admin_of(self.cluster), found).items() if found else ():
             found[topic][number] = bound.end
         return found
+
+    def ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """Return Kafka's own id of each topic that is there."""
+        return topic_ids(admin_of(self.cluster), topics) if topics else {}
 
     def _starting(self, said: str) -> dict[str, str]:
         if said in {"earliest", "latest"}:
