@@ -125,6 +125,12 @@ CODES: dict[str, Code] = {
         "(`spark: {spark.local.dir: …}`). A batch that was not written as a whole is done again, so nothing is lost. "
         "`run` tries again until there is room.",
     ),
+    "MS885": Code(
+        "Kafka does not take records",
+        "A topic was deleted while a query wrote to it, or its brokers did not answer for as long as the producer waits "
+        "(`delivery.timeout.ms`, two minutes by default). `run` creates a topic of a sink that is gone again, and sends "
+        "what was not sent.",
+    ),
     "MS882": Code(
         "A rebuild would have rows counted twice",
         "What is rebuilt sends its rows to a topic again, and a model with state reads that topic. Rebuilt together, "

@@ -95,8 +95,9 @@ def _note(
 
 
 def _offsets(said: str | None, topic: str) -> dict[int, int]:
-    found = json.loads(said) if said else None
-    own = found.get(topic, {}) if isinstance(found, dict) else {}
+    # Of a batch that is run again, Spark says "None" for how far the topic goes.
+    found = json.loads(said) if said and said.startswith("{") else {}
+    own = found.get(topic, {})
     return {int(number): offset for number, offset in own.items()}
 
 

@@ -74,6 +74,12 @@ _KNOWN = (
         "ask for the permission, or mend user and password in profiles.yml",
     ),
     _Known(
+        "MS885",
+        re.compile(r"Expiring \d+ record\(s\) for ([\w.-]+)-\d+:(\d+) ?ms"),
+        lambda match: f"Kafka took no record of topic '{match[1]}' for {int(match[2]) // 1000} s",
+        "look whether the topic is there and its brokers answer; what was not sent is sent again",
+    ),
+    _Known(
         "MS884",
         re.compile(r"(No space left on device|Disk quota exceeded)"),
         lambda match: f"a disk is full: {_first(match)}",

@@ -20,7 +20,8 @@ from millstream.runner.realtime import start_realtime
 from millstream.runner.rebuilding import begin, swap
 from millstream.runner.starting import start
 from millstream.runner.triggers import DEFAULT, Every, Passes, RealTime, Trigger
-from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Stopped, Waiting
+from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Stage, Stopped, Waiting
+from millstream.runner.wanted import written_topics
 
 FIRST, LONGEST = 1.0, 60.0
 """Seconds until a failed query is started again: at first, and at most."""
@@ -152,6 +153,9 @@ class Kept:
     def _started(self, listener: Listener) -> StreamingQuery | None:
         aside = begin(self._running, self.query) if self._anew else None
         self._anew = aside is not None
+        if self._failures and (gone := self._running.kafka.create(written_topics([self.query]))):
+            said = f"{', '.join(gone)} was gone, and is created again"
+            self._running.tell(Stage("topics", said, done=True))
         query, around = aside or prepare(self._running, self.query, self._left_out)
         listener.tested = around.stores.tested
         with self._lock:

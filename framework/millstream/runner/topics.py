@@ -74,6 +74,10 @@ class Kafka(Struct, frozen=True):
             found[topic][number] = bound.end
         return found
 
+    def create(self, topics: Sequence[Topic]) -> tuple[str, ...]:
+        """Create those that are missing; return which."""
+        return create_missing(admin_of(self.cluster), topics)
+
     def ids(self, topics: Sequence[str]) -> dict[str, str]:
         """Return Kafka's own id of each topic that is there."""
         return topic_ids(admin_of(self.cluster), topics) if topics else {}

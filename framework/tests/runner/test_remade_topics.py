@@ -2,13 +2,21 @@
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from support.running import running
 from support.runs import built, create_topics, problems, table_rows
+
+from millstream.runner.values import Batched, Failed
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
 )
 
-TABLE = "{{ config(materialized='table', unique_key='id') }} select id, kind from {{ source('web', 'events') }}"
+TABLE = (
+    "{{ config(materialized='table', unique_key='id') }} select id, kind from {{ source('web', 'events') }}"
+)
+IMPATIENT = """{{ config(
+    materialized='sink', producer={'delivery.timeout.ms': 10000, 'request.timeout.ms': 5000}
+) }} select id from {{ source('web', 'events') }}"""
 
 
 def remake(bootstrap, topic):
@@ -31,3 +39,18 @@ def test_it_is_not_read_from_where_the_old_one_was_left(shop, first_spark):
     assert "'events' was deleted and made anew" in problem.message
     assert not built(shop.root, first_spark, full_refresh=True)[0].failed
     assert sorted(row["id"] for row in table_rows(shop.root, "model.newest")) == [2, 3]
+
+
+@pytest.mark.long
+def test_a_topic_of_a_sink_that_is_deleted_is_created_again_and_gets_what_it_lacks(shop, first_spark):
+    shop.model("plain", IMPATIENT)
+    shop.send(("a", {"id": 1}))
+    with running(shop.root, first_spark) as going:
+        going.until(lambda: going.of(Batched))
+        admin = AdminClient({"bootstrap.servers": shop.bootstrap})
+        admin.delete_topics(["plain"])["plain"].result(10)
+        shop.send(("a", {"id": 2}))
+        going.until(lambda: going.of(Failed))
+        assert going.of(Failed)[0].problem.code == "MS885"
+        going.until(lambda: len(going.of(Batched)) == 2)
+    assert [each["id"] for each in shop.values("plain")] == [2]
