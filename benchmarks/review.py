@@ -46,7 +46,11 @@ def edit(folder: Path, count: int) -> int:
     while done < count and at < len(models):
         text = models[at].read_text()
         for each in edits:
-            found = re.sub(each.pattern, each.instead, text, count=1) if models[at].stem.startswith(each.kinds) else text
+            found = (
+                re.sub(each.pattern, each.instead, text, count=1)
+                if models[at].stem.startswith(each.kinds)
+                else text
+            )
             if found != text:
                 models[at].write_text(found)
                 edits.remove(each)

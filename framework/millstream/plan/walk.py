@@ -17,11 +17,10 @@ def in_order(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:
             if id(node) in done:
                 way.pop()
                 continue
-            before = len(way)
-            for each in reversed(node.inputs):
-                if id(each) not in done and id(each) not in known:
-                    way.append(each)
-            if len(way) == before:
+            left = [each for each in reversed(node.inputs) if id(each) not in done and id(each) not in known]
+            if left:
+                way += left
+            else:
                 done[id(node)] = way.pop()
     return list(done.values())
 
