@@ -96,6 +96,8 @@ def why_known(model, what, edit, edited, before, after):
     )
     if all(text.startswith("count(") for text in (*was, *now)):
         return "count asks for NULL alone"
+    if any("case when" in text for text in (*was, *now)):
+        return "a case that never comes, by what is read"
     key = before[model].sides[0].group
     if key and {*re.findall(r"r\.\w+|p\.\w+", " ".join((*was, *now)))} <= {key}:
         return "an aggregate of the group's own key"
