@@ -60,7 +60,7 @@ KEYED_STATE = edits(
     ("another key of keyed state", "rebuild", "totals(e.user)", "totals(e.kind)"),
     (
         "a filter before keyed state",
-        "forward",
+        "rebuild",
         f"from {EVENTS} as e",
         f"from (select * from {EVENTS} where id > 4) as e",
     ),
