@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from random import Random
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.evaluated import NO_CHANGE, Evaluated, Generator, bag, files, inputs
+from support.long import EXAMPLES
 from support.reviews import written
 
 from millstream.compile import compile_project
@@ -17,7 +17,6 @@ from millstream.review.compare import review
 from millstream.review.replay import statistics
 from millstream.review.version import version_of
 
-EXAMPLES = int(os.environ.get("MILLSTREAM_EXAMPLES", "20000")) // 20
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
 SEEDS = st.integers(min_value=0, max_value=2**32)
 
@@ -139,7 +138,7 @@ def test_a_change_is_told_exactly_where_rows_can_differ(tmp_path_factory, seed):
 @pytest.mark.long
 def test_many_edits_and_how_often_too_much_is_told(tmp_path):
     told_, needless_ = 0, 0
-    for seed in range(EXAMPLES):
+    for seed in range(EXAMPLES // 20):
         found = check(tmp_path, seed)
         told_, needless_ = told_ + found[0], needless_ + found[1]
     assert needless_ < 0.1 * told_

@@ -36,6 +36,8 @@ class Select(NamedTuple):
     read: str
     where: tuple[str, ...] = ()
     join: str = ""
+    joined: tuple[tuple[str, str], ...] = ()
+    """What the join brings: column, with its relation, and kind."""
     group: str = ""
 
     def sql(self) -> str:
@@ -154,7 +156,7 @@ class Generator:
 
     def _own(self, select: Select) -> dict[str, str]:
         columns = {f"r.{name}": kind for name, kind in self._readable()[select.read].items()}
-        return columns | ({"p.category": "s"} if select.join else {})
+        return columns | dict(select.joined)
 
     def _grouped(self) -> Model:
         select = self._select()
@@ -169,12 +171,20 @@ class Generator:
         return Model((select._replace(items=tuple(made), group=key),), "table")
 
     def _looked_up(self) -> Model:
+        """Look up a row of the seed, or of a table of another model."""
         select = self._select()
         text = self.random.choice([name for name, kind in self._own(select).items() if kind == "s"])
+        tables = {name: model for name, model in self.project.items() if model.stored == "table"}
+        name = self.random.choice(["products", *tables])
+        columns = tables[name].columns if name in tables else {"product_id": "s", "category": "s"}
+        key = next(iter(columns))
+        joined = tuple((f"p.{column}", kind) for column, kind in columns.items())
         kind = self.random.choice(("left join", "join"))
-        join = f" {kind} {{{{ ref('products') }}}} as p on p.product_id = {text}"
-        items = (*select.items, Item("category", expression(self.random, "s", {"p.category": "s"}), "s"))
-        return Model((select._replace(items=items, join=join),), self.random.choice(("view", "sink")))
+        join = f" {kind} {{{{ ref('{name}') }}}} as p on p.{key} = {text}"
+        found = self.random.choice(("s", "s", joined[-1][1]))
+        items = (*select.items, Item("found", expression(self.random, found, dict(joined)), found))
+        select = select._replace(items=items, join=join, joined=joined)
+        return Model((select,), self.random.choice(("view", "sink")))
 
     # -- edits
 
