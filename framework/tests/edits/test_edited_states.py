@@ -114,6 +114,8 @@ def rows(shop, edit, target=None):
     """Return the rows of a model's table; sets and lists of a group have no order."""
 
     def plain(value):
+        if isinstance(value, float):
+            return round(value, 9)  # the last digits of a spread depend on how records were cut into batches
         return sorted(value) if isinstance(value, list) else value
 
     found = table_rows(shop.root, f"model.{name_of(edit)}", target)
