@@ -11,17 +11,16 @@ def in_order(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:
     """Return all nodes, each once and after its inputs; not those whose `id` is known, nor what they read."""
     done: dict[int, Node] = {}
     for root in roots:
-        way = [root] if id(root) not in known else []
+        way = [(root, iter(root.inputs))] if id(root) not in done and id(root) not in known else []
         while way:
-            node = way[-1]
-            if id(node) in done:
-                way.pop()
-                continue
-            left = [each for each in reversed(node.inputs) if id(each) not in done and id(each) not in known]
-            if left:
-                way += left
+            node, inputs = way[-1]
+            for each in inputs:
+                if id(each) not in done and id(each) not in known:
+                    way.append((each, iter(each.inputs)))
+                    break
             else:
-                done[id(node)] = way.pop()
+                done[id(node)] = node
+                way.pop()
     return list(done.values())
 
 
