@@ -23,6 +23,17 @@ def cost(expression: Expression, hinted: Mapping[str, str] | None = None) -> int
     """Return the class of an expression; `hinted` has the costs of Python functions."""
     if expression.functions:
         return max(_HINTED[(hinted or {}).get(name, "medium")] for name in expression.functions)
+    known = expression.__dict__
+    if _KEPT not in known:
+        known[_KEPT] = _native(expression)
+    found: int = known[_KEPT]
+    return found
+
+
+_KEPT = "cost"
+
+
+def _native(expression: Expression) -> int:
     if is_free(expression):
         return FREE
     if expression.reads or any(isinstance(p, str) and _HEAVY.search(p) for p in expression.pieces):

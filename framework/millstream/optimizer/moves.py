@@ -37,7 +37,19 @@ STAYS: Moves = ()
 
 
 def below(node: Node, condition: Expression) -> Moves:
-    """Return the condition for the inputs of a node; its rows are then those that held it before."""
+    """Return the condition for the inputs of a node; its rows are then those that held it before.
+
+    It is kept with the node: neither ever changes, and many queries ask the same of what they share.
+    """
+    known: dict[int, tuple[Expression, Moves]] = node.__dict__.setdefault("moves", {})
+    found = known.get(id(condition))
+    if found is None:
+        # The condition is kept, too: another one could get its `id`.
+        found = known[id(condition)] = condition, _below(node, condition)
+    return found[1]
+
+
+def _below(node: Node, condition: Expression) -> Moves:
     if not condition.deterministic:
         return STAYS
     match node:

@@ -16,6 +16,7 @@ _NUMBERED = {
     "on": ("condition", "conditions"),
 }
 """Facts of which there are several, by the word before their number."""
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'")
 _LONG = 200
 
 
@@ -99,4 +100,18 @@ def code(text: str) -> str:
 
 
 def _plain(content: str) -> str:
-    return _LEAF.sub(r"\1", content)
+    return unwrapped(_LEAF.sub(r"\1", content))
+
+
+def unwrapped(text: str) -> str:
+    """Return SQL without the parentheses that stand around others: `sum((a + 1))` is `sum(a + 1)`."""
+    open_: list[int] = []
+    closes: dict[int, int] = {}
+    for at, letter in enumerate(_QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)):
+        if letter == "(":
+            open_.append(at)
+        elif letter == ")" and open_:
+            closes[open_.pop()] = at
+    needless = {at for at, end in closes.items() if closes.get(at - 1) == end + 1}
+    needless |= {closes[at] for at in needless}
+    return "".join(letter for at, letter in enumerate(text) if at not in needless)

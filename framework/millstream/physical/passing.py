@@ -52,8 +52,12 @@ class Passing:
     def above(self, node: Node) -> list[str]:
         """Return what is asked of rows above the states below a node: it can be asked before them, too."""
         found: set[str] = set()
+        keeping: set[int] = set()
+        """The `id`s of nodes that keep state, or read what does."""
         for each in in_order((node,)):
-            if isinstance(each, Filter) and any(isinstance(n, STATEFUL) for n in in_order((each.input,))):
+            if isinstance(each, STATEFUL) or any(id(below) in keeping for below in each.inputs):
+                keeping.add(id(each))
+            if isinstance(each, Filter) and id(each.input) in keeping:
                 found.update(self._meanings.of(each.input, condition) for condition in each.conditions)
             elif isinstance(each, Join):
                 found.update(self._meanings.of(each, condition) for condition in each.on)

@@ -64,6 +64,8 @@ class NotIncrementalError(Exception):
 
 def traits_of(node: Node) -> Traits:
     """Return a node's traits, which are kept with it: neither it nor what it reads ever changes."""
+    if (kept := node.__dict__.get(_KEPT)) is not None:
+        return kept  # type: ignore[no-any-return]  # written below
     waiting = [node]
     while waiting:  # inputs first, however deep they are
         top = waiting[-1]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from millstream.graph import reach
 from millstream.manifest import Manifest, ManifestNode
 from millstream.plan.build.catalog import Catalog
 from millstream.review.meaning import Meant, Told, meanings
@@ -47,8 +48,10 @@ def compared(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edite
     models = old[1].models.keys() | new[1].models.keys()
     own = {id_ for id_ in models if old[1].models.get(id_) != new[1].models.get(id_)}
     touched = _touched(old, new, edited | own)
-    before = meanings(old[1], _seeds(old[0]), touched, own)
-    after = meanings(new[1], _seeds(new[0]), touched, own)
+    before, after = (
+        meanings(catalog, _seeds(manifest), touched, own, _read(manifest, touched))
+        for manifest, catalog in (old, new)
+    )
     found: dict[str, Meaning] = {}
     for id_ in new[1].models:  # each after what it reads
         if id_ in touched and id_ in before.whole:
@@ -68,6 +71,13 @@ def _touched(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edite
             if not touched.isdisjoint(reads):
                 touched.add(id_)
     return Causes(touched)
+
+
+def _read(manifest: Manifest, models: Causes) -> Causes:
+    """Return all that some models read, however far up, and themselves."""
+    there = manifest.nodes
+    parents = {id_: tuple(e for e in node.depends_on if e in there) for id_, node in there.items()}
+    return models | reach((id_ for id_ in models if id_ in there), parents)
 
 
 def _seeds(manifest: Manifest) -> dict[str, str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from millstream.manifest import ManifestColumn, ManifestNode
+from millstream.physical.differences import unwrapped
 from millstream.review.causes import Causes, Compared
 from millstream.review.meaning import Told
 from millstream.review.readers import Readers
@@ -124,7 +125,7 @@ def _renamed(
 
 def readable(text: str) -> str:
     """Return what a column is made of as people would write it; nothing where that is too long to tell."""
-    return "" if _DIGEST.search(text) else _LEAF.sub(r"\1", text)
+    return "" if _DIGEST.search(text) else unwrapped(_LEAF.sub(r"\1", text))
 
 
 def _typed(column: ManifestColumn) -> str:

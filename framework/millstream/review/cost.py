@@ -37,9 +37,14 @@ def cost_rows(old: Topology, new: Topology, found: Running) -> tuple[CostRow, ..
 
 def is_higher(rows: Sequence[CostRow]) -> bool:
     """Tell whether anything costs more that is paid for each record."""
+    return any(row.after > row.before for row in costs_that_count(rows))
+
+
+def costs_that_count(rows: Sequence[CostRow]) -> list[CostRow]:
+    """Return those that make a change dear; the rest follows from them."""
     words = names_of_costs() | {"queries": "queries"}
     worse = {words[name] for name in _WORSE}
-    return any(row.after > row.before and row.name in worse for row in rows)
+    return [row for row in rows if row.name in worse]
 
 
 def _numbers(topology: Topology, groups: Groups, physical: Physical) -> Iterator[tuple[str, float | None]]:

@@ -57,14 +57,19 @@ class Told(Struct, frozen=True):
 
 
 def meanings(
-    catalog: Catalog, seeds: Mapping[str, str], models: Container[str], edited: Container[str]
+    catalog: Catalog,
+    seeds: Mapping[str, str],
+    models: Container[str],
+    edited: Container[str],
+    read: Container[str] | None = None,
 ) -> Told:
     """Return what some models of a version mean; `seeds` has digests of rows by id.
 
     Those of them that are not `edited` are told in terms of sources alone: their own SQL is the same.
+    `read` are the ids of all that they read, however far up, and of themselves.
     """
     functions = {name: function.digest for name, function in catalog.functions.items()}
-    roots = model_roots(catalog)
+    roots = model_roots(catalog, read)
     leaves = {id_: f"{t.topic} {t.format} {t.key_type}" for id_, t in catalog.topics.items()}
     leaves |= {id_: seeds.get(id_, "") for id_ in catalog.seeds}
     names = {id(root): id_ for id_, root in roots.items()}
@@ -106,6 +111,8 @@ class _Depths(Meanings):
         self._leaves = leaves
         """What is to be known of sources and seeds beside their names."""
         self._rows: dict[int, str] = dict(ends)
+        self._read: dict[int, tuple[str, ...]] = {id_: (name,) for id_, name in ends.items()}
+        """The relations that each node reads, in an order of their own."""
 
     # -- columns
 
@@ -127,6 +134,10 @@ class _Depths(Meanings):
                 return f"{below.relation}.{way.lower()} {below.column(way).type} {leaf}"
             case Stateful() | Opaque():
                 return f"{self.rows(below)}.{way.lower()}"
+            case Union():
+                place = list(below.by_name).index(way.lower())
+                sides = (self.column(side, side.columns[place].name) for side in self._sides(below))
+                return f"union({', '.join(sides)})"
             case _:
                 return super()._column(below, way)
 
@@ -160,6 +171,16 @@ class _Depths(Meanings):
                 self._rows[id(each)] = self._told_rows(each)
         return self._rows[id(node)]
 
+    def _sides(self, node: Union) -> list[Node]:
+        """Return sides by what they read: nobody sees in which order they are written."""
+        for each in in_order(node.sides, self._read):
+            if isinstance(each, TopicScan | TableScan | SeedScan):
+                self._read[id(each)] = (each.relation,)
+            else:
+                names = {name for below in each.inputs for name in self._read[id(below)]}
+                self._read[id(each)] = tuple(sorted(names))
+        return sorted(node.sides, key=lambda side: self._read[id(side)])
+
     def _told_rows(self, node: Node) -> str:
         if isinstance(node, Project | Repartition | Watermark):
             return self._rows[id(node.input)]  # however many of them: all rows pass
@@ -180,7 +201,7 @@ class _Depths(Meanings):
             case Expand():
                 return [*below, self.of(node.input, node.call), str(node.outer)]
             case Union():
-                return ["union", *below]
+                return ["union", *(self._rows[id(side)] for side in self._sides(node))]
             case Binary():
                 on = sorted(self.of(node, each) for each in node.on)
                 return [*below, type(node).__name__, node.kind, *on]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from millstream.project.secrets import MASK, is_secret_setting
 from millstream.review.values import Place
 
 _MOST = 3
 _SHOWN = 120
+_SET = re.compile(r"([\w.-]+)['\"]?\s*[:=]\s*(?=(\S.*))")
+"""A name and what it is set to, in YAML, TOML and Jinja."""
 
 
 def edited_places(old: Path | None, new: Path | None, before: str, after: str) -> tuple[Place, ...]:
@@ -24,8 +28,16 @@ def edited_places(old: Path | None, new: Path | None, before: str, after: str) -
             continue
         line = next((n for n in range(start, stop) if now[n].strip()), min(start, len(now) - 1))
         text = now[line].strip() if 0 <= line < len(now) and start < stop else ""
-        found.append(Place(after, max(line, 0) + 1, text[:_SHOWN]))
+        found.append(Place(after, max(line, 0) + 1, shown(text)))
     return tuple(found[:_MOST])
+
+
+def shown(text: str) -> str:
+    """Return a line as everybody may read it: what is set under the name of a secret is left out."""
+    for found in _SET.finditer(text):
+        if is_secret_setting(found[1], found[2]):
+            return f"{text[: found.end(1)][:_SHOWN]}: {MASK}"
+    return text[:_SHOWN]
 
 
 def _lines(root: Path, path: str) -> list[str] | None:

@@ -6,16 +6,11 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
-from millstream.explain.savings import calls_itself, expressions_of
 from millstream.physical.commands import forward_command
-from millstream.physical.meanings import Meanings
-from millstream.physical.passing import Passing
 from millstream.physical.plan import Groups, Physical
-from millstream.physical.references import kept_references
 from millstream.physical.values import Query
 from millstream.physical.verdict import verdict
-from millstream.plan.nodes import Output
-from millstream.plan.walk import in_order
+from millstream.review.differing import differing
 from millstream.review.outputs import plain, stored
 from millstream.review.replay import Statistics, replay
 from millstream.review.values import QueryChange
@@ -40,37 +35,12 @@ def running(old: Topology, new: Topology) -> Running:
     if physical_settings(old.catalog).timezone != physical_settings(new.catalog).timezone:
         names = {*before.models, *after.models}
     else:
-        was, now = _digests(old), _digests(new)
-        changed = {model for model in was.keys() | now.keys() if was.get(model) != now.get(model)}
+        changed = differing(old, new)
         names = set(before.models.keys() ^ after.models.keys())
         for groups in (before, after):
             names.update(name for name, models in groups.models.items() if not changed.isdisjoint(models))
     first = physical_of(old, only=names)
     return Running(first, physical_of(new, first.lock, names), (before, after))
-
-
-def _digests(topology: Topology) -> dict[str, tuple[str, ...]]:
-    """Return by model all that the signature of its query is made of: where it is equal, so are these."""
-    functions = {name: each.digest for name, each in topology.catalog.functions.items()}
-    written = {output.model: output.input for output in topology.written.outputs}
-    rows = Passing(written, Meanings(functions, written))
-    found: dict[str, tuple[str, ...]] = {}
-    for output in topology.plan.outputs:
-        called = sorted(_called(output))
-        digests = (f"{name} {functions.get(name, '')}" for name in called)
-        found[output.model] = (output.fingerprint, rows.rows(written[output.model]), *digests)
-    references = kept_references(topology.plan, topology.catalog.topics)
-    return found | {output.model: (output.fingerprint,) for output in references}
-
-
-def _called(output: Output) -> set[str]:
-    """Return the Python functions below an output."""
-    found: set[str] = set()
-    for node in in_order((output,)):
-        found.update(name for each in expressions_of(node) for name in each.functions)
-        if calls_itself(node):
-            found.add(node.function)  # type: ignore[attr-defined]  # of Expand and Stateful
-    return found
 
 
 def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, ...]:

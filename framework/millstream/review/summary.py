@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from millstream.review.cost import costs_that_count
 from millstream.review.values import ContractChange, Level, NodeChange, QueryChange, Review
 
 
@@ -62,9 +63,10 @@ def lines(found: Review) -> Iterator[Line]:
     for status in ("rebuild", "forward"):
         for query in found.queries:
             if query.status == status:
-                yield Line(status, f"query `{query.name}`", _reasons(query))
+                yield Line(status, _query(query), _reasons(query))
     if "cost" in found.levels:
-        rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in found.costs]
+        counted = costs_that_count(found.costs)
+        rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in counted]
         yield Line("cost", "for each record", ", ".join(rows))
     yield from _other_rows([each for each in found.nodes if _has_other_rows(each)], by_id)
 
@@ -112,8 +114,32 @@ def _places(names: Iterable[str]) -> str:
     return " and ".join(f"{k}{'s' if len(v) > 1 else ''} {', '.join(v)}" for k, v in kinds.items())
 
 
+def _query(query: QueryChange) -> str:
+    """Return the name of a query, and those of its models that it does not tell."""
+    others = [name for name in query.models if name != query.name]
+    link = ", with" if len(others) < len(query.models) else " of"
+    return f"query `{query.name}`" + (f"{link} {', '.join(_first(_code(others), 3))}" if others else "")
+
+
+def _code(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"`{name}`" for name in names)
+
+
 def _reasons(query: QueryChange) -> str:
-    return "; ".join(_first(query.reasons, 2))
+    """Return why, and once for all models of which the same is said."""
+    told: dict[str, list[str]] = {}
+    for reason in query.reasons:
+        name, colon, why = reason.partition(": ")
+        told.setdefault(why if colon else name, []).extend([name] if colon else [])
+    return "; ".join(
+        _first(
+            tuple(
+                f"{', '.join(_first(tuple(names), 3))}: {why}" if names else why
+                for why, names in told.items()
+            ),
+            2,
+        )
+    )
 
 
 def _first(texts: tuple[str, ...], most: int) -> list[str]:

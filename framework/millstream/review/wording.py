@@ -8,6 +8,7 @@ from typing import Any
 
 from millstream.physical.differences import code
 from millstream.plan.build.catalog import ModelSpec, TopicSpec
+from millstream.project.secrets import is_secret_setting
 from millstream.sql.query import Body, Derived, From, Query, Scan, Select, Union, Whole
 
 
@@ -128,10 +129,14 @@ def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
 def options_sentences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Tell options by name; a value within a mapping by all names that lead to it."""
     before, after = dict(_flat(old)), dict(_flat(new))
-    names = sorted({*before, *after})
-    return list(
-        _differences([(f"{name} is {{}}", before.get(name, ""), after.get(name, "")) for name in names])
-    )
+    found: list[str] = []
+    for name in sorted({*before, *after}):
+        was, now = before.get(name, ""), after.get(name, "")
+        if was != now and (is_secret_setting(name, was) or is_secret_setting(name, now)):
+            found.append(f"{name} is another, which is not shown")
+        else:
+            found += _differences([(f"{name} is {{}}", was, now)])
+    return found
 
 
 def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

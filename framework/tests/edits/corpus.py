@@ -5,44 +5,15 @@
 that give wrong rows from then on.
 """
 
-from typing import Literal, NamedTuple
-
-Verdict = Literal["same", "forward", "rebuild"]
-
-
-class Edit(NamedTuple):
-    name: str
-    verdict: Verdict
-    before: str
-    after: str
-
-
-EVENTS = "{{ source('web', 'events') }}"
-OTHERS = "{{ source('web', 'others') }}"
-
-
-def table(key, sql, **options):
-    more = "".join(f", {name}={value!r}" for name, value in options.items())
-    return f"{{{{ config(materialized='table', unique_key={key!r}{more}) }}}}\n{sql}"
-
-
-def _edits(base, *listed):
-    """Return edits of one SQL: name, verdict, and what is replaced by what."""
-    for name, verdict, *replaced in listed:
-        after = base
-        for old, new in zip(replaced[::2], replaced[1::2], strict=True):
-            assert old in after, (name, old)
-            after = after.replace(old, new)
-        assert after != base, name
-        yield Edit(name, verdict, base, after)
-
+from edits.bases import EVENTS, OTHERS, edits, table
+from edits.more import MORE
 
 SUMS = table(
     "user",
     f"select user, sum(value) as total, sum(value * 2) as twice, sum(id) as ids, count(*) as events\n"
     f"from {EVENTS} where kind <> 'd' group by user",
 )
-AGGREGATES = _edits(
+AGGREGATES = edits(
     SUMS,
     ("formatting", "same", "select user, sum", "SELECT\n    user,\n    SUM", " group by", "\nGROUP   BY"),
     ("a comment", "same", "select user", "-- who\nselect /* and */ user"),
@@ -104,7 +75,7 @@ LAST = table(
     f"select user, max_by(kind, id) as kind, min_by(value, id) as first, collect_set(kind) as kinds\n"
     f"from {EVENTS} group by user",
 )
-ORDERED = _edits(
+ORDERED = edits(
     LAST,
     ("max_by by another column", "rebuild", "max_by(kind, id)", "max_by(kind, value)"),
     ("max_by to min_by", "rebuild", "max_by(kind, id)", "min_by(kind, id)"),
@@ -138,7 +109,7 @@ SESSIONS = table(
     emit="on_close",
 )
 TIMES = (
-    *_edits(
+    *edits(
         WINDOWS,
         ("a window said in seconds", "rebuild", "'1 minute'", "'60 seconds'"),
         ("a longer window", "rebuild", "'1 minute'", "'2 minutes'"),
@@ -153,13 +124,13 @@ TIMES = (
         ("a measure of a window", "rebuild", "sum(value)", "max(value)"),
         ("windows formatted", "same", "select window", "select\n  window"),
     ),
-    *_edits(
+    *edits(
         SLIDING,
         ("another slide", "rebuild", "'2 minutes', '1 minute'", "'2 minutes', '30 seconds'"),
         ("no slide", "rebuild", "'2 minutes', '1 minute'", "'2 minutes'"),
         ("an offset", "rebuild", "'2 minutes', '1 minute'", "'2 minutes', '1 minute', '10 seconds'"),
     ),
-    *_edits(
+    *edits(
         KEYED,
         ("another key beside a window", "rebuild", "user", "kind"),
         (
@@ -176,7 +147,7 @@ TIMES = (
         ),
         ("a filter before a window", "forward", " group by", " where id > 2 group by"),
     ),
-    *_edits(
+    *edits(
         SESSIONS,
         ("a longer gap", "rebuild", "'30 seconds'", "'40 seconds'"),
         ("sessions of something else", "rebuild", "user", "kind"),
@@ -187,7 +158,7 @@ TIMES = (
 DEDUPE = table(
     "id", f"select id, user, kind, at from {EVENTS}", dedupe={"keys": ["user", "kind"], "within": "1 hour"}
 )
-DEDUPES = _edits(
+DEDUPES = edits(
     DEDUPE,
     ("keys of a dedupe swapped", "rebuild", "['user', 'kind']", "['kind', 'user']"),
     ("another key of a dedupe", "rebuild", "['user', 'kind']", "['user', 'id']"),
@@ -202,7 +173,7 @@ JOIN = table(
     f"select e.id, e.user, o.kind as other from {EVENTS} e join {OTHERS} o\n"
     "on e.user = o.user and o.at between e.at - interval 1 minute and e.at + interval 1 minute",
 )
-JOINS = _edits(
+JOINS = edits(
     JOIN,
     ("wider bounds of time", "rebuild", "+ interval 1 minute", "+ interval 2 minutes"),
     ("joined by something else", "rebuild", "e.user = o.user", "e.kind = o.kind"),
@@ -225,7 +196,7 @@ UNION = table(
     "user",
     f"select user, count(*) as events from (select user from {EVENTS} union all select user from {OTHERS}) u group by user",
 )
-UNIONS = _edits(
+UNIONS = edits(
     UNION,
     (
         "sides of a union swapped",
@@ -239,14 +210,14 @@ UNIONS = _edits(
 FUNCTION = table(
     "part", f"select part_of(user) as part, count(*) as events from {EVENTS} group by part_of(user)"
 )
-FUNCTIONS = _edits(
+FUNCTIONS = edits(
     FUNCTION,
     ("another function of a key", "rebuild", "part_of", "letter_of"),
     ("a function of a key in capitals", "same", "select part_of", "SELECT part_of"),
 )
 
 STATELESS = table("user", f"select user, id, value * 2 as twice from {EVENTS}", order_by="id")
-STORED = _edits(
+STORED = edits(
     STATELESS,
     ("a stored column's expression", "forward", "value * 2", "value * 3"),
     ("which rows are stored", "forward", f"from {EVENTS}", f"from {EVENTS} where id > 3"),
@@ -255,7 +226,7 @@ STORED = _edits(
     ("a table formatted", "same", "select user, id", "select user,\n       id"),
 )
 
-EDITS = (*AGGREGATES, *ORDERED, *TIMES, *DEDUPES, *JOINS, *UNIONS, *FUNCTIONS, *STORED)
+EDITS = (*AGGREGATES, *ORDERED, *TIMES, *DEDUPES, *JOINS, *UNIONS, *FUNCTIONS, *STORED, *MORE)
 
 MACROS = """
 def part_of(user: str) -> str:

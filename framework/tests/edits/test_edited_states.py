@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from edits import more
 from edits.corpus import EDITS, MACROS
 from support.runs import built, create_topics, job_of, send, statuses, table_rows
 from support.shops import Shop
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.filterwarnings(
 
 STEP = int(os.environ.get("MILLSTREAM_EDITS_STEP", "1"))
 """Every how many edits are run; all of them are told."""
+FIRST = int(os.environ.get("MILLSTREAM_EDITS_FIRST", "0"))
+"""From which on."""
 PROFILES = """
     shop:
       target: local
@@ -44,6 +47,8 @@ def write(shop, edits, side):
     shop.write("profiles.yml", PROFILES)
     shop.more(OTHERS)
     shop.write("macros/parts.py", MACROS)
+    shop.write("macros/more.py", more.MACROS)
+    shop.write("seeds/kinds.csv", more.KINDS_CSV)
     for edit in edits:
         shop.model(name_of(edit), getattr(edit, side))
 
@@ -69,7 +74,7 @@ def test_the_verdict_of_each_edit(tmp_path):
 
 @pytest.mark.long
 def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, first_spark):
-    chosen = [edit for place, edit in enumerate(EDITS) if place % STEP == 0]
+    chosen = EDITS[FIRST::STEP]
     with shared_broker(tmp_path) as starting:
         shop = Shop(tmp_path, starting.ready().bootstrap_servers)
         write(shop, chosen, "before")
@@ -109,6 +114,8 @@ def rows(shop, edit, target=None):
     """Return the rows of a model's table; sets and lists of a group have no order."""
 
     def plain(value):
+        if isinstance(value, float):
+            return round(value, 9)  # the last digits of a spread depend on how records were cut into batches
         return sorted(value) if isinstance(value, list) else value
 
     found = table_rows(shop.root, f"model.{name_of(edit)}", target)

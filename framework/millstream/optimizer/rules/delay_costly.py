@@ -35,6 +35,10 @@ def delay_costly(plan: Plan, context: Context) -> Result:
         if isinstance(node, Filter) and isinstance(node.input, Filter) and not context.shared(node.input):
             lower.add(id(node.input))
 
+    tops = (node for node in nodes if isinstance(node, Filter) and id(node) not in lower)
+    if all(_ordered(node, context, shared) is node for node in tops):
+        return plan, ()
+
     def visit(node: Node, before: Node) -> Node:
         found = node
         if isinstance(node, Filter) and id(before) not in lower:
@@ -54,6 +58,8 @@ def _ordered(top: Filter, context: Context, shared: set[int]) -> Node:
     while isinstance(below := stack[-1].input, Filter) and id(below) not in shared:
         stack.append(below)
     stack.reverse()
+    if len(stack) == len(top.conditions) == 1:
+        return top
     if not context.allows("delay_costly", *stack):
         return top
     ranked = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,11 +32,15 @@ def build_plan(
     return building.plan(), building.problems
 
 
-def model_roots(catalog: Catalog) -> dict[str, Node]:
-    """Return what each model holds, before it is stored anywhere; over views, the very nodes of these."""
+def model_roots(catalog: Catalog, only: Container[str] | None = None) -> dict[str, Node]:
+    """Return what each model holds, before it is stored anywhere; over views, the very nodes of these.
+
+    `only` are ids of models, all that they read among them.
+    """
     building = _Building(catalog, {})
     for model in catalog.models.values():
-        building.add(model)
+        if only is None or model.id in only:
+            building.add(model)
     return building.roots
 
 

@@ -9,6 +9,7 @@ from millstream.review.summary import count
 from millstream.review.values import ColumnChange, NodeChange, Review
 
 _MOST_NODES, _MOST_COLUMNS, _MOST_NAMES = 40, 15, 5
+_TITLES = ("column", "before", "after", "read by", "tests")
 _QUIET = {"test", "unit_test", "exposure", "metric"}
 _KINDS = {
     "added": "new",
@@ -56,7 +57,7 @@ def _where(node: NodeChange) -> str:
 
 
 def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
-    yield "| column | | before | after | read by | tests |\n|---|---|---|---|---|---|"
+    rows: list[tuple[str, ...]] = []
     by_name: dict[str, list[ColumnChange]] = {}
     for column in columns:
         by_name.setdefault(column.name, []).append(column)
@@ -71,10 +72,15 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
             after_text = f"through {_names(map(_plain, first.because))}"
         else:
             after_text = code(after)
-        cells = (code(first.name), kinds, code(before), after_text, _readers(first), _tests(first))
-        yield f"| {' | '.join(cells)} |"
+        name = f"{code(first.name)} {kinds}"
+        rows.append((name, code(before), after_text, _readers(first), _tests(first)))
+    # A comment is narrow: what none of them has takes no place.
+    shown = [n for n in range(len(_TITLES)) if n == 0 or any(row[n] for row in rows)]
+    yield f"| {' | '.join(_TITLES[n] for n in shown)} |\n|{'---|' * len(shown)}"
+    for row in rows:
+        yield f"| {' | '.join(row[n] for n in shown)} |"
     if len(by_name) > _MOST_COLUMNS:
-        yield f"| … | {len(by_name) - _MOST_COLUMNS} more | | | | |"
+        yield f"| … {len(by_name) - _MOST_COLUMNS} more |{' |' * (len(shown) - 1)}"
 
 
 def _readers(column: ColumnChange) -> str:

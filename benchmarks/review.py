@@ -1,0 +1,109 @@
+"""Reviews of a generated project: `uv run python benchmarks/review.py [--models 1000] [--edits 20] [--rounds 3]`.
+
+A git repository holds the project on `main`; the working tree has some models edited: comments, filters, columns,
+aggregates, in turn, spread over all layers. Three reviews against `main`, as whole processes: without any cache;
+where caches hold `main` and its review only; and once more, of the same two versions. Medians over the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from compile import run
+from generate import generate
+
+REVIEW = [sys.executable, "-m", "millstream", "review", "--against", "main", "--output", "markdown"]
+
+
+class Edit(NamedTuple):
+    kinds: tuple[str, ...]
+    """Of models, by how their names begin."""
+    pattern: str
+    instead: str
+
+
+EDITS = (
+    Edit(("projection", "aggregate", "join"), r"\Z", "-- a comment\n"),
+    Edit(("projection",), r"\nwhere (.*)\n", r"\nwhere (\1) and user_id <> 'nobody'\n"),
+    Edit(("projection", "join"), r"\n  (.+) as (label_\d)", r"\n  lower(\1) as \2"),
+    Edit(("projection", "join"), r"\nselect\n  ((?:l\.)?user_id),", r"\nselect\n  \1,\n  1 as version,"),
+    Edit(("aggregate",), r"\n  (?:sum|min)\((.+)\) as (amount_\d)", r"\n  max(\1) as \2"),
+)
+
+
+def edit(folder: Path, count: int) -> int:
+    """Edit models at equal distances from each other; return how many there are."""
+    models = sorted((folder / "models").rglob("*.sql"), key=lambda path: path.stem.rpartition("_")[2])
+    edits, done, at = list(EDITS), 0, 0
+    while done < count and at < len(models):
+        text = models[at].read_text()
+        for each in edits:
+            found = (
+                re.sub(each.pattern, each.instead, text, count=1)
+                if models[at].stem.startswith(each.kinds)
+                else text
+            )
+            if found != text:
+                models[at].write_text(found)
+                edits.remove(each)
+                edits.append(each)
+                done += 1
+                at = max(at, done * len(models) // count - 1)
+                break
+        at += 1
+    return done
+
+
+def git(folder: Path, *arguments: str) -> None:
+    named = ["-c", "user.name=Benchmark", "-c", "user.email=benchmark@millstream.example"]
+    subprocess.run(["git", *named, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def measure(models: int, edits: int, rounds: int) -> dict[str, list[tuple[float, float, float]]]:
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        generate(folder, models)
+        (folder / ".gitignore").write_text("target/\n")
+        git(folder, "init", "-q", "-b", "main", ".")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", "the project")
+        for _ in range(rounds):
+            print(f"{edit(folder, edits)} models edited", file=sys.stderr)
+            shutil.rmtree(folder / "target", ignore_errors=True)
+            found.setdefault("cold", []).append(run(REVIEW, folder))
+            git(folder, "checkout", "-q", ".")
+            shutil.rmtree(folder / "target")
+            run(REVIEW, folder)
+            edit(folder, edits)
+            found.setdefault("with caches", []).append(run(REVIEW, folder))
+            found.setdefault("once more", []).append(run(REVIEW, folder))
+            git(folder, "checkout", "-q", ".")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", type=int, nargs="+", default=[1000])
+    parser.add_argument("--edits", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    print(f"{'models':>7} {'':12} {'CPU s':>8} {'wall s':>8} {'peak MB':>8}")
+    for models in arguments.models:
+        for name, runs in measure(models, arguments.edits, arguments.rounds).items():
+            cpu, wall, memory = (statistics.median(each[i] for each in runs) for i in range(3))
+            print(f"{models:>7} {name:12} {cpu:8.2f} {wall:8.2f} {memory:8.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Which stored models can have another state than in another version: no query of the others is planned.
+
+Told coarsely first: what is written to the letter as it was, over what is so, is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from millstream.explain.savings import calls_itself, expressions_of
+from millstream.optimizer.context import Context, Hints
+from millstream.optimizer.rules.prune_columns import prune_columns
+from millstream.physical.meanings import Meanings
+from millstream.physical.passing import Passing
+from millstream.physical.references import kept_references
+from millstream.plan.nodes import Node, Output, Plan, TopicScan
+from millstream.plan.walk import in_order
+from millstream.topology import Topology, physical_settings
+
+
+def differing(old: Topology, new: Topology) -> set[str]:
+    """Return the stored models whose queries can have another signature."""
+    was, now = _digests(old, _unlike(old, new)), _digests(new, _unlike(new, old))
+    changed = {model for model in was.keys() | now.keys() if was.get(model) != now.get(model)}
+    # Of the others, nothing but the plan differs, where it may be for others alone.
+    same = {each for each in changed if was.get(each, ())[1:] == now.get(each, ("", ""))[1:]}
+    before, after = _narrowed(old, same), _narrowed(new, same)
+    return {each for each in changed if each not in before or before[each] != after.get(each)}
+
+
+def _unlike(topology: Topology, other: Topology) -> set[str]:
+    """Return the stored models that are not written to the letter as in another version."""
+    settings, others = physical_settings(topology.catalog), physical_settings(other.catalog)
+    if (settings.rules, settings.switched_off) != (others.rules, others.switched_off):
+        return {output.model for output in topology.written.outputs}
+    known = {node.fingerprint for node in other.written.order}
+    functions = {name for name, digest in settings.functions.items() if others.functions.get(name) != digest}
+    found: set[str] = set()
+    gone: set[int] = set()
+    for node in topology.written.order:  # models after those whose topics and tables they read
+        if (
+            node.fingerprint not in known
+            or any(id(each) in gone for each in node.inputs)
+            or getattr(node, "relation", "") in found
+            or (functions and not functions.isdisjoint(_calls(node)))
+        ):
+            gone.add(id(node))
+            if isinstance(node, Output):
+                found.add(node.model)
+    return found
+
+
+def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return by model all that the signature of its query is made of: where it is equal, so are these."""
+    functions = physical_settings(topology.catalog).functions
+    written = {output.model: output.input for output in topology.written.outputs}
+    rows = Passing(written, Meanings(functions, written))
+    found: dict[str, tuple[str, ...]] = {}
+    for output in topology.plan.outputs:
+        if output.model not in models:
+            continue
+        order = in_order((output,))
+        called = sorted({name for node in order for name in _calls(node)})
+        topics = {node.relation for node in order if isinstance(node, TopicScan)}
+        found[output.model] = (
+            output.fingerprint,
+            rows.rows(written[output.model]),
+            *(f"{name} {functions.get(name, '')}" for name in called),
+            # What is read from a topic is what its model wrote, whatever it is made of.
+            *sorted(written[each].fingerprint for each in topics if each in written),
+        )
+    references = kept_references(topology.plan, topology.catalog.topics)
+    return found | {output.model: (output.fingerprint,) for output in references}
+
+
+def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:
+    """Return by model what its output is without the columns that only others read."""
+    settings = physical_settings(topology.catalog)
+    found: dict[str, str] = {}
+    for output in topology.plan.outputs:
+        if output.model in models:
+            plan = Plan((output,))
+            if prune_columns.__name__ in settings.rules:
+                plan, _ = prune_columns(plan, Context(plan, Hints(), settings.switched_off))
+            found[output.model] = plan.outputs[0].fingerprint
+    return found
+
+
+def _calls(node: Node) -> list[str]:
+    """Return the Python functions that a node itself calls."""
+    found = [name for each in expressions_of(node) for name in each.functions]
+    return [*found, node.function] if calls_itself(node) else found  # type: ignore[attr-defined]

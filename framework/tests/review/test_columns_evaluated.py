@@ -1,0 +1,144 @@
+"""A change of a column is told exactly where its rows can differ: both versions are evaluated by DuckDB, too."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.evaluated import NO_CHANGE, Evaluated, Generator, bag, files, inputs
+from support.long import EXAMPLES
+from support.reviews import written
+
+from millstream.compile import compile_project
+from millstream.review.compare import review
+from millstream.review.replay import statistics
+from millstream.review.version import version_of
+
+SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
+SEEDS = st.integers(min_value=0, max_value=2**32)
+
+
+def told(folder, before, after):
+    """Return by model whether it is told to have other rows, and its columns that are told to differ.
+
+    None where a version does not compile.
+    """
+    versions = []
+    for name, project in (("main", before), ("now", after)):
+        root = written(folder / name, files(project))
+        compiled = compile_project(root, use_cache=False)
+        if any(d.severity == "error" for d in compiled.diagnostics):
+            return None  # a column is gone that others read
+        versions.append(version_of(name, compiled, root))
+    found = review(*versions, statistics(versions[1].manifest, {}, None))
+    return {
+        each.id.removeprefix("model."): (each.rows, {c.name for c in each.columns})
+        for each in found.nodes
+        if each.kind == "model"
+    }
+
+
+class Differing:
+    """What of two versions differs for some input."""
+
+    def __init__(self, before, after, seed):
+        self.common = {name: [c for c in before[name].columns if c in after[name].columns] for name in before}
+        was, now = Evaluated(before), Evaluated(after)
+        self.pairs = [(was.rows(given), now.rows(given)) for given in inputs(Random(seed))]
+
+    def __call__(self, model, columns):
+        return any(bag(was[model], columns) != bag(now[model], columns) for was, now in self.pairs)
+
+
+def unfiltered(project, other):
+    """Return a project without the conditions that it has in both versions."""
+    found = {}
+    for name, model in project.items():
+        sides = []
+        for place, side in enumerate(model.sides):
+            there = other[name].sides
+            same = there[place].where if place < len(there) else ()
+            sides.append(side._replace(where=tuple(each for each in side.where if each not in same)))
+        found[name] = model._replace(sides=tuple(sides))
+    return found
+
+
+def needless(found, differ):
+    """Yield what is told though no input makes a difference."""
+    for model, (rows, changed) in found.items():
+        columns = differ.common.get(model)
+        if not columns:
+            continue
+        left = [c for c in columns if c not in changed]
+        if rows:
+            if not differ(model, left or columns):
+                yield model, "rows"
+            continue
+        for name in columns:
+            if name in changed and not differ(model, [*left, name]):
+                yield model, name
+
+
+def why_known(model, what, edit, edited, before, after):
+    """Return why a change is told that no input shows: what the review does not try to prove; or nothing."""
+    if model != edited:
+        return "what reads it hides it"
+    if what == "rows":
+        asked = {"a condition more", "a condition less", "a literal", "an expression"}
+        return "a condition that always holds, or that another one decides" if edit in asked else ""
+    was, now = (
+        [item.text for side in project[model].sides for item in side.items if item.name == what]
+        for project in (before, after)
+    )
+    if all(text.startswith("count(") for text in (*was, *now)):
+        return "count asks for NULL alone"
+    if any("case when" in text for text in (*was, *now)):
+        return "a case that never comes, by what is read"
+    key = before[model].sides[0].group
+    if key and {*re.findall(r"r\.\w+|p\.\w+", " ".join((*was, *now)))} <= {key}:
+        return "an aggregate of the group's own key"
+    return ""
+
+
+def check(folder, seed):
+    """Return how much is told of a random edit, and how much of that needlessly."""
+    generator = Generator(seed)
+    edit, edited, after = generator.edited()
+    before = generator.project
+    found = told(folder, before, after)
+    if found is None:
+        return 0, 0
+    differ = Differing(before, after, seed)
+    where = (seed, edit, edited, before[edited].sql(), after[edited].sql(), found)
+    for model, columns in differ.common.items():
+        rows, changed = found.get(model, (False, set()))
+        left = [c for c in columns if c not in changed]
+        assert rows or not differ(model, left), ("not told", model, left, where)
+    if edit in NO_CHANGE:
+        assert found == {}, ("told of no change", where)
+    told_needlessly = set(needless(found, differ))
+    if told_needlessly:
+        told_needlessly &= set(
+            needless(found, Differing(unfiltered(before, after), unfiltered(after, before), seed))
+        )
+    for model, what in told_needlessly:
+        assert why_known(model, what, edit, edited, before, after), ("needless", model, what, where)
+    return sum(len(changed) + rows for rows, changed in found.values()), len(told_needlessly)
+
+
+@settings(max_examples=40, **SETTINGS)
+@given(seed=SEEDS)
+def test_a_change_is_told_exactly_where_rows_can_differ(tmp_path_factory, seed):
+    check(tmp_path_factory.mktemp("project"), seed)
+
+
+@pytest.mark.long
+def test_many_edits_and_how_often_too_much_is_told(tmp_path):
+    told_, needless_ = 0, 0
+    for seed in range(EXAMPLES // 40):
+        found = check(tmp_path, seed)
+        told_, needless_ = told_ + found[0], needless_ + found[1]
+    assert needless_ < 0.1 * told_
