@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from millstream.expressions import Expression
 from millstream.physical.meanings import Meanings, digest
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.build.catalog import Catalog, ModelSpec
 from millstream.plan.build.plan import model_roots
 from millstream.plan.nodes import (
     Aggregate,
@@ -79,19 +79,20 @@ def meanings(
     for id_, root in roots.items():
         if id_ not in models:
             continue
-        extras = catalog.models[id_].extras
+        model = catalog.models[id_]
         if id_ in edited:
             ends = _Depths({}, {}, {key: name for key, name in names.items() if name != id_}, {})
-            own[id_] = _meant(ends, root, extras)
-        whole[id_] = _meant(deep, root, extras)
+            own[id_] = _meant(ends, root, model)
+        whole[id_] = _meant(deep, root, model)
     return Told(own, whole)
 
 
-def _meant(depths: _Depths, root: Node, extras: Iterable[tuple[str, Expression]]) -> Meant:
+def _meant(depths: _Depths, root: Node, model: ModelSpec) -> Meant:
+    kept_out = sorted(depths.of(root, check.wrong) for check in model.checks if check.keeps_out)
     return Meant(
-        depths.rows(root),
+        " but not ".join((depths.rows(root), *kept_out)),
         {column.name.lower(): depths.column(root, column.name) for column in root.columns},
-        {name: depths.of(root, expression) for name, expression in extras},
+        {name: depths.of(root, expression) for name, expression in model.extras},
     )
 
 

@@ -102,7 +102,29 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
         )
     )
     configs += options_sentences(old.options, new.options)
+    configs += _check_sentences(old, new)
     return {"relation": relation, "contract": contract, "configs": configs}
+
+
+_FATES = {
+    "warn": "are stored, and counted",
+    "error": "stop it before they are stored",
+    "drop": "are left out",
+    "dead_letter": "go to dead letters",
+}
+
+
+def _check_sentences(old: ModelSpec, new: ModelSpec) -> Iterator[str]:
+    """Tell what becomes of rows that data tests find wrong."""
+    was = {check.name: check for check in old.checks}
+    for check in new.checks:
+        before = was.pop(check.name, None)
+        if before is None or before.severity != check.severity:
+            yield f"rows that data test `{check.name}` finds wrong {_FATES[check.severity]}"
+        elif before.wrong.content != check.wrong.content:
+            yield f"data test `{check.name}` finds other rows wrong"
+    for check in was.values():
+        yield f"data test `{check.name}` is gone"
 
 
 def _order(one: ModelSpec, other: ModelSpec) -> list[str]:
