@@ -8,7 +8,9 @@ from millstream.docs.health import health
 from millstream.docs.index import index
 from millstream.docs.maps import maps
 from millstream.docs.material import Material
+from millstream.docs.outcomes import outcomes
 from millstream.docs.pages import code, pages
+from millstream.docs.reached import reached
 from millstream.docs.topologies import topologies
 from millstream.docs.values import Site, Start
 
@@ -22,9 +24,10 @@ _NO_PLAN = (
 @collector_paused()
 def site_of(material: Material) -> Site:
     manifest = material.manifest
-    found = index(material)
+    last, covered = outcomes(material), reached(material)
+    found = index(material, last)
     listed = columns(manifest, found)
-    written = pages(material, found)
+    written = pages(material, found, last, covered)
     drawn = maps(found.entries)
     plans = topologies(material.planned, found) if material.planned else ()
     used = frozenset(number for page in written for number in page.functions)
@@ -35,9 +38,12 @@ def site_of(material: Material) -> Site:
         entries=found.entries,
         maps=tuple(each.name for each in drawn),
         topologies=tuple((each.name, each.title) for each in plans),
-        health=health(found.entries, listed, used),
+        health=health(
+            found.entries, listed, used, {found.numbers[id_]: each for id_, each in covered.items()}
+        ),
         chunk=CHUNK,
         run=material.results.started if material.results else "",
+        tested=material.tests.started if material.tests else "",
         plan="" if material.planned else _NO_PLAN,
     )
     return Site(start, drawn, plans, listed, written, code(material, found))

@@ -13,6 +13,7 @@ from millstream.explain.explanation import About, Explanation, explain
 from millstream.manifest import Compiled, Manifest
 from millstream.physical.plan import Physical
 from millstream.results import RunResults, read_results
+from millstream.tested import TestResults, read_test_results
 from millstream.topology import Topology, compiled_topology, physical_of
 
 MOST_MODELS = 1_000
@@ -34,6 +35,7 @@ class Material(Struct, frozen=True):
     written: dict[str, str]
     """Files as they are, by node id; of a function its lines."""
     results: RunResults | None = None
+    tests: TestResults | None = None
     planned: Planned | None = None
 
 
@@ -48,11 +50,12 @@ def gather(
     """Return what the site of a project without errors is made from; `plan` None: as its size allows."""
     manifest = found.manifest
     results = read_results(root / target_path, manifest.project, manifest.target)
+    tests = read_test_results(root / target_path, manifest.project, manifest.target)
     models = sum(node.kind == "model" for node in manifest.nodes.values())
     wanted = models <= MOST_MODELS if plan is None else plan
     planned = _planned(found, results, target_path, progress) if wanted and found.catalog else None
     progress("Reading")
-    return Material(manifest, found.sql, _written(root, manifest), results, planned)
+    return Material(manifest, found.sql, _written(root, manifest), results, tests, planned)
 
 
 def _planned(found: Compiled, results: RunResults | None, target_path: str, progress: Progress) -> Planned:

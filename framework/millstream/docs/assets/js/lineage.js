@@ -15,6 +15,7 @@ function nodeParts(node, small) {
   // What nobody can read from so far is not drawn: thousands of texts would slow every move.
   if (!small) parts.push(svg('text', {class: 'small', x: 17, y: 29}, smallText(entry)));
   if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - 11, cy: 12, r: 3.5}));
+  if (isBad(entry)) parts.push(svg('path', {class: 'bad', d: `M${node.w - 16} ${node.h - 6}h10l-5 -9z`}));
   return parts;
 }
 
@@ -24,7 +25,7 @@ function smallText(entry) {
 
 function saidOf(node) {
   const entry = site.entries[node.key];
-  return `${WORDS[entry.kind]} ${entry.name}, ${entry.stored || ''}, reads ${entry.parents.length}, read by ${entry.children.length}`;
+  return `${WORDS[entry.kind]} ${entry.name}, ${entry.stored || ''}, reads ${entry.parents.length}, read by ${entry.children.length}${isBad(entry) ? ', failing' : ''}`;
 }
 
 const kindOf = (node) => site.entries[node.key].kind;

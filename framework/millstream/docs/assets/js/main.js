@@ -28,7 +28,7 @@ async function go(first) {
     main.focus({preventScroll: true});
     if (view !== 'lineage') window.scrollTo(0, 0);
   }
-  const part = view === 'health' && asked.id ? $(`health-${asked.id}`) : null;
+  const part = view === 'health' && asked.id ? $(`health-${asked.id}`) : document.querySelector('.line.asked');
   if (part) part.scrollIntoView();
 }
 

@@ -12,7 +12,7 @@ async function pageView(main, {id, query}) {
   const flows = flowing(entry);
   main.replaceChildren(h('article', {class: 'page'},
     h('header', {}, h('p', {class: 'kind'}, badge(entry), entry.tags.map((tag) => tagLink(tag))),
-      h('h1', {}, entry.name), entry.path ? h('p', {class: 'path'}, entry.path) : null,
+      h('h1', {}, entry.name), lasts(entry), entry.path ? h('p', {class: 'path'}, entry.path) : null,
       page.about ? h('div', {class: 'about'}, markup(page.about)) : h('p', {class: 'quiet'}, entry.about || 'No description.'),
       entry.owner ? h('p', {}, 'Owner: ', h('a', {href: address('lineage', '', {owner: entry.owner})}, entry.owner)) : null),
     (page.notes || []).map((note) => h('p', {class: 'note'}, note)),
@@ -23,8 +23,8 @@ async function pageView(main, {id, query}) {
     !flows && entry.kind !== 'query' ? list('Checks', entry.parents) : null,
     entry.kind === 'function' ? list('Called by', await callers(entry)) : null,
     list('Python functions that it calls', page.functions || []),
-    await tests(entry, columns || []), stateOf(page), result(page.result),
-    await codeTabs(entry, code, query)));
+    await tests(entry, columns || []), coverage(entry, page.coverage), stateOf(page), result(entry, page.result),
+    await codeTabs(entry, code, query, page.coverage)));
   return undefined;
 }
 
@@ -110,29 +110,6 @@ function columnLink(number, place) {
   return made;
 }
 
-async function tests(entry, columns) {
-  if (!entry.checks.length) return null;
-  const pages = await Promise.all(entry.checks.map((number) => of('pages', number)));
-  const placed = new Map(columns.flatMap((column) => (column.tests || []).map((test) => [test, column.name])));
-  return section(count(entry.checks.length, 'test'), scrolled('Tests', h('table', {},
-    h('thead', {}, h('tr', {}, ['Test', 'Checks', 'Last result'].map((title) => h('th', {scope: 'col'}, title)))),
-    h('tbody', {}, entry.checks.map((number, place) => {
-      const test = site.entries[number];
-      return h('tr', {}, h('th', {scope: 'row'}, link(number)),
-        h('td', {}, [test.stored.replace(/_/g, ' ') || WORDS[test.kind], placed.get(number)].filter(Boolean).join(' of ')),
-        h('td', {}, pages[place].result ? status(pages[place].result) : h('span', {class: 'quiet'}, 'not run by a build')));
-    })))));
-}
-
-const status = (found) => h('span', {class: `status ${found.status}`}, found.status);
-
-function result(found) {
-  if (!found) return null;
-  return section('The last build', h('p', {}, status(found), ` by ${found.command}, ${found.started.slice(0, 16).replace('T', ' ')}`),
-    found.message ? h('p', {class: 'note'}, found.message) : null,
-    h('dl', {class: 'facts'}, (found.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
-}
-
 function stateOf(page) {
   if (!page.state || !page.state.length) return null;
   return section('State signature', h('p', {class: 'quiet'}, 'What its checkpoint depends on: a change of any of it needs a rebuild.'),
@@ -140,7 +117,7 @@ function stateOf(page) {
       h('dl', {class: 'facts'}, (operator.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])))));
 }
 
-async function codeTabs(entry, code, query) {
+async function codeTabs(entry, code, query, covered) {
   const texts = [];
   const add = (name, title, text) => { if (text) texts.push({name, title, text}); };
   add('written', entry.kind === 'function' ? 'Python' : 'As written', code.written);
@@ -165,7 +142,8 @@ async function codeTabs(entry, code, query) {
       tab.tabIndex = on ? 0 : -1;
     });
     body.setAttribute('aria-labelledby', `tab-${name}`);
-    body.replaceChildren(highlighted(text, language));
+    const own = name === 'written';
+    body.replaceChildren(highlighted(text, language, own ? missedLines(covered) : undefined, own ? Number(query.get('line')) : 0));
   };
   const first = texts.find(({name}) => name === query.get('text')) || texts[0];
   choose(first.name, first.text);
