@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
+from millstream.docs.texts import compiled, written
 from millstream.explain.about import about_of
 from millstream.explain.explanation import About, Explanation, explain
 from millstream.manifest import Compiled, Manifest
@@ -31,9 +31,9 @@ class Planned(Struct, frozen=True):
 class Material(Struct, frozen=True):
     manifest: Manifest
     compiled: dict[str, str]
-    """Rendered SQL by node id."""
+    """Rendered SQL by node id, and that of data tests."""
     written: dict[str, str]
-    """Files as they are, by node id; of a function its lines."""
+    """Files as they are, by node id; of a function and of a test in YAML their lines."""
     results: RunResults | None = None
     tests: TestResults | None = None
     planned: Planned | None = None
@@ -55,7 +55,7 @@ def gather(
     wanted = models <= MOST_MODELS if plan is None else plan
     planned = _planned(found, results, target_path, progress) if wanted and found.catalog else None
     progress("Reading")
-    return Material(manifest, found.sql, _written(root, manifest), results, tests, planned)
+    return Material(manifest, compiled(found), written(root, manifest), results, tests, planned)
 
 
 def _planned(found: Compiled, results: RunResults | None, target_path: str, progress: Progress) -> Planned:
@@ -65,37 +65,3 @@ def _planned(found: Compiled, results: RunResults | None, target_path: str, prog
     about = about_of(found, topology, physical, target_path)
     progress("Explaining")
     return Planned(topology, physical, about, explain(topology.optimized, about))
-
-
-def _written(root: Path, manifest: Manifest) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for id_, node in manifest.nodes.items():
-        if node.path.endswith(".sql"):
-            found[id_] = _text(root / node.path)
-    modules = {function.path for function in manifest.functions.values()}
-    texts = {path: _text(root / path) for path in modules}
-    for name, function in manifest.functions.items():
-        found[f"function.{name}"] = _definition(texts[function.path], function.line)
-    return found
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""  # it has gone since the project compiled: its page does without
-
-
-def _definition(text: str, line: int) -> str:
-    """Return the lines of a function, its decorators included."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ""
-    lines = text.splitlines()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            if first <= line <= (node.end_lineno or first):
-                return "\n".join(lines[first - 1 : node.end_lineno])
-    return ""

@@ -24,6 +24,7 @@ MOST_DRAWN = 6_000
 """Operators in all drawings of a site; after them come as many in first and last plans only."""
 _CHARACTER, _SMALL, _LINE, _HEAD, _AROUND = 7.4, 5.9, 15, 26, 28
 _MOST_CHARACTERS = 44
+_LONGEST_NAME = 48
 _SHOWN = ("key", "partitioned by", "watermark", "state")
 Queries = Sequence[tuple[str, frozenset[str]]]
 
@@ -119,9 +120,10 @@ class _Stages:
         return saved(self._costs.of(before), self._costs.of(after))
 
     def _drawn(self, drawing: Drawing) -> int:
-        operators = [_operator(node, self._index.numbers) for node in drawing.nodes]
+        query = {id_: group.name for group in drawing.groups for id_ in group.nodes}
+        operators = [_operator(node, self._index.numbers, query.get(node.id, "")) for node in drawing.nodes]
         places = tuple(self._operators.setdefault(each, len(self._operators)) for each in operators)
-        self._drawings.append(Drawn(places, _laid_out(drawing, operators)))
+        self._drawings.append(Drawn(places, _laid_out(drawing, operators, query)))
         return len(self._drawings) - 1
 
 
@@ -133,8 +135,7 @@ def _changed(before: Drawing, after: Drawing) -> tuple[tuple[str, ...], tuple[st
     return new, tuple(id_ for id_ in was if id_ not in now)
 
 
-def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator]) -> Map:
-    query = {id_: group.name for group in drawing.groups for id_ in group.nodes}
+def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator], query: Mapping[str, str]) -> Map:
     items = [
         Item(_width(each), _HEAD + _LINE * len(each.lines) + 6, query.get(each.id, "")) for each in operators
     ]
@@ -143,7 +144,7 @@ def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator]) -> Map:
     return as_map("query", lay_out(items, edges), items, range(len(items)))
 
 
-def _operator(node: DrawnNode, numbers: Mapping[str, int]) -> DrawnOperator:
+def _operator(node: DrawnNode, numbers: Mapping[str, int], query: str) -> DrawnOperator:
     return DrawnOperator(
         node.id,
         node.kind,
@@ -152,6 +153,8 @@ def _operator(node: DrawnNode, numbers: Mapping[str, int]) -> DrawnOperator:
         tuple(Fact(name, text) for name, text in node.details),
         numbers.get(node.relation, -1),
         bool(node.state),
+        # The box around it says which query it is in.
+        _shortened(node.id.removesuffix(f".in_{query}")),
     )
 
 
@@ -162,6 +165,13 @@ def _lines(node: DrawnNode) -> Iterator[str]:
             yield shorten(f"{name}: {text}", _MOST_CHARACTERS, placeholder=" …")
 
 
+def _shortened(name: str) -> str:
+    """Return a name as its box has room for it: what it ends with tells more than its middle."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 19]}…{name[-18:]}"
+
+
 def _width(operator: DrawnOperator) -> int:
-    name = min(len(operator.id), 40) * _CHARACTER
+    name = len(operator.title) * _CHARACTER
     return round(max([name, *(len(line) * _SMALL for line in operator.lines)])) + _AROUND

@@ -188,6 +188,8 @@ class DrawnOperator(Struct, frozen=True, omit_defaults=True):
     entry: int = -1
     """The source, seed or model that it reads or writes."""
     state: bool = False
+    title: str = ""
+    """What stands on it: its id, cut to its width."""
 
 
 class Drawing(Struct, frozen=True):

@@ -91,6 +91,20 @@ def test_selecting_a_node_marks_its_ways_and_says_what_it_is(shop: Watched):
     assert page.locator(".node.dim").count() > 20
 
 
+def test_the_address_follows_what_is_selected(shop: Watched):
+    page = shop.open("#/lineage?by=query")
+    page.get_by_role("button", name="model enriched_metrics").click()
+    shop.shown("#/lineage?by=query&select=model.enriched_metrics")
+    page.reload()
+    shop.shown("#/lineage?by=query&select=model.enriched_metrics")
+    expect(page.locator(".panel h2")).to_have_text("enriched_metrics")
+    page.get_by_label("Boxes").select_option("none")
+    shop.shown("#/lineage?by=none&select=model.enriched_metrics")
+    page.locator("svg.canvas").press("Escape")
+    shop.shown("#/lineage?by=none")
+    assert page.locator(".panel").is_hidden()
+
+
 def test_focus_with_hops(shop: Watched):
     page = shop.open("#/lineage?focus=model.enriched_metrics")
     assert nodes(page) == {
@@ -185,6 +199,32 @@ def test_zoom_pan_and_keys(shop: Watched):
     page.wait_for_function("() => document.getElementById('main').className === 'view-page'")
 
 
+def test_two_fingers_zoom(browser: Browser, example_site: Path):
+    with watched(browser, example_site, has_touch=True) as found:
+        page = found.open("#/lineage")
+        layer = page.locator("svg.canvas > g")
+        session = page.context.new_cdp_session(page)
+
+        def touch(kind, *points):
+            given = [{"x": x, "y": y, "id": place} for place, (x, y) in enumerate(points)]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": given})
+
+        def scale():
+            return float(layer.get_attribute("transform").partition("scale(")[2].rstrip(")"))
+
+        before = scale()
+        touch("touchStart", (500, 500))
+        touch("touchStart", (500, 500), (600, 500))
+        touch("touchMove", (450, 500), (650, 500))
+        touch("touchEnd")
+        page.wait_for_function(
+            "before => !document.querySelector('svg.canvas > g').getAttribute('transform').includes(`scale(${before})`)",
+            arg=before,
+        )
+        assert scale() == pytest.approx(2 * before, rel=0.05)
+        assert page.locator(".panel").is_hidden()
+
+
 def test_the_topology_rule_by_rule(shop: Watched):
     page = shop.open("#/topology")
     assert page.locator(".side h2").all_inner_texts() == ["As written", "As it runs"]
@@ -207,6 +247,38 @@ def test_operators_say_key_watermark_partitions_and_state(shop: Watched):
     for fact in ("partitioned by", "watermark", "state"):
         assert fact in told
     assert running.locator(".node circle.state").count() > 0
+
+
+def test_an_operator_is_found_on_both_sides(shop: Watched):
+    page = shop.open("#/topology/user_activity_metrics")
+    one, other = page.locator(".side").all()
+    assert page.locator(".panel").is_hidden()
+    one.get_by_role("button", name="repartition user_activity_metrics.by_user_id").click()
+    expect(page.locator(".told h3")).to_have_text("user_activity_metrics.by_user_id")
+    expect(other.locator(".node.selected")).to_be_in_viewport()
+    assert "by_user_id" in other.locator(".node.selected").get_attribute("aria-label")
+
+
+def test_names_of_operators_are_whole_where_there_is_room(shop: Watched):
+    page = shop.open("#/topology")
+    titles = page.locator(".node .title").all_text_contents()
+    assert titles
+    assert not [title for title in titles if "…" in title or ".in_" in title]
+
+
+def test_a_long_page_says_what_is_on_it(shop: Watched):
+    page = shop.open(PAGES["model"])
+    parts = page.get_by_role("navigation", name="On this page")
+    assert parts.get_by_role("link").all_inner_texts() == [
+        "Lineage",
+        "Settings",
+        "17 columns",
+        "8 tests",
+        "SQL",
+    ]
+    parts.get_by_role("link", name="SQL").click()
+    shop.shown("#/page/model.user_metrics?part=sql")
+    expect(page.get_by_role("heading", name="SQL")).to_be_in_viewport()
 
 
 def test_search_finds_names_columns_descriptions_and_sql(shop: Watched):
@@ -269,6 +341,7 @@ def test_what_is_not_there_is_said(shop: Watched):
         "There is no column model.user_metrics.x"
         in shop.open("#/lineage?column=model.user_metrics.x").locator("main").inner_text()
     )
+    assert "Nothing is called model.x" in shop.open("#/lineage?focus=model.x").locator("main").inner_text()
 
 
 def test_dark_as_the_system_says_and_by_the_switch(browser: Browser, example_site: Path):
@@ -333,9 +406,51 @@ def test_what_users_write_is_text(trap: Watched):
 
 def test_results_of_the_last_build(trap: Watched):
     page = trap.open("#/page/model.totals")
-    expect(page.locator(".status.error")).to_have_text("error")
-    expect(page.locator(".status.success")).to_have_text("success")
-    expect(page.get_by_text("by build, 2026-01-02 03:04")).to_be_visible()
+    assert page.locator(".lasts .status").all_inner_texts() == ["failed", "1 of 2 tests fails"]
+    told = page.locator("#part-the-last-build")
+    expect(told).to_contain_text("by build, 2026-01-02 03:04")
+    expect(told).to_contain_text("rows read by its query")
+
+
+def test_last_results_of_tests(trap: Watched):
+    page = trap.open("#/page/model.totals")
+    passed = page.locator("#part-tests tr", has_text="not_null_totals_user")
+    expect(passed).to_contain_text("passes 2026-01-02 05:00")
+    failed = page.locator("#part-tests tr", has_text="sums")
+    expect(failed).to_contain_text("fails 2026-01-02 04:00")
+    expect(failed).to_contain_text("unit test 'sums': a row differs <script>")
+    page = trap.open("#/page/unit_test.totals.sums")
+    expect(page.locator(".note.bad")).to_contain_text("a row differs")
+    expect(page.get_by_label("What differs")).to_have_text("- <b>a</b>  1\n+ <b>a</b>  2")
+    expect(page.get_by_label("YAML").locator(".t-call", has_text="given")).to_be_visible()
+    page = trap.open("#/list/unit_test")
+    expect(page.locator("tbody td .status")).to_have_text("fails")
+    page = trap.open("#/health")
+    page.locator("#health-failing").get_by_role("link", name="sums").click()
+    trap.shown("#/page/unit_test.totals.sums")
+
+
+def test_what_unit_tests_do_not_reach_is_marked_in_the_sql(trap: Watched):
+    page = trap.open("#/page/model.totals")
+    told = page.locator("#part-unit-test-coverage")
+    expect(told).to_contain_text("2 of 4 ways through its filters and branches by 1 test of its own")
+    assert told.locator("li").count() == 2
+    marked = page.locator(".line.missed")
+    expect(marked).to_have_count(1)
+    expect(marked).to_contain_text("-- </script><script>alert(4)</script>")
+    assert marked.get_attribute("data-said").startswith("no row: else of <script>")
+    told.get_by_role("link", name="line 2").click()
+    trap.shown("#/page/model.totals?text=written&line=2")
+    expect(page.locator(".line.asked")).to_be_in_viewport()
+
+
+def test_a_node_that_failed_has_a_mark(trap: Watched):
+    page = trap.open("#/lineage")
+    failed = page.get_by_role("button", name="totals, table")
+    assert failed.get_attribute("aria-label").endswith(", failing")
+    assert failed.locator("path.bad").count() == 1
+    assert page.locator(".node path.bad").count() == 1
+    expect(page.get_by_label("What colours and marks stand for")).to_contain_text("failed")
 
 
 def test_a_page_for_the_printer(shop: Watched):

@@ -123,7 +123,8 @@ async function columnView(main, query, map) {
     },
   });
   main.replaceChildren(h('h1', {class: 'hidden'}, `Column lineage of ${asked}`),
-    toolbar(query, query.get('by') || site.start.maps[0], canvas, title), legend(query), h('div', {class: 'stage'}, canvas.element));
+    toolbar(query, query.get('by') || site.start.maps[0], title), legend(query), h('div', {class: 'stage'}, canvas.element));
+  addButtons(canvas);
   canvas.fit();
   canvas.show();
   return undefined;

@@ -93,5 +93,5 @@ const downwards = (entry) => entry.children;
 function link(number, text, attributes) {
   const entry = site.entries[number];
   return h('a', {href: address('page', entry.id), class: `name kind-${entry.kind}`, ...attributes},
-    h('i', {class: 'dot', 'aria-hidden': 'true'}), text || entry.name);
+    h('i', {class: 'dot', 'aria-hidden': 'true'}), text || entry.name, isBad(entry) ? h('span', {class: 'failed', role: 'img', 'aria-label': 'failed'}, '▲') : null);
 }

@@ -1,10 +1,12 @@
 // What the project should look after.
 
+const SEVERE = {failed: 'bad', failing: 'bad'};
+
 function healthView(main) {
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, 'Health'),
     h('ul', {class: 'tiles large'}, site.start.health.map((finding) => {
       const bad = (finding.entries || []).length;
-      return h('li', {}, h('a', {class: `tile ${bad ? 'open' : 'good'}`, href: address('health', finding.name)},
+      return h('li', {}, h('a', {class: `tile ${bad ? SEVERE[finding.name] || 'open' : 'good'}`, href: address('health', finding.name)},
         h('b', {}, bad.toLocaleString('en')), h('span', {}, finding.title),
         meter(finding.of - bad, finding.of)));
     })),

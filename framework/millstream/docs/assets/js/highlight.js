@@ -1,4 +1,4 @@
-// Tokens of SQL (with Jinja in it) and of Python: one tokenizer, which only looks at the beginning of what is left.
+// Tokens of SQL (with Jinja in it), of Python and of YAML: one tokenizer, which only looks at the beginning of what is left.
 
 const SQL_WORDS = new Set((
   'all alter and anti any as asc between both by case cast cluster create cross cube current day delay ' +
@@ -28,6 +28,14 @@ const TOKENS = {
     ['jinja', /@[\w.]+/y],
     ['number', /\d[\w.]*/y],
     ['word', /[^\W\d]\w*/uy],
+    ['space', /\s+/y],
+  ],
+  yaml: [
+    ['comment', /#[^\n]*/y],
+    ['string', /"(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'/y],
+    ['call', /[\w.-]+(?=:(?:\s|$))/y],
+    ['number', /-?\d[\d.]*(?=\s|,|\}|\]|$)/y],
+    ['plain', /[\w.<>-]+/y],
     ['space', /\s+/y],
   ],
 };
@@ -83,5 +91,5 @@ function highlighted(text, language, marks = new Map(), asked = 0) {
       if (part) row.append(PLAIN.has(kind) ? part : h('span', {class: `t-${kind}`}, part));
     });
   }
-  return h('pre', {class: 'code', tabindex: '0', 'aria-label': language === 'python' ? 'Python' : 'SQL'}, body);
+  return h('pre', {class: 'code', tabindex: '0', 'aria-label': {python: 'Python', yaml: 'YAML'}[language] || 'SQL'}, body);
 }

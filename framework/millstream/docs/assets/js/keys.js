@@ -32,12 +32,15 @@ function listen(canvas, {pick, open}) {
 
 function drag(canvas, clicked) {
   const {root} = canvas;
+  const fingers = new Map();
   let start = null;
   root.addEventListener('pointerdown', (event) => {
     if (event.button) return;
-    start = {x: event.clientX, y: event.clientY, moved: false};
+    fingers.set(event.pointerId, event);
+    start = fingers.size === 1 ? {x: event.clientX, y: event.clientY, moved: false} : null;
   });
   root.addEventListener('pointermove', (event) => {
+    if (fingers.size === 2 && fingers.has(event.pointerId)) pinch(canvas, fingers, event);
     if (!start || !event.buttons) return;
     const [x, y] = [event.clientX - start.x, event.clientY - start.y];
     if (!start.moved && Math.hypot(x, y) < 4) return;
@@ -46,11 +49,30 @@ function drag(canvas, clicked) {
     root.classList.add('dragged');
     canvas.pan(x, y);
   });
-  root.addEventListener('pointerup', (event) => {
+  const ended = (event) => {
     root.classList.remove('dragged');
-    if (start && !start.moved) clicked(event);
+    fingers.delete(event.pointerId);
+    if (event.type === 'pointerup' && start && !start.moved) clicked(event);
     start = null;
-  });
+  };
+  ['pointerup', 'pointercancel', 'pointerleave'].forEach((type) => root.addEventListener(type, ended));
+}
+
+// Two fingers: their distance zooms, their middle moves the picture.
+function pinch(canvas, fingers, event) {
+  const measure = () => {
+    const [one, other] = [...fingers.values()];
+    return {
+      x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2,
+      apart: Math.max(1, Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY)),
+    };
+  };
+  const before = measure();
+  fingers.set(event.pointerId, event);
+  const after = measure();
+  const at = canvas.root.getBoundingClientRect();
+  canvas.pan(after.x - before.x, after.y - before.y);
+  canvas.zoom(after.apart / before.apart, after.x - at.left, after.y - at.top);
 }
 
 function pressed(canvas, event, {pick, open}) {

@@ -6,10 +6,12 @@ const hops = (text, otherwise) => (text === 'all' ? Infinity : Number(text || ot
 function nodeParts(node, small) {
   const entry = site.entries[node.key];
   const name = cut(entry.name, Math.floor((node.w - 30) / 7.2));
+  // From further off the name alone stands there, as large as its box lets it.
+  const size = small ? Math.min(17, (node.w - 28) / (name.length * 0.62)) : 12;
   const parts = [
     svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
     svg('rect', {class: 'stripe', width: 4, height: node.h - 12, x: 6, y: 6, rx: 2}),
-    svg('text', {class: 'title', x: 17, y: small ? 22 : 16}, name),
+    svg('text', {class: 'title', x: 17, y: small ? 18 + size * 0.36 : 16, style: small ? `font-size:${size.toFixed(1)}px` : null}, name),
     svg('title', {}, [entry.name, entry.about].filter(Boolean).join('\n')),
   ];
   // What nobody can read from so far is not drawn: thousands of texts would slow every move.
@@ -88,6 +90,8 @@ async function lineageView(main, {query}) {
   const map = await load(`map-${name}`);
   if (query.get('column')) return columnView(main, query, map);
   const [numbers, title] = chosen(query);
+  const unknown = ['focus', 'from', 'to', 'select'].map((each) => query.get(each)).filter((id) => id && !site.byId.has(id));
+  if (unknown.length) return missing(main, `Nothing is called ${unknown.join(', ')}.`, 'Lineage');
   const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
   const graph = numbers
     ? pack(numbers, edgesAmong(numbers), (number) => ({width: width.get(number), height: NODE.height}), map)
@@ -106,13 +110,23 @@ async function lineageView(main, {query}) {
     panel.replaceChildren(...summary(entry, query));
     say(saidOf({key}));
   };
+  // The address follows, so that it is a link to what is seen.
+  const pick = (key) => {
+    select(key);
+    if (key === null) query.delete('select');
+    else query.set('select', site.entries[key].id);
+    history.replaceState(null, '', address('lineage', '', Object.fromEntries(query)));
+    main.dataset.shown = location.hash;
+  };
   const canvas = new Canvas(graph, {
     label: `Lineage: ${title || count(graph.nodes.length, 'node')}`, draw: nodeParts, said: saidOf, kind: kindOf,
-    pick: select, open: (key) => { location.hash = address('page', site.entries[key].id); }, minimap: true,
+    pick, open: (key) => { location.hash = address('page', site.entries[key].id); }, minimap: true,
   });
   main.replaceChildren(h('h1', {class: 'hidden'}, 'Lineage'),
-    toolbar(query, name, canvas, title), h('div', {class: 'stage'}, canvas.element, panel));
-  const focus = site.byId.get(query.get('focus')) || site.byId.get(query.get('select'));
+    toolbar(query, name, title), h('div', {class: 'stage'}, canvas.element, panel));
+  addButtons(canvas);
+  addKey(canvas);
+  const focus = site.byId.get(query.get('select')) || site.byId.get(query.get('focus'));
   const there = focus && canvas.byKey.has(focus.number);
   if (there) select(focus.number);
   canvas.fit();
@@ -120,6 +134,7 @@ async function lineageView(main, {query}) {
   canvas.show();
   (window.requestIdleCallback || setTimeout)(allColumns); // the next question may be about one
   if (!graph.nodes.length) canvas.element.append(h('p', {class: 'empty'}, 'Nothing matches these filters.'));
+  return undefined;
 }
 
 // What the panel beside the graph says of one node.
@@ -136,7 +151,7 @@ function summary(entry, query) {
   });
   return [
     h('p', {class: 'kind'}, badge(entry), entry.state ? ' keeps state' : ''),
-    h('h2', {}, entry.name), entry.about ? h('p', {}, entry.about) : null,
+    h('h2', {}, entry.name), lasts(entry), entry.about ? h('p', {}, entry.about) : null,
     h('p', {class: 'actions'},
       h('a', {class: 'button', href: address('page', entry.id)}, 'Open its page'),
       h('a', {class: 'button', href: address('lineage', '', {focus: entry.id, up: 1, down: 1, by})}, 'Focus'),

@@ -1,5 +1,7 @@
 // The page of one entry.
 
+const SAYS = {query: 'How it runs', function: 'How it is called', test: 'What it asks', unit_test: 'What it asks'};
+
 function missing(main, text, title) {
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, title || 'Not here'), h('p', {}, text),
     h('p', {}, h('a', {href: '#/'}, 'Overview'))));
@@ -10,7 +12,7 @@ async function pageView(main, {id, query}) {
   if (!entry) return missing(main, `Nothing is called ${id}.`);
   const [page, {columns, rows}, code] = await Promise.all(['pages', 'columns', 'code'].map((family) => of(family, entry.number)));
   const flows = flowing(entry);
-  main.replaceChildren(h('article', {class: 'page'},
+  const article = h('article', {class: 'page'},
     h('header', {}, h('p', {class: 'kind'}, badge(entry), entry.tags.map((tag) => tagLink(tag))),
       h('h1', {}, entry.name), lasts(entry), entry.path ? h('p', {class: 'path'}, entry.path) : null,
       page.about ? h('div', {class: 'about'}, markup(page.about)) : h('p', {class: 'quiet'}, entry.about || 'No description.'),
@@ -18,13 +20,17 @@ async function pageView(main, {id, query}) {
     (page.notes || []).map((note) => h('p', {class: 'note'}, note)),
     flows ? await near(entry) : null,
     entry.kind === 'query' ? [list('Models that it makes', entry.parents), topologyLink(entry)] : null,
-    facts('What it says', page.facts), facts('Settings', page.config), facts('More', page.meta),
+    facts(SAYS[entry.kind] || 'What it says', page.facts), facts('Settings', page.config), facts('More', page.meta),
     columns ? columnTable(entry, columns, rows) : null,
     !flows && entry.kind !== 'query' ? list('Checks', entry.parents) : null,
     entry.kind === 'function' ? list('Called by', await callers(entry)) : null,
     list('Python functions that it calls', page.functions || []),
     await tests(entry, columns || []), coverage(entry, page.coverage), stateOf(page), result(entry, page.result),
-    await codeTabs(entry, code, query, page.coverage)));
+    await codeTabs(entry, code, query, page.coverage));
+  article.querySelector('header').after(parts(entry, article) || '');
+  main.replaceChildren(article);
+  const part = query.get('part') && $(`part-${query.get('part')}`);
+  if (part) requestAnimationFrame(() => part.scrollIntoView());
   return undefined;
 }
 
@@ -44,7 +50,21 @@ function list(title, numbers) {
 }
 
 function section(title, ...children) {
-  return h('section', {}, h('h2', {}, title), children);
+  return h('section', {id: `part-${slug(title)}`}, h('h2', {}, title), children);
+}
+
+// `17 columns` is `columns` in an address: their number may change.
+const slug = (title) => title.toLowerCase().replace(/^[\d,]+ /, '').replace(/[^a-z0-9]+/g, '-');
+
+// Links to the sections of a long page.
+function parts(entry, article) {
+  const sections = [...article.querySelectorAll(':scope > section')];
+  if (sections.length < 4) return null;
+  return h('nav', {class: 'parts', 'aria-label': 'On this page'}, h('ul', {}, sections.map((each) => h('li', {},
+    h('a', {
+      href: address('page', entry.id, {part: each.id.slice(5)}),
+      onclick: () => each.scrollIntoView(), // the address may be the same as before
+    }, each.firstChild.textContent)))));
 }
 
 // A table that is wider than a small screen moves sideways by itself, also by keys.
@@ -87,15 +107,17 @@ async function callers(entry) {
 
 function columnTable(entry, columns, rows) {
   const edge = ([number, place, kind]) => h('li', {}, h('span', {class: `influence flow-${kind}`}, kind), ' ', columnLink(number, place));
+  const made = columns.some((column) => column.from_);
+  const checked = columns.some((column) => column.tests);
   const to = (column) => address('lineage', '', {column: `${entry.id}.${column.name}`});
   return section(count(columns.length, 'column'), scrolled('Columns',
     h('table', {class: 'columns'},
-      h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', 'From', 'Tests'].map((title) => h('th', {scope: 'col'}, title)))),
+      h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', made ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
       h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`},
         h('th', {scope: 'row'}, h('a', {href: to(column), title: 'Where its value comes from and goes'}, column.name)),
         h('td', {class: 'type'}, column.type, column.required ? h('span', {class: 'required'}, ' never NULL') : null),
-        h('td', {}, markup(column.about)), h('td', {}, h('ul', {class: 'plain'}, (column.from_ || []).map(edge))),
-        h('td', {}, h('ul', {class: 'plain'}, (column.tests || []).map((test) => h('li', {}, link(test, site.entries[test].stored.replace(/_/g, ' '))))))))))),
+        h('td', {}, markup(column.about)), made ? h('td', {}, h('ul', {class: 'plain'}, (column.from_ || []).map(edge))) : null,
+        !checked ? null : h('td', {}, h('ul', {class: 'plain'}, (column.tests || []).map((test) => h('li', {}, link(test, site.entries[test].stored.replace(/_/g, ' '))))))))))),
   rows ? h('details', {}, h('summary', {}, `What decides over its rows: ${count(rows.length, 'column')}`), h('ul', {class: 'plain'}, rows.map(edge))) : null);
 }
 
@@ -121,7 +143,7 @@ async function codeTabs(entry, code, query, covered) {
   const texts = [];
   const add = (name, title, text) => { if (text) texts.push({name, title, text}); };
   add('written', entry.kind === 'function' ? 'Python' : 'As written', code.written);
-  add('compiled', 'Compiled', code.compiled);
+  add('compiled', entry.kind === 'test' ? 'As it asks' : 'Compiled', code.compiled);
   add('optimized', 'As it runs', code.optimized);
   if (entry.kind === 'model') {
     for (const number of entry.queries) {
@@ -130,7 +152,8 @@ async function codeTabs(entry, code, query, covered) {
     }
   }
   if (!texts.length) return null;
-  const language = entry.kind === 'function' ? 'python' : 'sql';
+  const yaml = entry.kind.includes('test') && !entry.path.endsWith('.sql');
+  const language = (name) => (entry.kind === 'function' ? 'python' : yaml && name === 'written' ? 'yaml' : 'sql');
   const body = h('div', {role: 'tabpanel', id: 'text'});
   const tabs = texts.map(({name, title, text}) => h('button', {
     type: 'button', role: 'tab', 'aria-controls': 'text', id: `tab-${name}`, onclick: () => choose(name, text),
@@ -143,7 +166,7 @@ async function codeTabs(entry, code, query, covered) {
     });
     body.setAttribute('aria-labelledby', `tab-${name}`);
     const own = name === 'written';
-    body.replaceChildren(highlighted(text, language, own ? missedLines(covered) : undefined, own ? Number(query.get('line')) : 0));
+    body.replaceChildren(highlighted(text, language(name), own ? missedLines(covered) : undefined, own ? Number(query.get('line')) : 0));
   };
   const first = texts.find(({name}) => name === query.get('text')) || texts[0];
   choose(first.name, first.text);
@@ -153,5 +176,5 @@ async function codeTabs(entry, code, query, covered) {
     tabs[at].click();
     tabs[at].focus();
   }}, tabs);
-  return section(language === 'python' ? 'Text' : 'SQL', row, body);
+  return section(entry.kind === 'function' || yaml ? 'Text' : 'SQL', row, body);
 }
