@@ -39,7 +39,9 @@ class Lines:
         return self._project.models[model.partition(".")[2]]
 
     def _rendered(self, model: str) -> Rendered | None:
-        """Return a model's SQL; None where it does not render now, as without a test's environment."""
+        """Return a model's SQL; None for what a source derives, or where a test's environment is gone."""
+        if model.partition(".")[2] not in self._project.models:
+            return None
         if model not in self._known:
             self._renderer = self._renderer or Renderer(self._project)
             found = self._renderer.render(self._file(model), self._config(model))

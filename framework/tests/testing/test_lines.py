@@ -14,7 +14,12 @@ sources:
   - name: web
     topics:
       - name: events
-        columns: [{name: id, type: bigint}, {name: kind, type: string}, {name: value, type: double}]
+        columns:
+          - {name: id, type: bigint}
+          - {name: kind, type: string}
+          - {name: value, type: double}
+      - name: derived
+        columns: [{name: value, type: double}, {name: much, type: boolean, from: "if(value > 5, true, false)"}]
 """
 MACRO = """\
 {% macro sized(column) %}
@@ -94,3 +99,10 @@ from {{ source('web', 'events') }}
 def test_what_a_macro_wrote_stands_where_it_is_called(tmp_path, said):
     sql = "select id,\n  {{ sized('value') }} as size\nfrom {{ source('web', 'events') }}\n"
     assert {text: line for _, line, text in ways(tmp_path, sql)}[f"no row: {said}"] == 2
+
+
+def test_what_a_source_derives_stands_in_no_model(tmp_path):
+    found = ways(tmp_path, "select much from {{ source('web', 'derived') }}\n")
+    assert [(line, said.removeprefix("no row: ")) for _, line, said in found] == [
+        (0, "when value > 5"), (0, "else of value > 5"),
+    ]  # fmt: skip
