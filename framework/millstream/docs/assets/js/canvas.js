@@ -7,7 +7,7 @@ class Canvas {
   // `pick(key, row)` is told of a click, `open(key)` of a double click or Enter; `draw`, `said`, `kind`: see Drawing.
   constructor(graph, {label, draw, said, kind, pick, open, minimap}) {
     // What stands on the picture itself leaves it less room.
-    Object.assign(this, {graph, above: 0, below: 0, view: {x: 0, y: 0, scale: 1}, changed: 0, byKey: new Map(graph.nodes.map((node) => [node.key, node]))});
+    Object.assign(this, {graph, below: 0, view: {x: 0, y: 0, scale: 1}, changed: 0, byKey: new Map(graph.nodes.map((node) => [node.key, node]))});
     this.drawing = new Drawing(graph, {draw, said, kind});
     this.root = svg('svg', {
       class: graph.edges.length > 4 * CROWD ? 'canvas dense' : 'canvas', tabindex: '0', role: 'application', 'aria-label': label,
@@ -57,13 +57,13 @@ class Canvas {
     const {graph, view} = this;
     const [width, height] = this.size;
     this.unseen = !this.root.clientWidth;
-    const free = height - this.above - this.below;
+    const free = height - this.below;
     const whole = Math.min(width / graph.width, free / graph.height, 1.15);
     const readable = whole >= (graph.nodes.length > 60 ? 0.3 : 0.6);
     view.scale = readable ? whole : Math.max(0.75, Math.min(width / graph.width, 1));
     view.x = Math.max(0, (width - graph.width * view.scale) / 2);
     const room = free - graph.height * view.scale;
-    view.y = this.above + (graph.nodes.length > CROWD ? room / 2 : Math.max(0, room / 2));
+    view.y = graph.nodes.length > CROWD ? room / 2 : Math.max(0, room / 2);
     this.later();
   }
 
@@ -90,7 +90,7 @@ class Canvas {
       length <= last - first ? (first + last - length) / 2 : Math.min(first, Math.max(last - length, at)));
     Object.assign(this.view, {
       scale, x: filled(width / 2 - x * scale, 0, width, graph.width * scale),
-      y: filled(height / 2 - y * scale, this.above, height - this.below, graph.height * scale),
+      y: filled(height / 2 - y * scale, 0, height - this.below, graph.height * scale),
     });
     this.later();
   }

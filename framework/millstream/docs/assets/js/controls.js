@@ -69,7 +69,7 @@ function buttons(canvas, ...beside) {
 }
 
 function addButtons(canvas) {
-  canvas.above = 40;
+  canvas.below = 44;
   canvas.element.prepend(buttons(canvas));
 }
 
@@ -77,7 +77,6 @@ function addButtons(canvas) {
 function addKey(canvas) {
   const entries = canvas.graph.nodes.map(({key}) => site.entries[key]);
   const kinds = [...FLOWING].filter((kind) => entries.some((entry) => entry.kind === kind));
-  canvas.below = 44;
   const mark = (look, shape) => svg('svg', {width: 12, height: 12, class: 'marks', 'aria-hidden': 'true'}, svg('path', {class: look, d: shape}));
   canvas.element.append(h('ul', {class: 'key', 'aria-label': 'What colours and marks stand for'},
     kinds.map((kind) => h('li', {class: `kind-${kind}`}, h('i', {class: 'swatch', 'aria-hidden': 'true'}), WORDS[kind])),

@@ -17,7 +17,7 @@ function nodeParts(node, small) {
   // What nobody can read from so far is not drawn: thousands of texts would slow every move.
   if (!small) parts.push(svg('text', {class: 'small', x: 17, y: 29}, smallText(entry)));
   if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - 11, cy: 12, r: 3.5}));
-  if (isBad(entry)) parts.push(svg('path', {class: 'bad', d: `M${node.w - 16} ${node.h - 6}h10l-5 -9z`}));
+  if (isBad(entry)) parts.push(svg('path', {class: 'bad', d: `M${node.w - 16} ${NODE.height - 6}h10l-5 -9z`}));
   return parts;
 }
 
