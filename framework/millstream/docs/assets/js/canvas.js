@@ -1,6 +1,6 @@
 // A graph to look at: zoom, pan, keys, and which node is selected.
 
-const FAR = 0.28;
+const FAR = 0.4;
 const SMALL = 0.6;
 
 class Canvas {

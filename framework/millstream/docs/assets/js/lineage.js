@@ -132,7 +132,7 @@ async function lineageView(main, {query}) {
   canvas.fit();
   if (there && !numbers) canvas.center(focus.number, Math.max(canvas.view.scale, 0.8));
   canvas.show();
-  (window.requestIdleCallback || setTimeout)(allColumns); // the next question may be about one
+  allColumns(false); // the next question may be about one
   if (!graph.nodes.length) canvas.element.append(h('p', {class: 'empty'}, 'Nothing matches these filters.'));
   return undefined;
 }
