@@ -490,3 +490,17 @@ def test_highlighting_loses_no_character(shop: Watched, example: Material):
     for name in names:
         shop.open(f"#/page/{name}")
         assert shop.page.locator(".code").text_content() == example.written[name].rstrip(), name
+
+
+def test_what_was_found_is_where_the_page_opens(shop: Watched):
+    page = shop.open()
+    page.locator("#search").fill("top_categories")
+    page.get_by_role("option", name="enriched_metrics").filter(has_text="column").click()
+    shop.shown("#/page/model.enriched_metrics?column=top_categories")
+    expect(page.locator("tr.asked")).to_be_in_viewport()
+    expect(page.locator("tr.asked th")).to_have_text("top_categories")
+    page.locator("#search").fill("safe_divide")
+    page.get_by_role("option", name="user_metrics model").click()
+    page.wait_for_function("() => document.querySelector('.line.asked')")
+    expect(page.locator(".line.asked")).to_be_in_viewport()
+    expect(page.locator(".line.asked")).to_contain_text("safe_divide")

@@ -15,6 +15,7 @@ class Canvas {
     }, svg('title', {}, 'A graph: arrow keys move from node to node, Enter opens, plus and minus zoom, 0 fits'), this.drawing.layer);
     this.map = minimap && graph.nodes.length > 60 ? makeMinimap(graph, kind, (x, y) => this.look(x, y)) : null;
     this.element = h('div', {class: 'frame'}, this.root, this.map && this.map.element);
+    this.root.canvas = this; // a print finds it
     listen(this, {pick, open});
     // A canvas that is not on the page yet has no size to fit into.
     new ResizeObserver(() => (this.unseen ? this.fit() : this.later())).observe(this.root);

@@ -21,7 +21,7 @@ async function pageView(main, {id, query}) {
     flows ? await near(entry) : null,
     entry.kind === 'query' ? [list('Models that it makes', entry.parents), topologyLink(entry)] : null,
     facts(SAYS[entry.kind] || 'What it says', page.facts), facts('Settings', page.config), facts('More', page.meta),
-    columns ? columnTable(entry, columns, rows) : null,
+    columns ? columnTable(entry, columns, rows, (query.get('column') || '').toLowerCase()) : null,
     !flows && entry.kind !== 'query' ? list('Checks', entry.parents) : null,
     entry.kind === 'function' ? list('Called by', await callers(entry)) : null,
     list('Python functions that it calls', page.functions || []),
@@ -105,7 +105,7 @@ async function callers(entry) {
   return pages.flatMap((page, number) => ((page.functions || []).includes(entry.number) ? [number] : []));
 }
 
-function columnTable(entry, columns, rows) {
+function columnTable(entry, columns, rows, asked) {
   const edge = ([number, place, kind]) => h('li', {}, h('span', {class: `influence flow-${kind}`}, kind), ' ', columnLink(number, place));
   const made = columns.some((column) => column.from_);
   const checked = columns.some((column) => column.tests);
@@ -113,7 +113,7 @@ function columnTable(entry, columns, rows) {
   return section(count(columns.length, 'column'), scrolled('Columns',
     h('table', {class: 'columns'},
       h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', made ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
-      h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`},
+      h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`, class: column.name.toLowerCase() === asked ? 'asked' : null},
         h('th', {scope: 'row'}, h('a', {href: to(column), title: 'Where its value comes from and goes'}, column.name)),
         h('td', {class: 'type'}, column.type, column.required ? h('span', {class: 'required'}, ' never NULL') : null),
         h('td', {}, markup(column.about)), made ? h('td', {}, h('ul', {class: 'plain'}, (column.from_ || []).map(edge))) : null,
@@ -166,7 +166,7 @@ async function codeTabs(entry, code, query, covered) {
     });
     body.setAttribute('aria-labelledby', `tab-${name}`);
     const own = name === 'written';
-    body.replaceChildren(highlighted(text, language(name), own ? missedLines(covered) : undefined, own ? Number(query.get('line')) : 0));
+    body.replaceChildren(highlighted(text, language(name), own ? missedLines(covered) : undefined, name === query.get('text') ? Number(query.get('line')) : 0));
   };
   const first = texts.find(({name}) => name === query.get('text')) || texts[0];
   choose(first.name, first.text);
