@@ -66,6 +66,7 @@ class _Stages:
         self._costs = costs
         self._drawings: list[Drawn] = []
         self._operators: dict[DrawnOperator, int] = {}
+        self._down = False
 
     def topology(self, name: str, title: str, *, steps: bool) -> Topology | None:
         optimized = self._planned.topology.optimized
@@ -76,6 +77,7 @@ class _Stages:
         after = draw(plan, self._queries)
         if max(len(before.nodes), len(after.nodes)) > MOST_OPERATORS:
             return None
+        self._down = _fits(after, down=True) > _fits(after, down=False)
         stages = [Stage("as written", self._drawn(before))]
         last = before
         for step in optimized.steps if steps else ():
@@ -120,10 +122,9 @@ class _Stages:
         return saved(self._costs.of(before), self._costs.of(after))
 
     def _drawn(self, drawing: Drawing) -> int:
-        query = {id_: group.name for group in drawing.groups for id_ in group.nodes}
-        operators = [_operator(node, self._index.numbers, query.get(node.id, "")) for node in drawing.nodes]
+        operators = _operators(drawing, self._index.numbers)
         places = tuple(self._operators.setdefault(each, len(self._operators)) for each in operators)
-        self._drawings.append(Drawn(places, _laid_out(drawing, operators, query)))
+        self._drawings.append(Drawn(places, _laid_out(drawing, operators, down=self._down)))
         return len(self._drawings) - 1
 
 
@@ -135,13 +136,32 @@ def _changed(before: Drawing, after: Drawing) -> tuple[tuple[str, ...], tuple[st
     return new, tuple(id_ for id_ in was if id_ not in now)
 
 
-def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator], query: Mapping[str, str]) -> Map:
+def _fits(drawing: Drawing, *, down: bool) -> float:
+    """Return how large a drawing can be beside another one, or above it where it is wide; see topology.js."""
+    found = _laid_out(drawing, _operators(drawing, {}), down=down)
+    width, height = (found.height, found.width) if down else (found.width, found.height)
+    room = (870, 340) if width > 1.5 * height else (430, 700)
+    return min(1.0, room[0] / width, room[1] / height)
+
+
+def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator], *, down: bool) -> Map:
+    query = _query_of(drawing)
     items = [
         Item(_width(each), _HEAD + _LINE * len(each.lines) + 6, query.get(each.id, "")) for each in operators
     ]
     place = {node.id: index for index, node in enumerate(drawing.nodes)}
     edges = [(place[edge.source], place[edge.target]) for edge in drawing.edges]
-    return as_map("query", lay_out(items, edges), items, range(len(items)))
+    return as_map("query", lay_out(items, edges, down=down), items, range(len(items)), down=down)
+
+
+def _query_of(drawing: Drawing) -> dict[str, str]:
+    """Return the query of each operator, where the drawing has queries."""
+    return {id_: group.name for group in drawing.groups for id_ in group.nodes}
+
+
+def _operators(drawing: Drawing, numbers: Mapping[str, int]) -> list[DrawnOperator]:
+    query = _query_of(drawing)
+    return [_operator(node, numbers, query.get(node.id, "")) for node in drawing.nodes]
 
 
 def _operator(node: DrawnNode, numbers: Mapping[str, int], query: str) -> DrawnOperator:

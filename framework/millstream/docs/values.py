@@ -174,6 +174,8 @@ class Map(Struct, frozen=True):
     nodes: tuple[MapNode, ...]
     edges: tuple[MapEdge, ...]
     boxes: tuple[MapBox, ...] = ()
+    down: bool = False
+    """Edges go down instead of to the right: columns are rows, and every x stands for a y."""
 
 
 class DrawnOperator(Struct, frozen=True, omit_defaults=True):

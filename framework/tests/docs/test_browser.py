@@ -240,8 +240,8 @@ def test_the_topology_rule_by_rule(shop: Watched):
 def test_operators_say_key_watermark_partitions_and_state(shop: Watched):
     page = shop.open("#/topology/user_activity_metrics")
     running = page.locator(".side").nth(1)
-    for _ in range(5):
-        running.locator("svg.canvas").press("Shift+ArrowRight")
+    for _ in range(3):
+        running.locator("svg.canvas").press("Shift+ArrowDown")
     running.get_by_role("button", name="aggregate user_activity_metrics").first.click()
     told = page.locator(".told").inner_text()
     for fact in ("partitioned by", "watermark", "state"):
@@ -257,6 +257,17 @@ def test_an_operator_is_found_on_both_sides(shop: Watched):
     expect(page.locator(".told h3")).to_have_text("user_activity_metrics.by_user_id")
     expect(other.locator(".node.selected")).to_be_in_viewport()
     assert "by_user_id" in other.locator(".node.selected").get_attribute("aria-label")
+
+
+def test_the_plan_of_a_query_goes_down_and_keys_follow_it(shop: Watched):
+    page = shop.open("#/topology/user_activity_metrics")
+    one, other = page.locator(".side").all()
+    assert one.bounding_box()["y"] == other.bounding_box()["y"]
+    other.get_by_role("button", name="topic user_events.topic").click()
+    other.locator("svg.canvas").press("ArrowDown")
+    expect(page.locator(".told h3")).to_have_text("user_events.decode")
+    other.locator("svg.canvas").press("ArrowUp")
+    expect(page.locator(".told h3")).to_have_text("user_events.topic")
 
 
 def test_names_of_operators_are_whole_where_there_is_room(shop: Watched):
@@ -462,6 +473,19 @@ def test_a_page_for_the_printer(shop: Watched):
     )
     page.emulate_media(media="screen")
     assert (bar, height) == (True, "none")
+
+
+def test_a_graph_on_paper_is_whole_and_light(browser: Browser, example_site: Path):
+    with watched(browser, example_site, color_scheme="dark", viewport={"width": 500, "height": 300}) as found:
+        page = found.open("#/lineage")
+        drawn = page.locator(".stage .node").count()
+        page.emulate_media(media="print")
+        page.wait_for_function("() => document.querySelector('svg.canvas').hasAttribute('viewBox')")
+        assert page.locator(".stage .node").count() == 36 > drawn
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        page.emulate_media(media="screen")
+        page.wait_for_function("() => !document.querySelector('svg.canvas').hasAttribute('viewBox')")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 def test_a_small_screen_needs_no_scrolling_sideways(browser: Browser, example_site: Path):

@@ -100,15 +100,17 @@ function pressed(canvas, event, {pick, open}) {
   return true;
 }
 
-// Left and right follow edges, up and down the column.
+// Left and right follow edges, up and down the column; where edges go down, it is the other way about.
 function neighbour(canvas, x, y) {
   const {graph, byKey} = canvas;
   const here = byKey.get(canvas.selected);
   if (!here) return graph.nodes[0];
+  const [along, across] = graph.down ? [y, x] : [x, y];
+  const [rank, place] = graph.down ? ['y', 'x'] : ['x', 'y'];
   let near;
-  if (x) {
-    near = graph.edges.filter((edge) => (x > 0 ? edge.a : edge.b) === here.key)
-      .map((edge) => byKey.get(x > 0 ? edge.b : edge.a));
-  } else near = graph.nodes.filter((node) => Math.abs(node.x - here.x) < 1 && (node.y - here.y) * y > 0);
-  return near.sort((one, other) => Math.abs(one.y - here.y) - Math.abs(other.y - here.y))[0];
+  if (along) {
+    near = graph.edges.filter((edge) => (along > 0 ? edge.a : edge.b) === here.key)
+      .map((edge) => byKey.get(along > 0 ? edge.b : edge.a));
+  } else near = graph.nodes.filter((node) => Math.abs(node[rank] - here[rank]) < 1 && (node[place] - here[place]) * across > 0);
+  return near.sort((one, other) => Math.abs(one[place] - here[place]) - Math.abs(other[place] - here[place]))[0];
 }
