@@ -7,7 +7,7 @@ function nodeParts(node, small) {
   const entry = site.entries[node.key];
   const name = cut(entry.name, Math.floor((node.w - 30) / 7.2));
   // From further off the name alone stands there, as large as its box lets it.
-  const size = small ? Math.min(17, (node.w - 28) / (name.length * 0.62)) : 12;
+  const size = small ? Math.max(12, Math.min(17, (node.w - 26) / (name.length * 0.68))) : 12;
   const parts = [
     svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
     svg('rect', {class: 'stripe', width: 4, height: node.h - 12, x: 6, y: 6, rx: 2}),
@@ -16,7 +16,7 @@ function nodeParts(node, small) {
   ];
   // What nobody can read from so far is not drawn: thousands of texts would slow every move.
   if (!small) parts.push(svg('text', {class: 'small', x: 17, y: 29}, smallText(entry)));
-  if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - 11, cy: 12, r: 3.5}));
+  if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - (small ? 8 : 11), cy: small ? 8 : 12, r: 3.5}));
   if (isBad(entry)) parts.push(svg('path', {class: 'bad', d: `M${node.w - 16} ${NODE.height - 6}h10l-5 -9z`}));
   return parts;
 }
