@@ -528,3 +528,9 @@ def test_what_was_found_is_where_the_page_opens(shop: Watched):
     page.wait_for_function("() => document.querySelector('.line.asked')")
     expect(page.locator(".line.asked")).to_be_in_viewport()
     expect(page.locator(".line.asked")).to_contain_text("safe_divide")
+
+
+def test_an_address_of_the_web_is_a_link(shop: Watched):
+    page = shop.open(PAGES["exposure"])
+    link = page.get_by_role("link", name="https://dashboards.shop.example/marketing")
+    assert link.get_attribute("rel") == "noopener noreferrer"

@@ -15,7 +15,7 @@ async function pageView(main, {id, query}) {
   const article = h('article', {class: 'page'},
     h('header', {}, h('p', {class: 'kind'}, badge(entry), entry.tags.map((tag) => tagLink(tag))),
       h('h1', {}, entry.name), lasts(entry), entry.path ? h('p', {class: 'path'}, entry.path) : null,
-      page.about ? h('div', {class: 'about'}, markup(page.about)) : h('p', {class: 'quiet'}, entry.about || 'No description.'),
+      page.about ? h('div', {class: 'about'}, markup(page.about)) : entry.about || !entry.kind.includes('test') ? h('p', {class: 'quiet'}, entry.about || 'No description.') : null,
       entry.owner ? h('p', {}, 'Owner: ', h('a', {href: address('lineage', '', {owner: entry.owner})}, entry.owner)) : null),
     (page.notes || []).map((note) => h('p', {class: 'note'}, note)),
     flows ? await near(entry) : null,
@@ -74,7 +74,12 @@ function scrolled(label, table) {
 
 function facts(title, found) {
   if (!found || !found.length) return null;
-  return section(title, h('dl', {class: 'facts'}, found.map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
+  return section(title, h('dl', {class: 'facts'}, found.map(([name, text]) => [h('dt', {}, name), h('dd', {}, linked(text))])));
+}
+
+// An address of the web is a link, as it is in a description.
+function linked(text) {
+  return /^https?:\/\/\S+$/i.test(text) ? h('a', {href: text, rel: 'noopener noreferrer', target: '_blank'}, text) : text;
 }
 
 // A small lineage: what it reads and what reads it.
