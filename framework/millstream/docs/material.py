@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from millstream.docs.texts import compiled, written
@@ -49,13 +52,29 @@ def gather(
 ) -> Material:
     """Return what the site of a project without errors is made from; `plan` None: as its size allows."""
     manifest = found.manifest
-    results = read_results(root / target_path, manifest.project, manifest.target)
-    tests = read_test_results(root / target_path, manifest.project, manifest.target)
+    results = _placeless(read_results(root / target_path, manifest.project, manifest.target), root)
+    tests = _placeless(read_test_results(root / target_path, manifest.project, manifest.target), root)
     models = sum(node.kind == "model" for node in manifest.nodes.values())
     wanted = models <= MOST_MODELS if plan is None else plan
     planned = _planned(found, results, target_path, progress) if wanted and found.catalog else None
     progress("Reading")
     return Material(manifest, compiled(found), written(root, manifest), results, tests, planned)
+
+
+_Results = TypeVar("_Results", RunResults, TestResults)
+
+
+def _placeless(results: _Results | None, root: Path) -> _Results | None:
+    """Return results whose messages name no folder of this machine: what Spark or Python said may do."""
+    if results is None:
+        return None
+    # A home of `/` is a part of every path.
+    places = {str(root.resolve()): ".", str(Path.home()): "~"}
+    text = msgspec.json.encode(results).decode()
+    for place, name in places.items():
+        if len(place) > 1:
+            text = text.replace(json.dumps(place, ensure_ascii=False)[1:-1], name)
+    return msgspec.json.decode(text, type=type(results))
 
 
 def _planned(found: Compiled, results: RunResults | None, target_path: str, progress: Progress) -> Planned:

@@ -89,7 +89,7 @@ def _write_tests(root: Path, checksum: str) -> None:
     """Write what two runs of tests have said: the second one of a data test alone."""
     unit = TestResult(
         "unit_test.totals.sums", "unit_test", "fail", 0.2, "tests/units.yml", 2,
-        ({"code": "MS651", "message": f"unit test 'sums': a row differs {NASTY}"},), "- <b>a</b>  1\n+ <b>a</b>  2",
+        ({"code": "MS651", "message": f"unit test 'sums': a row differs {NASTY}"},), f"- <b>a</b>  1\n+ <b>a</b>  2\nin {root}/macros/f.py, {Path.home()}/x.py",
         "2026-01-02T04:00:00",
     )  # fmt: skip
     test = TestResult(

@@ -109,7 +109,7 @@ def test_results_of_models_and_tests_are_told(nasty: Material):
     assert unit is not None
     assert (unit.status, unit.started) == ("fail", "2026-01-02T04:00:00")
     assert unit.message.startswith("unit test 'sums': a row differs")
-    assert "+ <b>a</b>  2" in unit.details
+    assert unit.details == "- <b>a</b>  1\n+ <b>a</b>  2\nin ./macros/f.py, ~/x.py"
 
 
 def test_what_a_build_read_is_told_of_sources_and_queries(nasty: Material):
