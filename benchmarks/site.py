@@ -101,7 +101,8 @@ def clicks(page: Page, models: list[str]) -> dict[str, Times]:
             ("health", "#/health"),
             ("list of models", "#/list/model"),
             ("a model's page", f"#/page/model.{model}"),
-            ("lineage, whole", "#/lineage"),
+            ("lineage, folders", "#/lineage?by=folders"),
+            ("lineage, whole", "#/lineage?by=none"),
         ):
             times.note(name, GO, address)
         times.note("select a node", DO, ["svg.canvas .node", {"type": "click"}])
@@ -113,6 +114,7 @@ def clicks(page: Page, models: list[str]) -> dict[str, Times]:
             ("path", f"#/lineage?from=source.app.topic_01&to=model.{model}"),
             ("column lineage", f"#/lineage?column=model.{model}.user_id"),
             ("filter", "#/lineage?stored=sink"),
+            ("a folder", "#/lineage?folder=layer_05"),
         ):
             times.note(name, GO, address)
     page.focus("#search")

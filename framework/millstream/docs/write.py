@@ -18,7 +18,7 @@ from millstream.docs.values import Site
 
 SCRIPTS = (
     "dom", "data", "highlight", "search", "lines", "drawing", "minimap", "keys", "canvas", "pack", "columns",
-    "controls", "lineage", "topology", "results", "pages", "home", "health", "export", "printing",
+    "controls", "folders", "lineage", "topology", "results", "pages", "home", "health", "export", "printing",
     "finding", "main",
 )  # fmt: skip
 """Files of `assets/js` in the order in which they are joined; the last one begins."""

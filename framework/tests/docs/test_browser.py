@@ -534,3 +534,14 @@ def test_an_address_of_the_web_is_a_link(shop: Watched):
     page = shop.open(PAGES["exposure"])
     link = page.get_by_role("link", name="https://dashboards.shop.example/marketing")
     assert link.get_attribute("rel") == "noopener noreferrer"
+
+
+def test_folders_alone(shop: Watched):
+    page = shop.open("#/lineage?by=folders")
+    titles = set(page.locator(".stage .title").all_text_contents())
+    assert titles == {
+        "shop", "seeds", "analytics", "counters", "derived_key", "scoring", "serialization", "staged", "exposures", "metrics",
+    }  # fmt: skip
+    page.get_by_role("button", name="analytics, 4 models").dblclick()
+    shop.shown("#/lineage?folder=analytics")
+    assert len(nodes(page)) == 4

@@ -37,7 +37,7 @@ function choice(title, options, value, changed) {
       options.map(([key, text]) => h('option', {value: key, selected: key === value}, text))));
 }
 
-const BY = {none: 'nothing', folder: 'folder', query: 'query'};
+const BY = {none: 'nothing', folder: 'folder', query: 'query', folders: 'folders alone'};
 
 function toolbar(query, by, title) {
   const focus = site.byId.get(query.get('focus'));
@@ -48,7 +48,7 @@ function toolbar(query, by, title) {
       query.get(name) || '', (value) => change(query, {[name]: value})));
   const narrowed = title || query.get('column');
   return h('div', {class: 'tools', role: 'toolbar', 'aria-label': 'What the graph shows'},
-    choice('Boxes', site.start.maps.map((name) => [name, BY[name]]), by, (value) => change(query, {by: value})),
+    choice('Boxes', [...site.start.maps, 'folders'].map((name) => [name, BY[name]]), by, (value) => change(query, {by: value})),
     filters, finder('Focus', query.get('focus'), (id) => change(query, {focus: id, from: '', to: '', column: ''})),
     focus ? [steps('up', 'Up'), steps('down', 'Down')] : null,
     finder('From', query.get('from'), (id) => change(query, {from: id, focus: '', column: ''})),

@@ -1,6 +1,8 @@
 // The lineage: the whole project, a part of it around one node or between two, and columns.
 
 const HOPS = ['0', '1', '2', '3', '5', 'all'];
+// More nodes than so many are not moved together: that would take too long.
+const MOVED = 600;
 const hops = (text, otherwise) => (text === 'all' ? Infinity : Number(text || otherwise));
 
 function nodeParts(node, small) {
@@ -92,10 +94,10 @@ async function lineageView(main, {query}) {
   const [numbers, title] = chosen(query);
   const unknown = ['focus', 'from', 'to', 'select'].map((each) => query.get(each)).filter((id) => id && !site.byId.has(id));
   if (unknown.length) return missing(main, `Nothing is called ${unknown.join(', ')}.`, 'Lineage');
+  if (!numbers && (query.get('by') === 'folders' || (!query.toString() && fromAfar()))) return foldersView(main, query, map);
   const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
-  const graph = numbers
-    ? pack(numbers, edgesAmong(numbers), (number) => ({width: width.get(number), height: NODE.height}), map)
-    : wholeMap(map);
+  const packed = () => pack(numbers, edgesAmong(numbers), (number) => ({width: width.get(number), height: NODE.height}), map);
+  const graph = !numbers ? wholeMap(map) : numbers.length > MOVED ? partOf(map, numbers) : packed();
   const panel = h('aside', {class: 'panel', 'aria-label': 'What is selected', hidden: true});
   const select = (key) => {
     const entry = site.entries[key];
@@ -130,7 +132,7 @@ async function lineageView(main, {query}) {
   const there = focus && canvas.byKey.has(focus.number);
   if (there) select(focus.number);
   canvas.fit();
-  if (there && !numbers) canvas.center(focus.number, Math.max(canvas.view.scale, 0.8));
+  if (there && !(numbers && canvas.inSight(canvas.byKey.get(focus.number)))) canvas.center(focus.number, Math.max(canvas.view.scale, 0.8));
   canvas.show();
   allColumns(false); // the next question may be about one
   if (!graph.nodes.length) canvas.element.append(h('p', {class: 'empty'}, 'Nothing matches these filters.'));

@@ -24,6 +24,15 @@ function wholeMap(map) {
   return graphs.get(map);
 }
 
+// A part that is too large to be moved together: its nodes stay where they stand in the whole.
+function partOf(map, numbers) {
+  const [whole, kept] = [wholeMap(map), new Set(numbers)];
+  return {
+    ...whole, boxes: [], measured: false,
+    nodes: whole.nodes.filter((node) => kept.has(node.key)), edges: whole.edges.filter(({a, b}) => kept.has(a) && kept.has(b)),
+  };
+}
+
 function fromMap(map, key) {
   const {down} = map;
   const column = (rank) => map.columns[rank];
