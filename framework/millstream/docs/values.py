@@ -251,7 +251,9 @@ class Start(Struct, frozen=True):
     """Name and title."""
     health: tuple[Finding, ...]
     chunk: int
-    """How many entries share a file of pages, columns or texts."""
+    """How many entries share a file of pages or columns."""
+    texts: tuple[int, ...]
+    """The entry with which each file of texts begins: those of queries may be long."""
     run: str = ""
     """When the last build began."""
     tested: str = ""

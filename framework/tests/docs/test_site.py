@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from millstream.docs.build import site_of
+from millstream.docs.build import files_of_texts, site_of
 from millstream.docs.material import Material, gather
 from millstream.docs.outcomes import outcomes
 from millstream.docs.reached import reached
-from millstream.docs.values import Site
+from millstream.docs.values import Code, Site
 from millstream.docs.write import chunk, site_files, write_site
 from millstream.manifest import Manifest
 from millstream.tested import TestResult, TestResults
@@ -229,3 +229,10 @@ def test_the_plan_is_left_out_when_asked(plan: bool | None, there: bool):
     assert bool(site.topologies) is there
     assert bool(site.start.plan) is not there
     assert any(each.kind == "query" for each in site.start.entries) is there
+
+
+def test_files_of_texts_are_small():
+    texts = [Code("a" * 100_000), Code("b" * 100_000), Code("c" * 400_000), Code("d"), Code("e")]
+    assert files_of_texts(texts) == (0, 2, 3)
+    assert files_of_texts([Code("a")] * 250) == (0, 100, 200)
+    assert files_of_texts([]) == ()

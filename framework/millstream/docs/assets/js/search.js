@@ -38,9 +38,10 @@ function fillSearch(told) {
   filling = filling || (async () => {
     const many = Math.ceil(site.entries.length / site.start.chunk);
     for (let chunk = 0; chunk < many; chunk += 1) {
-      const [columns, pages, code] = await Promise.all(
-        ['columns', 'pages', 'code'].map((family) => load(`${family}-${chunk}`)));
-      columns.forEach((each, place) => addEntry(chunk * site.start.chunk + place, each, pages[place], code[place]));
+      const first = chunk * site.start.chunk;
+      const [columns, pages] = await Promise.all(['columns', 'pages'].map((family) => load(`${family}-${chunk}`)));
+      const code = await Promise.all(columns.map((_, place) => of('code', first + place)));
+      columns.forEach((each, place) => addEntry(first + place, each, pages[place], code[place]));
       if (chunk % 8 === 7) told();
       await new Promise((resolve) => setTimeout(resolve));
     }
