@@ -17,6 +17,7 @@ from millstream.explain.savings import Cost, Costs, said_saved, saved, table
 from millstream.explain.topology import Drawing, DrawnNode, draw
 from millstream.optimizer.driver import Step
 from millstream.plan.nodes import Plan
+from millstream.plan.walk import in_order
 
 MOST_OPERATORS = 250
 """A larger plan is no picture any more."""
@@ -71,7 +72,11 @@ class _Stages:
     def topology(self, name: str, title: str, *, steps: bool) -> Topology | None:
         optimized = self._planned.topology.optimized
         written, plan = of_outputs(optimized.written, self._models), of_outputs(optimized.plan, self._models)
-        if not written.outputs:
+        # Drawing takes long; a drawing has as many operators, or more.
+        if (
+            not written.outputs
+            or max(len(in_order(each.outputs)) for each in (written, plan)) > MOST_OPERATORS
+        ):
             return None
         before = draw(written)
         after = draw(plan, self._queries)
