@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -85,20 +85,42 @@ class RunResults(Struct, frozen=True):
 
 
 def write_results(folder: Path, results: RunResults) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2))
+    write_json(folder / FILE, results)
 
 
 def read_results(folder: Path, project: str, target: str) -> RunResults | None:
     """Return the last results of a target; None where none can be read: they are never needed."""
+    return read_json(folder / FILE, RunResults, project, target)
+
+
+# -- files of results
+
+
+def write_json(file: Path, value: Struct) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+class _OfTarget(Protocol):
+    @property
+    def project(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+
+
+_Results = TypeVar("_Results", bound=_OfTarget)
+
+
+def read_json(file: Path, type_: type[_Results], project: str, target: str) -> _Results | None:
+    """Return what a file says of a target; None where it says nothing that can be read."""
     try:
-        found = msgspec.json.decode((folder / FILE).read_bytes(), type=RunResults)
+        found = msgspec.json.decode(file.read_bytes(), type=type_)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        _log.debug("%s is not used: %s", folder / FILE, error)
+        _log.debug("%s is not used: %s", file, error)
         return None
     if (found.project, found.target) != (project, target):
-        _log.debug("%s is not used: it is of %s, target %s", folder / FILE, found.project, found.target)
+        _log.debug("%s is not used: it is of %s, target %s", file, found.project, found.target)
         return None
     return found

@@ -8,6 +8,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from millstream.cli.options import Choice, Common
 from millstream.cli.project import chosen
 from millstream.errors import Diagnostic
@@ -15,7 +17,7 @@ from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from millstream.manifest import Compiled
-    from millstream.testing.choice import TestResults
+    from millstream.tested import TestResults
 
 
 def selected(
@@ -53,9 +55,9 @@ def run_tests(
     """Run tests, write what became of them, and return the exit code with it."""
     from millstream import __version__
     from millstream.cli.signals import ending_well
+    from millstream.tested import TestResults, read_test_results, with_earlier, write_test_results
     from millstream.testing.bed import Options
     from millstream.testing.choice import Choice as Wanted
-    from millstream.testing.choice import TestResults, write_results
     from millstream.testing.running import run
 
     profiles = str(common.profiles_dir) if common.profiles_dir else None
@@ -65,15 +67,18 @@ def run_tests(
     look = common.look
     with ending_well():
         code = run(root, settings, wanted, flags, quiet=look.quiet, color=look.color, silent=look.json)
+    manifest, started = found.manifest, now.isoformat(timespec="seconds")
     results = TestResults(
         "test",
-        found.manifest.project,
-        found.manifest.target,
-        now.isoformat(timespec="seconds"),
+        manifest.project,
+        manifest.target,
+        started,
         round(time.monotonic() - began, 3),
-        tuple(wanted.results),
+        tuple(replace(each, ran=started) for each in wanted.results),
         wanted.coverage,
         __version__,
     )
-    write_results(root / settings.target_path, results)
+    folder = root / settings.target_path
+    before = read_test_results(folder, manifest.project, manifest.target)
+    write_test_results(folder, with_earlier(results, before, manifest.nodes))
     return code, results

@@ -146,6 +146,7 @@ def other_nodes(project: Project) -> Iterable[ManifestNode]:
             tags=unit.tags,
             depends_on=(f"model.{unit.model}",),
             description=unit.description,
+            meta={"line": unit.location.line},
         )
     for exposure in project.exposures:
         yield ManifestNode(

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from millstream.collector import collector_paused
 from millstream.docs.columns import columns
 from millstream.docs.health import health
 from millstream.docs.index import index
 from millstream.docs.maps import maps
 from millstream.docs.material import Material
+from millstream.docs.outcomes import outcomes
 from millstream.docs.pages import code, pages
+from millstream.docs.reached import reached
 from millstream.docs.topologies import topologies
-from millstream.docs.values import Site, Start
+from millstream.docs.values import Code, Site, Start
 
 CHUNK = 100
+_LARGEST = 250_000
+"""Characters of texts in one file, of more than one entry."""
 _NO_PLAN = (
     "The plan was left out: optimizing a project of this size takes longer than all else. "
     "Write `millstream docs generate --plan` for it, or look at a part with `millstream explain --select`."
@@ -22,9 +28,11 @@ _NO_PLAN = (
 @collector_paused()
 def site_of(material: Material) -> Site:
     manifest = material.manifest
-    found = index(material)
+    last, covered = outcomes(material), reached(material)
+    found = index(material, last)
     listed = columns(manifest, found)
-    written = pages(material, found)
+    texts = code(material, found)
+    written = pages(material, found, last, covered)
     drawn = maps(found.entries)
     plans = topologies(material.planned, found) if material.planned else ()
     used = frozenset(number for page in written for number in page.functions)
@@ -35,9 +43,26 @@ def site_of(material: Material) -> Site:
         entries=found.entries,
         maps=tuple(each.name for each in drawn),
         topologies=tuple((each.name, each.title) for each in plans),
-        health=health(found.entries, listed, used),
+        health=health(
+            found.entries, listed, used, {found.numbers[id_]: each for id_, each in covered.items()}
+        ),
         chunk=CHUNK,
+        texts=files_of_texts(texts),
         run=material.results.started if material.results else "",
+        tested=material.tests.started if material.tests else "",
         plan="" if material.planned else _NO_PLAN,
     )
-    return Site(start, drawn, plans, listed, written, code(material, found))
+    return Site(start, drawn, plans, listed, written, texts)
+
+
+def files_of_texts(texts: Sequence[Code]) -> tuple[int, ...]:
+    """Return where each file of texts begins: one that is opened for a page must be read at once."""
+    starts: list[int] = []
+    size = 0
+    for number, each in enumerate(texts):
+        own = len(each.written) + len(each.compiled) + len(each.optimized)
+        if not starts or number - starts[-1] == CHUNK or size + own > _LARGEST:
+            starts.append(number)
+            size = 0
+        size += own
+    return tuple(starts)

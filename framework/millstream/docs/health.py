@@ -1,16 +1,25 @@
-"""What a project should look after: what is not described, not tested, read by nobody."""
+"""What a project should look after: what failed, what is not described, not tested, read by nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from millstream.docs.values import Columns, Entry, Finding
+from millstream.docs.outcomes import BAD
+from millstream.docs.values import Columns, Coverage, Entry, Finding
 
 _READ = frozenset(("source", "seed", "model"))
 
 
-def health(entries: Sequence[Entry], columns: Sequence[Columns], used: frozenset[int]) -> tuple[Finding, ...]:
-    """Return every kind of finding, also those without an entry; `used` are functions that SQL calls."""
+def health(
+    entries: Sequence[Entry],
+    columns: Sequence[Columns],
+    used: frozenset[int],
+    covered: Mapping[int, Coverage],
+) -> tuple[Finding, ...]:
+    """Return every kind of finding, also those without an entry; `used` are functions that SQL calls.
+
+    Of what never ran nothing is said.
+    """
     read = {parent for e in entries if e.kind not in {"test", "unit_test", "query"} for parent in e.parents}
 
     def finding(
@@ -19,7 +28,26 @@ def health(entries: Sequence[Entry], columns: Sequence[Columns], used: frozenset
         asked = [(number, entry) for number, entry in enumerate(entries) if among(entry)]
         return Finding(name, title, why, tuple(n for n, e in asked if bad(n, e)), len(asked))
 
+    ran = (
+        finding(
+            "failed", "Models that failed, or were skipped",
+            "The last build did not make them: their topics and tables are behind.",
+            lambda e: e.kind == "model" and bool(e.last), lambda _, e: e.last in {"error", "skipped"},
+        ),
+        finding(
+            "failing", "Tests that fail, or warn",
+            "What they ask for did not hold when they ran last.",
+            lambda e: e.kind in {"test", "unit_test"} and bool(e.last), lambda _, e: e.last in {*BAD, "warn"},
+        ),
+        finding(
+            "uncovered", "Models that unit tests do not reach in full",
+            "A branch or filter that no row has taken may do anything.",
+            lambda e: e.kind == "model" and bool(covered),
+            lambda n, _: n in covered and (not covered[n].run or covered[n].reached < covered[n].ways),
+        ),
+    )  # fmt: skip
     return (
+        *(each for each in ran if each.of),
         finding(
             "undocumented", "Without a description",
             "Nobody but its author knows what it holds.",

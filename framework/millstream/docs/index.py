@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.docs.markdown import first_sentence, markup
 from millstream.docs.material import Material
-from millstream.docs.values import Entry
+from millstream.docs.values import Entry, Result
 from millstream.explain.queries import Query
 from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.physical.values import DeadLetters
@@ -32,7 +33,7 @@ class Index(Struct, frozen=True):
         return tuple(self.numbers[id_] for id_ in ids if id_ in self.numbers)
 
 
-def index(material: Material) -> Index:
+def index(material: Material, last: Mapping[str, Result]) -> Index:
     nodes, functions = material.manifest.nodes, material.manifest.functions
     queries = _queries(material)
     kinds: dict[str, str] = {id_: node.kind for id_, node in nodes.items()}
@@ -60,7 +61,8 @@ def index(material: Material) -> Index:
         for id_, node in nodes.items()
         if node.kind == "test" and node.meta.get("column")
     }
-    return Index(tuple(entries), numbers, tests, checked)
+    told = tuple(replace(each, last=last[each.id].status) if each.id in last else each for each in entries)
+    return Index(told, numbers, tests, checked)
 
 
 def _queries(material: Material) -> dict[str, Query]:

@@ -58,7 +58,9 @@ def _map(
     return as_map(name, found, items, numbers)
 
 
-def as_map(name: str, found: Layout, items: Sequence[Item], numbers: Sequence[int]) -> Map:
+def as_map(
+    name: str, found: Layout, items: Sequence[Item], numbers: Sequence[int], *, down: bool = False
+) -> Map:
     return Map(
         name,
         found.width,
@@ -70,6 +72,7 @@ def as_map(name: str, found: Layout, items: Sequence[Item], numbers: Sequence[in
         ),
         tuple(MapEdge(each.source, each.target, each.ys) for each in found.routes),
         tuple(MapBox(each.name, each.x, each.y, each.width, each.height) for each in found.clusters),
+        down,
     )
 
 

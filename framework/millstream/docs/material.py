@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import ast
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
+from millstream.docs.texts import compiled, written
 from millstream.explain.about import about_of
 from millstream.explain.explanation import About, Explanation, explain
 from millstream.manifest import Compiled, Manifest
 from millstream.physical.plan import Physical
 from millstream.results import RunResults, read_results
+from millstream.tested import TestResults, read_test_results
 from millstream.topology import Topology, compiled_topology, physical_of
 
 MOST_MODELS = 1_000
@@ -30,10 +34,11 @@ class Planned(Struct, frozen=True):
 class Material(Struct, frozen=True):
     manifest: Manifest
     compiled: dict[str, str]
-    """Rendered SQL by node id."""
+    """Rendered SQL by node id, and that of data tests."""
     written: dict[str, str]
-    """Files as they are, by node id; of a function its lines."""
+    """Files as they are, by node id; of a function and of a test in YAML their lines."""
     results: RunResults | None = None
+    tests: TestResults | None = None
     planned: Planned | None = None
 
 
@@ -47,12 +52,29 @@ def gather(
 ) -> Material:
     """Return what the site of a project without errors is made from; `plan` None: as its size allows."""
     manifest = found.manifest
-    results = read_results(root / target_path, manifest.project, manifest.target)
+    results = _placeless(read_results(root / target_path, manifest.project, manifest.target), root)
+    tests = _placeless(read_test_results(root / target_path, manifest.project, manifest.target), root)
     models = sum(node.kind == "model" for node in manifest.nodes.values())
     wanted = models <= MOST_MODELS if plan is None else plan
     planned = _planned(found, results, target_path, progress) if wanted and found.catalog else None
     progress("Reading")
-    return Material(manifest, found.sql, _written(root, manifest), results, planned)
+    return Material(manifest, compiled(found), written(root, manifest), results, tests, planned)
+
+
+_Results = TypeVar("_Results", RunResults, TestResults)
+
+
+def _placeless(results: _Results | None, root: Path) -> _Results | None:
+    """Return results whose messages name no folder of this machine: what Spark or Python said may do."""
+    if results is None:
+        return None
+    # A home of `/` is a part of every path.
+    places = {str(root.resolve()): ".", str(Path.home()): "~"}
+    text = msgspec.json.encode(results).decode()
+    for place, name in places.items():
+        if len(place) > 1:
+            text = text.replace(json.dumps(place, ensure_ascii=False)[1:-1], name)
+    return msgspec.json.decode(text, type=type(results))
 
 
 def _planned(found: Compiled, results: RunResults | None, target_path: str, progress: Progress) -> Planned:
@@ -62,37 +84,3 @@ def _planned(found: Compiled, results: RunResults | None, target_path: str, prog
     about = about_of(found, topology, physical, target_path)
     progress("Explaining")
     return Planned(topology, physical, about, explain(topology.optimized, about))
-
-
-def _written(root: Path, manifest: Manifest) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for id_, node in manifest.nodes.items():
-        if node.path.endswith(".sql"):
-            found[id_] = _text(root / node.path)
-    modules = {function.path for function in manifest.functions.values()}
-    texts = {path: _text(root / path) for path in modules}
-    for name, function in manifest.functions.items():
-        found[f"function.{name}"] = _definition(texts[function.path], function.line)
-    return found
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""  # it has gone since the project compiled: its page does without
-
-
-def _definition(text: str, line: int) -> str:
-    """Return the lines of a function, its decorators included."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ""
-    lines = text.splitlines()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            if first <= line <= (node.end_lineno or first):
-                return "\n".join(lines[first - 1 : node.end_lineno])
-    return ""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from millstream.docs import facts
 from millstream.docs.index import Index, physical_queries
 from millstream.docs.markdown import markup
 from millstream.docs.material import Material, Planned
-from millstream.docs.values import Code, Entry, Fact, Operator, Page, Result
+from millstream.docs.values import Code, Coverage, Entry, Fact, Operator, Page, Result
 from millstream.explain.queries import Query
 from millstream.manifest import ManifestNode
 from millstream.physical.values import Query as Physical
-from millstream.results import ModelResult
 
 
-def pages(material: Material, found: Index) -> tuple[Page, ...]:
-    results = _results(material)
+def pages(
+    material: Material, found: Index, last: Mapping[str, Result], reached: Mapping[str, Coverage]
+) -> tuple[Page, ...]:
     notes = _notes(material)
     told = {query.name: query for query in material.planned.about.queries} if material.planned else {}
     physical = {query.name: query for query in physical_queries(material)}
@@ -24,17 +26,16 @@ def pages(material: Material, found: Index) -> tuple[Page, ...]:
     for number, entry in enumerate(found.entries):
         if entry.id in material.manifest.nodes:
             node = material.manifest.nodes[entry.id]
-            made.append(_of_node(node, number, found, results.get(entry.id), notes.get(entry.id, ())))
+            page = _of_node(node, number, found, notes.get(entry.id, ()))
         elif entry.kind == "function":
-            made.append(_of_function(material, entry))
+            page = _of_function(material, entry)
         else:
-            made.append(_of_query(told[entry.name], physical[entry.name], material.planned))
+            page = _of_query(told[entry.name], physical[entry.name], material.planned)
+        made.append(replace(page, result=last.get(entry.id), coverage=reached.get(entry.id)))
     return tuple(made)
 
 
-def _of_node(
-    node: ManifestNode, number: int, found: Index, result: Result | None, notes: Iterable[str]
-) -> Page:
+def _of_node(node: ManifestNode, number: int, found: Index, notes: Iterable[str]) -> Page:
     checks = node.kind in {"test", "unit_test"}
     return Page(
         about=markup(node.description),
@@ -43,7 +44,6 @@ def _of_node(
         meta=() if checks else facts.of_mapping(node.meta),
         tests=found.tests.get(number, ()),
         functions=found.of(*(f"function.{name}" for name in node.functions)),
-        result=result,
         notes=tuple(notes),
     )
 
@@ -72,30 +72,6 @@ def _of_query(query: Query, physical: Physical, planned: Planned | None) -> Page
         for each in physical.signature.operators
     )
     return Page(facts=tuple(facts.of_query(query, partitions)), state=tuple(operators))
-
-
-def _results(material: Material) -> dict[str, Result]:
-    """Return the last results by id, of tests too where a build wrote them."""
-    run = material.results
-    if run is None:
-        return {}
-    return {
-        each.id: Result(each.status, run.command, run.started, tuple(_counted(each)), each.message)
-        for each in run.results
-    }
-
-
-def _counted(result: ModelResult) -> Iterable[Fact]:
-    if result.query:
-        yield Fact("query", result.query)
-    yield Fact("rows read by its query", f"{result.rows_read:,}")
-    if result.rows_written is not None:
-        yield Fact("records written", f"{result.rows_written:,}")
-    for name, counts in (("left out", result.skipped), ("dead letters", result.dead_letters)):
-        if any(counts.values()):
-            listed = (f"{count:,} of {id_.partition('.')[2]}" for id_, count in counts.items() if count)
-            yield Fact(name, ", ".join(listed))
-    yield Fact("seconds", f"{result.seconds:,.1f}")
 
 
 def _notes(material: Material) -> Mapping[str, tuple[str, ...]]:

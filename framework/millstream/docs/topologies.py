@@ -17,6 +17,7 @@ from millstream.explain.savings import Cost, Costs, said_saved, saved, table
 from millstream.explain.topology import Drawing, DrawnNode, draw
 from millstream.optimizer.driver import Step
 from millstream.plan.nodes import Plan
+from millstream.plan.walk import in_order
 
 MOST_OPERATORS = 250
 """A larger plan is no picture any more."""
@@ -24,6 +25,7 @@ MOST_DRAWN = 6_000
 """Operators in all drawings of a site; after them come as many in first and last plans only."""
 _CHARACTER, _SMALL, _LINE, _HEAD, _AROUND = 7.4, 5.9, 15, 26, 28
 _MOST_CHARACTERS = 44
+_LONGEST_NAME = 48
 _SHOWN = ("key", "partitioned by", "watermark", "state")
 Queries = Sequence[tuple[str, frozenset[str]]]
 
@@ -65,16 +67,22 @@ class _Stages:
         self._costs = costs
         self._drawings: list[Drawn] = []
         self._operators: dict[DrawnOperator, int] = {}
+        self._down = False
 
     def topology(self, name: str, title: str, *, steps: bool) -> Topology | None:
         optimized = self._planned.topology.optimized
         written, plan = of_outputs(optimized.written, self._models), of_outputs(optimized.plan, self._models)
-        if not written.outputs:
+        # Drawing takes long; a drawing has as many operators, or more.
+        if (
+            not written.outputs
+            or max(len(in_order(each.outputs)) for each in (written, plan)) > MOST_OPERATORS
+        ):
             return None
         before = draw(written)
         after = draw(plan, self._queries)
         if max(len(before.nodes), len(after.nodes)) > MOST_OPERATORS:
             return None
+        self._down = _fits(after, down=True) > _fits(after, down=False)
         stages = [Stage("as written", self._drawn(before))]
         last = before
         for step in optimized.steps if steps else ():
@@ -119,9 +127,9 @@ class _Stages:
         return saved(self._costs.of(before), self._costs.of(after))
 
     def _drawn(self, drawing: Drawing) -> int:
-        operators = [_operator(node, self._index.numbers) for node in drawing.nodes]
+        operators = _operators(drawing, self._index.numbers)
         places = tuple(self._operators.setdefault(each, len(self._operators)) for each in operators)
-        self._drawings.append(Drawn(places, _laid_out(drawing, operators)))
+        self._drawings.append(Drawn(places, _laid_out(drawing, operators, down=self._down)))
         return len(self._drawings) - 1
 
 
@@ -133,17 +141,35 @@ def _changed(before: Drawing, after: Drawing) -> tuple[tuple[str, ...], tuple[st
     return new, tuple(id_ for id_ in was if id_ not in now)
 
 
-def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator]) -> Map:
-    query = {id_: group.name for group in drawing.groups for id_ in group.nodes}
+def _fits(drawing: Drawing, *, down: bool) -> float:
+    """Return how large a drawing can be beside another one, or above it where it is wide; see topology.js."""
+    found = _laid_out(drawing, _operators(drawing, {}), down=down)
+    width, height = (found.height, found.width) if down else (found.width, found.height)
+    room = (870, 340) if width > 1.5 * height else (430, 700)
+    return min(1.0, room[0] / width, room[1] / height)
+
+
+def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator], *, down: bool) -> Map:
+    query = _query_of(drawing)
     items = [
         Item(_width(each), _HEAD + _LINE * len(each.lines) + 6, query.get(each.id, "")) for each in operators
     ]
     place = {node.id: index for index, node in enumerate(drawing.nodes)}
     edges = [(place[edge.source], place[edge.target]) for edge in drawing.edges]
-    return as_map("query", lay_out(items, edges), items, range(len(items)))
+    return as_map("query", lay_out(items, edges, down=down), items, range(len(items)), down=down)
 
 
-def _operator(node: DrawnNode, numbers: Mapping[str, int]) -> DrawnOperator:
+def _query_of(drawing: Drawing) -> dict[str, str]:
+    """Return the query of each operator, where the drawing has queries."""
+    return {id_: group.name for group in drawing.groups for id_ in group.nodes}
+
+
+def _operators(drawing: Drawing, numbers: Mapping[str, int]) -> list[DrawnOperator]:
+    query = _query_of(drawing)
+    return [_operator(node, numbers, query.get(node.id, "")) for node in drawing.nodes]
+
+
+def _operator(node: DrawnNode, numbers: Mapping[str, int], query: str) -> DrawnOperator:
     return DrawnOperator(
         node.id,
         node.kind,
@@ -152,6 +178,8 @@ def _operator(node: DrawnNode, numbers: Mapping[str, int]) -> DrawnOperator:
         tuple(Fact(name, text) for name, text in node.details),
         numbers.get(node.relation, -1),
         bool(node.state),
+        # The box around it says which query it is in.
+        _shortened(node.id.removesuffix(f".in_{query}")),
     )
 
 
@@ -162,6 +190,13 @@ def _lines(node: DrawnNode) -> Iterator[str]:
             yield shorten(f"{name}: {text}", _MOST_CHARACTERS, placeholder=" …")
 
 
+def _shortened(name: str) -> str:
+    """Return a name as its box has room for it: what it ends with tells more than its middle."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 19]}…{name[-18:]}"
+
+
 def _width(operator: DrawnOperator) -> int:
-    name = min(len(operator.id), 40) * _CHARACTER
+    name = len(operator.title) * _CHARACTER
     return round(max([name, *(len(line) * _SMALL for line in operator.lines)])) + _AROUND

@@ -34,6 +34,8 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     state: bool = False
     columns: int = 0
     tests: int = 0
+    last: str = ""
+    """What the last build, or the last run of tests, said of it: `success`, `fail` and the like."""
 
 
 class ColumnEdge(Struct, frozen=True, array_like=True):
@@ -76,13 +78,36 @@ class Fact(Struct, frozen=True, array_like=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
-    """What the last build said of an entry."""
+    """What the last build, or the last run of tests, said of an entry."""
 
     status: str
     command: str
     started: str
     facts: tuple[Fact, ...] = ()
     message: str = ""
+    details: str = ""
+    """The rows that differ, of a unit test."""
+
+
+class MissedWay(Struct, frozen=True, array_like=True):
+    """A way through a filter or a branch that no row of a unit test takes."""
+
+    line: int
+    """Of the SQL as written; 0: not known."""
+    said: str
+
+
+class Coverage(Struct, frozen=True, omit_defaults=True):
+    """What unit tests reach of a model."""
+
+    tests: int
+    ways: int
+    reached: int
+    run: bool
+    """Some unit test runs it."""
+    stale: bool = False
+    """The model was changed since."""
+    missed: tuple[MissedWay, ...] = ()
 
 
 class Operator(Struct, frozen=True, omit_defaults=True):
@@ -104,6 +129,7 @@ class Page(Struct, frozen=True, omit_defaults=True):
     functions: tuple[int, ...] = ()
     state: tuple[Operator, ...] = ()
     result: Result | None = None
+    coverage: Coverage | None = None
     notes: tuple[str, ...] = ()
     """What a reader should know: SQL that is not understood, why it does not share a query."""
 
@@ -148,6 +174,8 @@ class Map(Struct, frozen=True):
     nodes: tuple[MapNode, ...]
     edges: tuple[MapEdge, ...]
     boxes: tuple[MapBox, ...] = ()
+    down: bool = False
+    """Edges go down instead of to the right: columns are rows, and every x stands for a y."""
 
 
 class DrawnOperator(Struct, frozen=True, omit_defaults=True):
@@ -162,6 +190,8 @@ class DrawnOperator(Struct, frozen=True, omit_defaults=True):
     entry: int = -1
     """The source, seed or model that it reads or writes."""
     state: bool = False
+    title: str = ""
+    """What stands on it: its id, cut to its width."""
 
 
 class Drawing(Struct, frozen=True):
@@ -221,9 +251,13 @@ class Start(Struct, frozen=True):
     """Name and title."""
     health: tuple[Finding, ...]
     chunk: int
-    """How many entries share a file of pages, columns or texts."""
+    """How many entries share a file of pages or columns."""
+    texts: tuple[int, ...]
+    """The entry with which each file of texts begins: those of queries may be long."""
     run: str = ""
     """When the last build began."""
+    tested: str = ""
+    """When tests were last run."""
     plan: str = ""
     """Why there are no topologies, where there are none."""
 

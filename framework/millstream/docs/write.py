@@ -18,7 +18,8 @@ from millstream.docs.values import Site
 
 SCRIPTS = (
     "dom", "data", "highlight", "search", "lines", "drawing", "minimap", "keys", "canvas", "pack", "columns",
-    "controls", "lineage", "topology", "pages", "home", "health", "export", "finding", "main",
+    "controls", "folders", "lineage", "topology", "results", "pages", "home", "health", "export", "printing",
+    "finding", "main",
 )  # fmt: skip
 """Files of `assets/js` in the order in which they are joined; the last one begins."""
 _PAGE, _CALL = b"<!doctype html>\n<!-- Written by `millstream docs generate`", b"millstreamData("
@@ -58,16 +59,20 @@ def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
         yield f"data/map-{each.name}.js", chunk(f"map-{each.name}", each)
     for number, topology in enumerate(site.topologies):
         yield f"data/topology-{number}.js", chunk(f"topology-{number}", topology)
-    for name, values in (("columns", site.columns), ("pages", site.pages), ("code", site.code)):
-        yield from _chunks(name, values, site.start.chunk)
+    even = range(0, len(site.pages), site.start.chunk)
+    for name, values, starts in (
+        ("columns", site.columns, even), ("pages", site.pages, even), ("code", site.code, site.start.texts)
+    ):  # fmt: skip
+        yield from _chunks(name, values, starts)
     yield "site.css", (_ASSETS / "site.css").read_bytes()
     yield "site.js", script()
     yield "index.html", (_ASSETS / "index.html").read_bytes()
 
 
-def _chunks(name: str, values: Sequence[Any], size: int) -> Iterator[tuple[str, bytes]]:
-    for number, first in enumerate(range(0, len(values), size)):
-        yield f"data/{name}-{number}.js", chunk(f"{name}-{number}", values[first : first + size])
+def _chunks(name: str, values: Sequence[Any], starts: Sequence[int]) -> Iterator[tuple[str, bytes]]:
+    ends = (*starts[1:], len(values))
+    for number, (first, end) in enumerate(zip(starts, ends, strict=True)):
+        yield f"data/{name}-{number}.js", chunk(f"{name}-{number}", values[first:end])
 
 
 def chunk(name: str, value: Any) -> bytes:

@@ -14,6 +14,8 @@ class Branch(Struct, frozen=True):
     said: str
     """As a person reads it: `when type = 'purchase'`."""
     condition: str
+    start: int
+    """Where it begins in the expression."""
 
 
 class _Case(Struct):
@@ -21,7 +23,10 @@ class _Case(Struct):
     """Where what comes after CASE begins."""
     operand: str = ""
     when: int = 0
-    conditions: list[str] = []
+    conditions: list[tuple[str, int]] = []
+    """With where each begins."""
+    otherwise: int = -1
+    """Where ELSE begins; without one, END."""
     depth: int = 0
 
 
@@ -38,26 +43,29 @@ def branches_of(sql: str) -> Iterator[tuple[Branch, ...]]:
         elif word == "if" and index + 1 < len(tokens) and tokens[index + 1][0] == "(":
             condition = _first_argument(sql, tokens[index + 1][2])
             if condition:
-                yield _told([condition])
+                yield _told([(condition, start)], start)
         elif case is not None and word == "when":
             if not case.conditions and not case.operand:
                 case.operand = sql[case.start : start].strip()
-            case.when = stop
+            case.when = start
         elif case is not None and word == "then":
-            said = sql[case.when : start].strip()
-            case.conditions.append(f"{case.operand} = {said}" if case.operand else said)
+            said = sql[case.when + len("when") : start].strip()
+            case.conditions.append((f"{case.operand} = {said}" if case.operand else said, case.when))
+        elif case is not None and word == "else":
+            case.otherwise = start
         elif case is not None and word == "end":
-            yield _told(stack.pop().conditions)
+            stack.pop()
+            yield _told(case.conditions, start if case.otherwise < 0 else case.otherwise)
 
 
-def _told(conditions: list[str]) -> tuple[Branch, ...]:
+def _told(conditions: list[tuple[str, int]], otherwise: int) -> tuple[Branch, ...]:
     found: list[Branch] = []
     before: list[str] = []
-    for condition in conditions:
+    for condition, start in conditions:
         holds = f"coalesce({condition}, false)"
-        found.append(Branch(f"when {condition}", " and ".join([*before, holds])))
+        found.append(Branch(f"when {condition}", " and ".join([*before, holds]), start))
         before.append(f"not {holds}")
-    found.append(Branch(f"else of {conditions[0]}", " and ".join(before)))
+    found.append(Branch(f"else of {conditions[0][0]}", " and ".join(before), otherwise))
     return tuple(found)
 
 

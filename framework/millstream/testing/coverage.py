@@ -5,7 +5,7 @@ The plan as written is asked, node by node: of the rows that a filter or a CASE 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -19,7 +19,9 @@ from millstream.physical.naming import Views, sources, static_reads
 from millstream.physical.values import Query
 from millstream.plan.nodes import Aggregate, Filter, Node, Output, Project
 from millstream.plan.walk import in_order
-from millstream.testing.branches import branches_of
+from millstream.tested import Missed, ModelCoverage
+from millstream.testing.branches import Branch, branches_of
+from millstream.testing.lines import Lines
 
 _LONGEST = 90
 
@@ -31,6 +33,8 @@ class Way(Struct, frozen=True):
     kind: Literal["branch", "filter"]
     said: str
     condition: str
+    line: int = 0
+    """Where it begins in the model's file; 0: not in this file."""
 
 
 class Covered(Struct, frozen=True):
@@ -40,29 +44,18 @@ class Covered(Struct, frozen=True):
     """By way: how many rows took it."""
 
 
-class Model(Struct, frozen=True):
-    """What unit tests reach of a model."""
-
-    id: str
-    path: str
-    tests: int
-    ways: int
-    reached: int
-    missed: tuple[str, ...]
-
-
-def ways_of(output: Output) -> list[tuple[Node, list[Way]]]:
+def ways_of(output: Output, lines: Lines) -> list[tuple[Node, list[Way]]]:
     """Return the nodes of a plan as written that let rows go several ways, and these."""
     found: list[tuple[Node, list[Way]]] = []
     for node in in_order((output,)):
         model = node.models[0] if node.models else ""
         match node:
             case Filter(conditions=conditions):
-                ways = [way for each in conditions for way in _filter(model, each)]
+                ways = [way for each in conditions for way in _filter(model, each, lines)]
             case Project(items=items):
-                ways = [way for item in items for way in _branches(model, item.expression)]
+                ways = [way for item in items for way in _branches(model, item.expression, lines)]
             case Aggregate(measures=measures):
-                ways = [way for each in measures for way in _branches(model, each.call)]
+                ways = [way for each in measures for way in _branches(model, each.call, lines)]
             case _:
                 continue
         if ways:
@@ -70,21 +63,32 @@ def ways_of(output: Output) -> list[tuple[Node, list[Way]]]:
     return found
 
 
-def _filter(model: str, condition: Expression) -> Iterable[Way]:
+def _filter(model: str, condition: Expression, lines: Lines) -> Iterable[Way]:
     if condition.reads or condition.functions or not condition.deterministic:
         return
     sql, said = _sql(condition), _short(render(condition))
-    yield Way(model, "filter", f"no row passes: {said}", f"coalesce({sql}, false)")
-    yield Way(model, "filter", f"no row is dropped: {said}", f"not coalesce({sql}, false)")
+    line = lines.line(model, condition)
+    yield Way(model, "filter", f"no row passes: {said}", f"coalesce({sql}, false)", line)
+    yield Way(model, "filter", f"no row is dropped: {said}", f"not coalesce({sql}, false)", line)
 
 
-def _branches(model: str, expression: Expression) -> Iterable[Way]:
+def _branches(model: str, expression: Expression, lines: Lines) -> Iterable[Way]:
     # What a lambda's variable or an aggregate decides can't be asked outside of it.
     if expression.variables or expression.reads or expression.functions:
         return
-    for branches in branches_of(_sql(expression)):
-        for each in branches:
-            yield Way(model, "branch", f"no row: {_short(each.said.replace('`', ''))}", each.condition)
+    branches = [each for one in branches_of(_sql(expression)) for each in one]
+    for each, line in zip(branches, _lines(model, expression, branches, lines), strict=True):
+        said = f"no row: {_short(each.said.replace('`', ''))}"
+        yield Way(model, "branch", said, each.condition, line)
+
+
+def _lines(model: str, expression: Expression, branches: Sequence[Branch], lines: Lines) -> Iterator[int]:
+    """Yield the line of each branch: it has as many in the SQL as it was written, in the same order."""
+    written = [each for one in branches_of(lines.text(model, expression)) for each in one]
+    if len(written) == len(branches):
+        yield from (lines.line(model, expression, each.start) for each in written)
+    else:  # a comment within it has such a word
+        yield from (lines.line(model, expression) for _ in branches)
 
 
 def _sql(expression: Expression) -> str:
@@ -96,10 +100,10 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def asking(query: Query, output: Output) -> list[tuple[Query, list[Way]]]:
+def asking(query: Query, output: Output, lines: Lines) -> list[tuple[Query, list[Way]]]:
     """Return a query for each node, whose one row has a count for each of its ways."""
     found: list[tuple[Query, list[Way]]] = []
-    for node, ways in ways_of(output):
+    for node, ways in ways_of(output, lines):
         views = Views()
         stepped = in_steps((node,), views.leaf, reads=views.of, how=How())
         order = in_order((node,))
@@ -118,27 +122,28 @@ def asking(query: Query, output: Output) -> list[tuple[Query, list[Way]]]:
 
 def summed(
     runs: Sequence[Covered], nodes: Mapping[str, ManifestNode], tested: Sequence[str]
-) -> tuple[Model, ...]:
+) -> tuple[ModelCoverage, ...]:
     """Return what all tests reach together, model by model."""
     ways: dict[Way, int] = {}
     for run in runs:
         for way, rows in run.ways.items():
             ways[way] = ways.get(way, 0) + rows
-    found: list[Model] = []
+    found: list[ModelCoverage] = []
     for node in nodes.values():
         if node.kind != "model":
             continue
         own = {way: rows for way, rows in ways.items() if way.model == node.id}
-        missed = tuple(way.said for way, rows in own.items() if not rows)
-        covered = any(node.id in run.models for run in runs)
+        missed = tuple(Missed(way.said, way.line) for way, rows in own.items() if not rows)
         found.append(
-            Model(
+            ModelCoverage(
                 node.id,
                 node.path,
                 sum(each == node.id for each in tested),
                 len(own),
                 len(own) - len(missed),
-                missed if covered else ("no unit test runs it",),
+                missed,
+                any(node.id in run.models for run in runs),
+                node.checksum,
             )
         )
     return tuple(found)

@@ -15,6 +15,7 @@ from millstream.plan.nodes import Output
 from millstream.plan.walk import in_order
 from millstream.testing.clock import at_clock
 from millstream.testing.coverage import Covered, Way, asking
+from millstream.testing.lines import Lines
 from millstream.testing.planned import Planned, planned
 from millstream.testing.schedule import as_given
 from millstream.testing.trying import Bench, Run
@@ -31,7 +32,7 @@ def covered(bench: Bench, test: UnitTest, nodes: Mapping[str, ManifestNode]) -> 
     models = frozenset({test.model, *(model for node in in_order((output,)) for model in node.models)})
     run, given = Run(bench, test, plan), as_given(test)
     ways: dict[Way, int] = {}
-    for query, asked in asking(plan.query, output):
+    for query, asked in asking(plan.query, output, Lines(bench.project)):
         one = replace(at_clock(query, test.now), deliver=ToKafka(()))
         try:
             (made,) = as_batch(bench.spark(), run.trial(given, given, one), bench.log).made

@@ -12,7 +12,8 @@ import pytest
 
 from millstream.errors import Diagnostic
 from millstream.project.values import Settings
-from millstream.testing.choice import Choice, Result, Status
+from millstream.tested import Status, TestResult
+from millstream.testing.choice import Choice
 from millstream.testing.items import Shown
 from millstream.testing.plugin import CHOICE
 from millstream.testing.showing import plain
@@ -67,11 +68,11 @@ class Listening:
         if report.failed:
             said = str(report.longrepr)
             self.choice.results.append(
-                Result(report.nodeid, "python", "error", 0.0, report.nodeid, 1, (), said)
+                TestResult(report.nodeid, "python", "error", 0.0, report.nodeid, 1, (), said)
             )
 
 
-def _result(report: pytest.TestReport) -> Result:
+def _result(report: pytest.TestReport) -> TestResult:
     about = dict(report.user_properties)
     path, line, _ = report.location
     shown = report.longrepr if isinstance(report.longrepr, Shown) else None
@@ -83,7 +84,9 @@ def _result(report: pytest.TestReport) -> Result:
         details = str(report.longrepr[2])
     elif report.longrepr is not None:
         details = str(report.longrepr)
-    return Result(
+    elif "warned" in about:
+        details = str(about["warned"])
+    return TestResult(
         id=str(about.get("id", report.nodeid)),
         kind=about.get("kind", "python"),  # type: ignore[arg-type]
         status=_status(report, about, problems),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from millstream.project.settings import read_settings
+from millstream.tested import ModelCoverage
 from millstream.testing.bed import Bed
-from millstream.testing.coverage import Model, summed
+from millstream.testing.coverage import summed
 from millstream.testing.judging import Verdict
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Tests:
             for each in self.warned:
                 each.toterminal(reporter._tw)  # noqa: SLF001 -- what a TerminalRepr is written to
 
-    def coverage(self) -> tuple[Model, ...]:
+    def coverage(self) -> tuple[ModelCoverage, ...]:
         """Return what the unit tests that were run reach of each model."""
         found = self.bed.covering or []
         return summed([each for _, each in found], self.bed.nodes, [model for model, _ in found])
@@ -104,14 +105,16 @@ class Tests:
         self.bed.close()
 
 
-def coverage_lines(models: Sequence[Model]) -> Iterator[str]:
-    """Yield a line for each model, and below it what is not reached."""
+def coverage_lines(models: Sequence[ModelCoverage]) -> Iterator[str]:
+    """Yield a line for each model, and below it what is not reached, with where it is written."""
     width = max((len(each.id) for each in models), default=0)
     for each in models:
         name = each.id.partition(".")[2]
         told = f"{each.reached} of {each.ways} ways" if each.ways else "no branches"
-        yield f"{name:<{width}}  {each.tests:>3} tests  {told}"
-        yield from (f"    {said}" for said in each.missed)
+        yield f"{name:<{width}}  {each.tests:>3} tests  {told if each.run else 'no unit test runs it'}"
+        for missed in each.missed:
+            place = f"{each.path}:{missed.line}: " if missed.line else ""
+            yield f"    {place}{missed.said}"
     reached, ways = sum(each.reached for each in models), sum(each.ways for each in models)
-    run = sum(each.missed != ("no unit test runs it",) for each in models)
+    run = sum(each.run for each in models)
     yield f"{run} of {len(models)} models, {reached} of {ways} ways through filters and branches"

@@ -13,6 +13,7 @@ from millstream.docs.material import Material, gather
 from millstream.docs.values import Site
 from millstream.docs.write import write_site
 from millstream.results import ModelResult, RunResults, write_results
+from millstream.tested import Missed, ModelCoverage, TestResult, TestResults, with_earlier, write_test_results
 
 EXAMPLE = Path(__file__).resolve().parents[3]
 NASTY = "<script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>"
@@ -49,6 +50,14 @@ models:
         "-- </script><script>alert(4)</script>\n"
         "select user, sum(amount) as total, '<i>' as marked from {{ source('web', 'clicks') }} group by user\n"
     ),
+    "tests/units.yml": """\
+unit_tests:
+  - name: sums
+    model: totals
+    overrides: {env_vars: {API_TOKEN: "hunter2"}}
+    given: [{input: "source('web', 'clicks')", rows: [{user: "<b>a</b>", amount: 1}]}]
+    expect: [{user: "<b>a</b>", total: 1, marked: "<i>"}]
+""",
     "models/lonely/unread.sql": "select user, amount from {{ source('web', 'clicks') }} where amount > 3\n",
 }
 
@@ -59,14 +68,38 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Material]:
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
-    results = (
-        ModelResult("model.totals", "error", "totals", 12, 1.5, f"it broke: {NASTY}"),
-        ModelResult("test.not_null_totals_user", "success", ""),
-    )
-    write_results(root / "target", RunResults("build", "nasty", "local", "2026-01-02T03:04:05", 2.0, results))
+    _write_results(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NASTY_PASSWORD", "hunter2-of-kafka")
-        yield gather(root, compile_project(root, use_cache=False), "target")
+        found = compile_project(root, use_cache=False)
+        _write_tests(root, found.manifest.nodes["model.totals"].checksum)
+        yield gather(root, found, "target")
+
+
+def _write_results(root: Path) -> None:
+    results = (
+        ModelResult(
+            "model.totals", "error", "totals", 12, 1.5, f"it broke: {NASTY}", {"source.web.clicks": 1234}
+        ),
+    )
+    write_results(root / "target", RunResults("build", "nasty", "local", "2026-01-02T03:04:05", 2.0, results))
+
+
+def _write_tests(root: Path, checksum: str) -> None:
+    """Write what two runs of tests have said: the second one of a data test alone."""
+    unit = TestResult(
+        "unit_test.totals.sums", "unit_test", "fail", 0.2, "tests/units.yml", 2,
+        ({"code": "MS651", "message": f"unit test 'sums': a row differs {NASTY}"},), f"- <b>a</b>  1\n+ <b>a</b>  2\nin {root}/macros/f.py, {Path.home()}/x.py",
+        "2026-01-02T04:00:00",
+    )  # fmt: skip
+    test = TestResult(
+        "test.not_null_totals_user", "test", "pass", 0.1, "models/all.yml", 9, ran="2026-01-02T05:00:00"
+    )
+    missed = (Missed(f"no row: else of {NASTY}", 2), Missed("no row is dropped: amount > 3", 0))
+    coverage = (ModelCoverage("model.totals", "models/totals.sql", 1, 4, 2, missed, checksum=checksum),)
+    first = TestResults("test", "nasty", "local", "2026-01-02T04:00:00", 1.0, (unit,), coverage, "0.1.0")
+    second = TestResults("test", "nasty", "local", "2026-01-02T05:00:00", 1.0, (test,), (), "0.1.0")
+    write_test_results(root / "target", with_earlier(second, first, {unit.id, test.id}))
 
 
 @pytest.fixture(scope="session")

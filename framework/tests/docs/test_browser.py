@@ -91,6 +91,20 @@ def test_selecting_a_node_marks_its_ways_and_says_what_it_is(shop: Watched):
     assert page.locator(".node.dim").count() > 20
 
 
+def test_the_address_follows_what_is_selected(shop: Watched):
+    page = shop.open("#/lineage?by=query")
+    page.get_by_role("button", name="model enriched_metrics").click()
+    shop.shown("#/lineage?by=query&select=model.enriched_metrics")
+    page.reload()
+    shop.shown("#/lineage?by=query&select=model.enriched_metrics")
+    expect(page.locator(".panel h2")).to_have_text("enriched_metrics")
+    page.get_by_label("Boxes").select_option("none")
+    shop.shown("#/lineage?by=none&select=model.enriched_metrics")
+    page.locator("svg.canvas").press("Escape")
+    shop.shown("#/lineage?by=none")
+    assert page.locator(".panel").is_hidden()
+
+
 def test_focus_with_hops(shop: Watched):
     page = shop.open("#/lineage?focus=model.enriched_metrics")
     assert nodes(page) == {
@@ -185,6 +199,32 @@ def test_zoom_pan_and_keys(shop: Watched):
     page.wait_for_function("() => document.getElementById('main').className === 'view-page'")
 
 
+def test_two_fingers_zoom(browser: Browser, example_site: Path):
+    with watched(browser, example_site, has_touch=True) as found:
+        page = found.open("#/lineage")
+        layer = page.locator("svg.canvas > g")
+        session = page.context.new_cdp_session(page)
+
+        def touch(kind, *points):
+            given = [{"x": x, "y": y, "id": place} for place, (x, y) in enumerate(points)]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": given})
+
+        def scale():
+            return float(layer.get_attribute("transform").partition("scale(")[2].rstrip(")"))
+
+        before = scale()
+        touch("touchStart", (500, 500))
+        touch("touchStart", (500, 500), (600, 500))
+        touch("touchMove", (450, 500), (650, 500))
+        touch("touchEnd")
+        page.wait_for_function(
+            "before => !document.querySelector('svg.canvas > g').getAttribute('transform').includes(`scale(${before})`)",
+            arg=before,
+        )
+        assert scale() == pytest.approx(2 * before, rel=0.05)
+        assert page.locator(".panel").is_hidden()
+
+
 def test_the_topology_rule_by_rule(shop: Watched):
     page = shop.open("#/topology")
     assert page.locator(".side h2").all_inner_texts() == ["As written", "As it runs"]
@@ -200,13 +240,56 @@ def test_the_topology_rule_by_rule(shop: Watched):
 def test_operators_say_key_watermark_partitions_and_state(shop: Watched):
     page = shop.open("#/topology/user_activity_metrics")
     running = page.locator(".side").nth(1)
-    for _ in range(5):
-        running.locator("svg.canvas").press("Shift+ArrowRight")
+    for _ in range(3):
+        running.locator("svg.canvas").press("Shift+ArrowDown")
     running.get_by_role("button", name="aggregate user_activity_metrics").first.click()
     told = page.locator(".told").inner_text()
     for fact in ("partitioned by", "watermark", "state"):
         assert fact in told
     assert running.locator(".node circle.state").count() > 0
+
+
+def test_an_operator_is_found_on_both_sides(shop: Watched):
+    page = shop.open("#/topology/user_activity_metrics")
+    one, other = page.locator(".side").all()
+    assert page.locator(".panel").is_hidden()
+    one.get_by_role("button", name="repartition user_activity_metrics.by_user_id").click()
+    expect(page.locator(".told h3")).to_have_text("user_activity_metrics.by_user_id")
+    expect(other.locator(".node.selected")).to_be_in_viewport()
+    assert "by_user_id" in other.locator(".node.selected").get_attribute("aria-label")
+
+
+def test_the_plan_of_a_query_goes_down_and_keys_follow_it(shop: Watched):
+    page = shop.open("#/topology/user_activity_metrics")
+    one, other = page.locator(".side").all()
+    assert one.bounding_box()["y"] == other.bounding_box()["y"]
+    other.get_by_role("button", name="topic user_events.topic").click()
+    other.locator("svg.canvas").press("ArrowDown")
+    expect(page.locator(".told h3")).to_have_text("user_events.decode")
+    other.locator("svg.canvas").press("ArrowUp")
+    expect(page.locator(".told h3")).to_have_text("user_events.topic")
+
+
+def test_names_of_operators_are_whole_where_there_is_room(shop: Watched):
+    page = shop.open("#/topology")
+    titles = page.locator(".node .title").all_text_contents()
+    assert titles
+    assert not [title for title in titles if "…" in title or ".in_" in title]
+
+
+def test_a_long_page_says_what_is_on_it(shop: Watched):
+    page = shop.open(PAGES["model"])
+    parts = page.get_by_role("navigation", name="On this page")
+    assert parts.get_by_role("link").all_inner_texts() == [
+        "Lineage",
+        "Settings",
+        "17 columns",
+        "8 tests",
+        "SQL",
+    ]
+    parts.get_by_role("link", name="SQL").click()
+    shop.shown("#/page/model.user_metrics?part=sql")
+    expect(page.get_by_role("heading", name="SQL")).to_be_in_viewport()
 
 
 def test_search_finds_names_columns_descriptions_and_sql(shop: Watched):
@@ -269,6 +352,7 @@ def test_what_is_not_there_is_said(shop: Watched):
         "There is no column model.user_metrics.x"
         in shop.open("#/lineage?column=model.user_metrics.x").locator("main").inner_text()
     )
+    assert "Nothing is called model.x" in shop.open("#/lineage?focus=model.x").locator("main").inner_text()
 
 
 def test_dark_as_the_system_says_and_by_the_switch(browser: Browser, example_site: Path):
@@ -333,9 +417,51 @@ def test_what_users_write_is_text(trap: Watched):
 
 def test_results_of_the_last_build(trap: Watched):
     page = trap.open("#/page/model.totals")
-    expect(page.locator(".status.error")).to_have_text("error")
-    expect(page.locator(".status.success")).to_have_text("success")
-    expect(page.get_by_text("by build, 2026-01-02 03:04")).to_be_visible()
+    assert page.locator(".lasts .status").all_inner_texts() == ["failed", "1 of 2 tests fails"]
+    told = page.locator("#part-the-last-build")
+    expect(told).to_contain_text("by build, 2026-01-02 03:04")
+    expect(told).to_contain_text("rows read by its query")
+
+
+def test_last_results_of_tests(trap: Watched):
+    page = trap.open("#/page/model.totals")
+    passed = page.locator("#part-tests tr", has_text="not_null_totals_user")
+    expect(passed).to_contain_text("passes 2026-01-02 05:00")
+    failed = page.locator("#part-tests tr", has_text="sums")
+    expect(failed).to_contain_text("fails 2026-01-02 04:00")
+    expect(failed).to_contain_text("unit test 'sums': a row differs <script>")
+    page = trap.open("#/page/unit_test.totals.sums")
+    expect(page.locator(".note.bad")).to_contain_text("a row differs")
+    expect(page.get_by_label("What differs")).to_contain_text("- <b>a</b>  1\n+ <b>a</b>  2")
+    expect(page.get_by_label("YAML").locator(".t-call", has_text="given")).to_be_visible()
+    page = trap.open("#/list/unit_test")
+    expect(page.locator("tbody td .status")).to_have_text("fails")
+    page = trap.open("#/health")
+    page.locator("#health-failing").get_by_role("link", name="sums").click()
+    trap.shown("#/page/unit_test.totals.sums")
+
+
+def test_what_unit_tests_do_not_reach_is_marked_in_the_sql(trap: Watched):
+    page = trap.open("#/page/model.totals")
+    told = page.locator("#part-unit-test-coverage")
+    expect(told).to_contain_text("2 of 4 ways through its filters and branches by 1 test of its own")
+    assert told.locator("li").count() == 2
+    marked = page.locator(".line.missed")
+    expect(marked).to_have_count(1)
+    expect(marked).to_contain_text("-- </script><script>alert(4)</script>")
+    assert marked.get_attribute("data-said").startswith("no row: else of <script>")
+    told.get_by_role("link", name="line 2").click()
+    trap.shown("#/page/model.totals?text=written&line=2")
+    expect(page.locator(".line.asked")).to_be_in_viewport()
+
+
+def test_a_node_that_failed_has_a_mark(trap: Watched):
+    page = trap.open("#/lineage")
+    failed = page.get_by_role("button", name="totals, table")
+    assert failed.get_attribute("aria-label").endswith(", failing")
+    assert failed.locator("path.bad").count() == 1
+    assert page.locator(".node path.bad").count() == 1
+    expect(page.get_by_label("What colours and marks stand for")).to_contain_text("failed")
 
 
 def test_a_page_for_the_printer(shop: Watched):
@@ -347,6 +473,19 @@ def test_a_page_for_the_printer(shop: Watched):
     )
     page.emulate_media(media="screen")
     assert (bar, height) == (True, "none")
+
+
+def test_a_graph_on_paper_is_whole_and_light(browser: Browser, example_site: Path):
+    with watched(browser, example_site, color_scheme="dark", viewport={"width": 500, "height": 300}) as found:
+        page = found.open("#/lineage")
+        drawn = page.locator(".stage .node").count()
+        page.emulate_media(media="print")
+        page.wait_for_function("() => document.querySelector('svg.canvas').hasAttribute('viewBox')")
+        assert page.locator(".stage .node").count() == 36 > drawn
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        page.emulate_media(media="screen")
+        page.wait_for_function("() => !document.querySelector('svg.canvas').hasAttribute('viewBox')")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 def test_a_small_screen_needs_no_scrolling_sideways(browser: Browser, example_site: Path):
@@ -375,3 +514,34 @@ def test_highlighting_loses_no_character(shop: Watched, example: Material):
     for name in names:
         shop.open(f"#/page/{name}")
         assert shop.page.locator(".code").text_content() == example.written[name].rstrip(), name
+
+
+def test_what_was_found_is_where_the_page_opens(shop: Watched):
+    page = shop.open()
+    page.locator("#search").fill("top_categories")
+    page.get_by_role("option", name="enriched_metrics").filter(has_text="column").click()
+    shop.shown("#/page/model.enriched_metrics?column=top_categories")
+    expect(page.locator("tr.asked")).to_be_in_viewport()
+    expect(page.locator("tr.asked th")).to_have_text("top_categories")
+    page.locator("#search").fill("safe_divide")
+    page.get_by_role("option", name="user_metrics model").click()
+    page.wait_for_function("() => document.querySelector('.line.asked')")
+    expect(page.locator(".line.asked")).to_be_in_viewport()
+    expect(page.locator(".line.asked")).to_contain_text("safe_divide")
+
+
+def test_an_address_of_the_web_is_a_link(shop: Watched):
+    page = shop.open(PAGES["exposure"])
+    link = page.get_by_role("link", name="https://dashboards.shop.example/marketing")
+    assert link.get_attribute("rel") == "noopener noreferrer"
+
+
+def test_folders_alone(shop: Watched):
+    page = shop.open("#/lineage?by=folders")
+    titles = set(page.locator(".stage .title").all_text_contents())
+    assert titles == {
+        "shop", "seeds", "analytics", "counters", "derived_key", "scoring", "serialization", "staged", "exposures", "metrics",
+    }  # fmt: skip
+    page.get_by_role("button", name="analytics, 4 models").dblclick()
+    shop.shown("#/lineage?folder=analytics")
+    assert len(nodes(page)) == 4

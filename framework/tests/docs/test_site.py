@@ -5,13 +5,19 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from millstream.docs.build import site_of
+from millstream.docs.build import files_of_texts, site_of
 from millstream.docs.material import Material, gather
-from millstream.docs.values import Site
+from millstream.docs.outcomes import outcomes
+from millstream.docs.reached import reached
+from millstream.docs.values import Code, Site
 from millstream.docs.write import chunk, site_files, write_site
+from millstream.manifest import Manifest
+from millstream.tested import TestResult, TestResults
 
 EXAMPLE = Path(__file__).resolve().parents[3]
+MATERIAL = Material(Manifest(1, "0.1.0", "p", "t", {}, {}), {}, {})
 
 
 def entry(site: Site, id_: str):
@@ -98,7 +104,80 @@ def test_results_of_models_and_tests_are_told(nasty: Material):
     assert (result.status, result.command) == ("error", "build")
     test = site.pages[entry(site, "test.not_null_totals_user")].result
     assert test is not None
-    assert test.status == "success"
+    assert (test.status, test.started) == ("pass", "2026-01-02T05:00:00")
+    unit = site.pages[entry(site, "unit_test.totals.sums")].result
+    assert unit is not None
+    assert (unit.status, unit.started) == ("fail", "2026-01-02T04:00:00")
+    assert unit.message.startswith("unit test 'sums': a row differs")
+    assert unit.details == "- <b>a</b>  1\n+ <b>a</b>  2\nin ./macros/f.py, ~/x.py"
+
+
+def test_what_a_build_read_is_told_of_sources_and_queries(nasty: Material):
+    site = site_of(nasty)
+    source = site.pages[entry(site, "source.web.clicks")].result
+    assert source is not None
+    assert [(fact.name, fact.text) for fact in source.facts] == [("records read by totals", "1,234")]
+    query = site.pages[entry(site, "query.totals")].result
+    assert query is not None
+    assert query.status == "error"
+
+
+def test_rows_of_users_are_not_told():
+    """A data test's rows come from tables and topics; a unit test's from its file."""
+    found = outcomes(
+        replace(
+            MATERIAL,
+            tests=TestResults(
+                "test", "p", "t", "2026-01-02", 1.0,
+                (
+                    TestResult("test.a", "test", "fail", 0.1, "a.yml", 1, ({"message": "1 row"},), "jane@private.example"),
+                    TestResult("test.b", "test", "skipped", 0.1, "a.yml", 1, (), "Skipped: 'b' has not been built"),
+                    TestResult("tests/test_x.py::test_x", "python", "fail", 0.1, "tests/test_x.py", 1),
+                ),
+                (), "0.1.0",
+            ),
+        )
+    )  # fmt: skip
+    assert (found["test.a"].message, found["test.a"].details) == ("1 row", "")
+    assert found["test.b"].message == "'b' has not been built"
+    assert set(found) == {"test.a", "test.b"}
+
+
+def test_what_unit_tests_reach_of_a_model(nasty: Material):
+    site = site_of(nasty)
+    found = site.pages[entry(site, "model.totals")].coverage
+    assert found is not None
+    assert (found.ways, found.reached, found.stale) == (4, 2, False)
+    assert [each.line for each in found.missed] == [2, 0]
+
+
+def test_lines_that_may_have_moved_are_not_marked(nasty: Material):
+    manifest = nasty.manifest
+    nodes = {id_: replace(node, checksum="another") for id_, node in manifest.nodes.items()}
+    found = reached(replace(nasty, manifest=replace(manifest, nodes=nodes)))["model.totals"]
+    assert found.stale
+    assert [each.line for each in found.missed] == [0, 0]
+
+
+def test_health_tells_of_what_failed_only_where_something_ran(nasty: Material):
+    def names(material: Material) -> dict[str, set[str]]:
+        site = site_of(material)
+        return {each.name: {site.start.entries[n].id for n in each.entries} for each in site.start.health}
+
+    found = names(nasty)
+    assert found["failed"] == found["uncovered"] == {"model.totals"}
+    assert found["failing"] == {"unit_test.totals.sums"}
+    assert not {"failed", "failing", "uncovered"} & set(names(replace(nasty, results=None, tests=None)))
+
+
+def test_tests_show_their_lines_and_what_they_ask(nasty: Material, example_values: Site):
+    site = site_of(nasty)
+    unit = site.code[entry(site, "unit_test.totals.sums")].written
+    assert unit.startswith("- name: sums\n  model: totals")
+    assert "API_TOKEN: ****" in unit
+    assert site.code[entry(site, "test.not_null_totals_user")].written == ""
+    asked = example_values.code[entry(example_values, "test.not_null_user_metrics_user_id")].compiled
+    assert asked == "select *\nfrom models.user_metrics\nwhere `user_id` is null"
 
 
 def test_a_chunk_can_be_put_into_a_page(nasty: Material):
@@ -150,3 +229,10 @@ def test_the_plan_is_left_out_when_asked(plan: bool | None, there: bool):
     assert bool(site.topologies) is there
     assert bool(site.start.plan) is not there
     assert any(each.kind == "query" for each in site.start.entries) is there
+
+
+def test_files_of_texts_are_small():
+    texts = [Code("a" * 100_000), Code("b" * 100_000), Code("c" * 400_000), Code("d"), Code("e")]
+    assert files_of_texts(texts) == (0, 2, 3)
+    assert files_of_texts([Code("a")] * 250) == (0, 100, 200)
+    assert files_of_texts([]) == ()

@@ -16,7 +16,7 @@ from millstream.cli.project import models_in, root_of
 if TYPE_CHECKING:
     from millstream.manifest import Compiled
     from millstream.results import RunResults
-    from millstream.testing.choice import TestResults
+    from millstream.tested import TestResults
 
 
 @click.command(

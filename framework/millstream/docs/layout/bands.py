@@ -13,6 +13,8 @@ from millstream.docs.layout.layers import Layered
 from millstream.docs.layout.values import Item
 
 Span = tuple[int, int]
+Partners = dict[int, Counter[int]]
+"""How many edges a band has to each other one."""
 
 
 def bands(items: Sequence[Item], graph: Layered) -> list[int]:
@@ -97,30 +99,32 @@ def _tracks(spans: Mapping[str, Span], weights: Counter[tuple[str, str]]) -> dic
 
 def _ordered(track: Mapping[str, int], weights: Counter[tuple[str, str]]) -> list[int]:
     """Return the bands in an order that brings those which many edges join together."""
-    joined: Counter[tuple[int, int]] = Counter()
+    left = sorted(set(track.values()))
+    partners: Partners = {each: Counter() for each in left}
     for (one, other), weight in weights.items():
         if track[one] != track[other]:
-            joined[track[one], track[other]] += weight
-    left = sorted(set(track.values()))
+            partners[track[one]][track[other]] += weight
     order: list[int] = []
+    # Edges of a band to what stands already, and to what does not.
+    gain = dict.fromkeys(left, 0)
+    rest = {each: sum(partners[each].values()) for each in left}
     while left:
         # The next band is the one with most edges to what stands already, or else the one with fewest at all.
-        gain = {each: sum(joined[each, done] for done in order) for each in left}
-        total = {each: sum(joined[each, other] for other in left) for each in left}
-        order.append(max(left, key=lambda each: (gain[each], total[each] > 0, -total[each], -each)))
-        left.remove(order[-1])
-    return _swapped(order, joined)
+        best = max(left, key=lambda each: (gain[each], rest[each] > 0, -rest[each], -each))
+        order.append(best)
+        left.remove(best)
+        for near, weight in partners[best].items():
+            gain[near] += weight
+            rest[near] -= weight
+    return _swapped(order, partners)
 
 
-def _swapped(order: list[int], joined: Counter[tuple[int, int]]) -> list[int]:
+def _swapped(order: list[int], partners: Partners) -> list[int]:
     """Swap neighbours as long as edges between bands become shorter."""
-    partners: dict[int, list[tuple[int, int]]] = {each: [] for each in order}
-    for (one, other), weight in joined.items():
-        partners[one].append((other, weight))
     place = {each: index for index, each in enumerate(order)}
 
     def length(each: int) -> int:
-        return sum(weight * abs(place[each] - place[other]) for other, weight in partners[each])
+        return sum(weight * abs(place[each] - place[other]) for other, weight in partners[each].items())
 
     for _ in range(len(order)):
         better = False

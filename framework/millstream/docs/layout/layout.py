@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
+from msgspec.structs import replace
+
 from millstream.docs.layout.bands import bands
 from millstream.docs.layout.layers import Layered, layered
 from millstream.docs.layout.order import ordered
@@ -20,18 +22,25 @@ MARGIN = 24
 _HIGHER = 1.5
 _LEAST, _MOST = 64, 220
 """Between columns; more where many edges change their height there."""
+_LEAST_DOWN = 44
+"""Between rows, where no two boxes with their names must stand in between."""
 
 
-def lay_out(items: Sequence[Item], edges: Sequence[Edge]) -> Layout:
-    """Return where nodes and edges stand; edges must make no cycle."""
+def lay_out(items: Sequence[Item], edges: Sequence[Edge], *, down: bool = False) -> Layout:
+    """Return where nodes and edges stand; edges must make no cycle.
+
+    Edges go to the right. Or down: then what is called a column is a row, and each x is a y.
+    """
     if not items:
         return Layout((), (), (), (), 0, 0)
+    if down:
+        items = [replace(item, width=item.height, height=item.width) for item in items]
     edges = sorted(set(edges))
     graph = layered(len(items), edges, ranks(len(items), edges))
     band = bands(items, graph)
     layers = ordered(graph, band)
     centres = _centres(items, graph, layers, band)
-    columns = _columns(items, graph, layers)
+    columns = _columns(items, graph, layers, down=down)
     boxes = [
         Box(graph.rank[node], round(centres[node] - item.height / 2), item.height)
         for node, item in enumerate(items)
@@ -42,7 +51,7 @@ def lay_out(items: Sequence[Item], edges: Sequence[Edge]) -> Layout:
     )
     last = columns[-1]
     height = max(round(max(centres) + MARGIN), *(box.y + box.height + MARGIN + PADDING for box in boxes))
-    clusters = _clusters(items, boxes, columns)
+    clusters = _clusters(items, boxes, columns, down=down)
     return Layout(columns, tuple(boxes), routes, clusters, last.x + last.width + MARGIN, height)
 
 
@@ -89,28 +98,33 @@ def _heights(layers: list[list[int]], graph: Layered, gap: Gap) -> dict[int, flo
     return relaxed(layers, graph, gap)
 
 
-def _columns(items: Sequence[Item], graph: Layered, layers: list[list[int]]) -> tuple[Column, ...]:
+def _columns(
+    items: Sequence[Item], graph: Layered, layers: list[list[int]], *, down: bool
+) -> tuple[Column, ...]:
     widths = [max((items[node].width for node in layer if node < graph.real), default=8) for layer in layers]
     crowds = [sum(len(graph.below[node]) for node in layer) for layer in layers]
-    gaps = [min(_MOST, _LEAST + round(crowd**0.5 * 6)) for crowd in crowds]
+    least = _LEAST_DOWN if down and len({item.cluster for item in items}) == 1 else _LEAST
+    gaps = [min(_MOST, least + round(crowd**0.5 * 6)) for crowd in crowds]
+    first = MARGIN + PADDING + (TITLE if down else 0)
     starts = accumulate(
-        (width + gap for width, gap in zip(widths[:-1], gaps[:-1], strict=True)), initial=MARGIN + PADDING
+        (width + gap for width, gap in zip(widths[:-1], gaps[:-1], strict=True)), initial=first
     )
     return tuple(Column(x, width) for x, width in zip(starts, widths, strict=True))
 
 
 def _clusters(
-    items: Sequence[Item], boxes: Sequence[Box], columns: Sequence[Column]
+    items: Sequence[Item], boxes: Sequence[Box], columns: Sequence[Column], *, down: bool
 ) -> tuple[ClusterBox, ...]:
+    before, above = (TITLE, 0) if down else (0, TITLE)
     members: dict[str, list[int]] = {}
     for node, item in enumerate(items):
         if item.cluster:
             members.setdefault(item.cluster, []).append(node)
     found: list[ClusterBox] = []
     for name, nodes in sorted(members.items()):
-        left = min(columns[boxes[node].rank].x for node in nodes) - PADDING
+        left = min(columns[boxes[node].rank].x for node in nodes) - PADDING - before
         right = max(columns[boxes[node].rank].x + items[node].width for node in nodes) + PADDING
-        top = min(boxes[node].y for node in nodes) - PADDING - TITLE
+        top = min(boxes[node].y for node in nodes) - PADDING - above
         bottom = max(boxes[node].y + boxes[node].height for node in nodes) + PADDING
         found.append(ClusterBox(name, left, top, right - left, bottom - top))
     return tuple(found)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from millstream.docs.layout.crossings import crossings
 from millstream.docs.layout.layers import layered
-from millstream.docs.layout.layout import lay_out
+from millstream.docs.layout.layout import TITLE, lay_out
 from millstream.docs.layout.rank import ranks
 from millstream.docs.layout.relax import apart_by
 from millstream.docs.layout.values import Item
@@ -70,6 +70,29 @@ def test_boxes_of_clusters_hold_their_nodes_and_no_others(graph):
     for cluster, frame in zip(found.clusters, frames, strict=True):
         for item, box in zip(items, boxes, strict=True):
             assert meet(frame, box) == (item.cluster == cluster.name)
+
+
+@settings(deadline=None, max_examples=60)
+@given(graphs())
+def test_edges_may_go_down_instead(graph):
+    items, edges = graph
+    found = lay_out(items, edges, down=True)
+    # What is called a column is a row: its x is a y, and the boxes' y an x.
+    boxes = [
+        (box.y, found.columns[box.rank].x, box.y + item.width, found.columns[box.rank].x + item.height)
+        for item, box in zip(items, found.boxes, strict=True)
+    ]
+    assert not any(meet(one, other) for one, other in combinations(boxes, 2))
+    assert all(
+        x >= 0 and y >= 0 and right <= found.height and low <= found.width for x, y, right, low in boxes
+    )
+    frames = [(c.y, c.x, c.y + c.height, c.x + c.width) for c in found.clusters]
+    assert not any(meet(one, other) for one, other in combinations(frames, 2))
+    for cluster, frame in zip(found.clusters, frames, strict=True):
+        for item, box in zip(items, boxes, strict=True):
+            assert meet(frame, box) == (item.cluster == cluster.name)
+            if item.cluster == cluster.name:
+                assert box[1] - frame[1] >= TITLE
 
 
 def test_a_chain_is_one_straight_line():

@@ -1,12 +1,13 @@
 // A graph to look at: zoom, pan, keys, and which node is selected.
 
-const FAR = 0.28;
+const FAR = 0.4;
 const SMALL = 0.6;
 
 class Canvas {
   // `pick(key, row)` is told of a click, `open(key)` of a double click or Enter; `draw`, `said`, `kind`: see Drawing.
   constructor(graph, {label, draw, said, kind, pick, open, minimap}) {
-    Object.assign(this, {graph, view: {x: 0, y: 0, scale: 1}, changed: 0, byKey: new Map(graph.nodes.map((node) => [node.key, node]))});
+    // What stands on the picture itself leaves it less room.
+    Object.assign(this, {graph, below: 0, view: {x: 0, y: 0, scale: 1}, changed: 0, byKey: new Map(graph.nodes.map((node) => [node.key, node]))});
     this.drawing = new Drawing(graph, {draw, said, kind});
     this.root = svg('svg', {
       class: graph.edges.length > 4 * CROWD ? 'canvas dense' : 'canvas', tabindex: '0', role: 'application', 'aria-label': label,
@@ -14,6 +15,7 @@ class Canvas {
     }, svg('title', {}, 'A graph: arrow keys move from node to node, Enter opens, plus and minus zoom, 0 fits'), this.drawing.layer);
     this.map = minimap && graph.nodes.length > 60 ? makeMinimap(graph, kind, (x, y) => this.look(x, y)) : null;
     this.element = h('div', {class: 'frame'}, this.root, this.map && this.map.element);
+    this.root.canvas = this; // a print finds it
     listen(this, {pick, open});
     // A canvas that is not on the page yet has no size to fit into.
     new ResizeObserver(() => (this.unseen ? this.fit() : this.later())).observe(this.root);
@@ -56,11 +58,12 @@ class Canvas {
     const {graph, view} = this;
     const [width, height] = this.size;
     this.unseen = !this.root.clientWidth;
-    const whole = Math.min(width / graph.width, height / graph.height, 1.15);
-    const readable = whole >= (graph.nodes.length > 60 ? 0.3 : 0.45);
-    view.scale = readable ? whole : Math.max(0.55, Math.min(width / graph.width, 1));
+    const free = height - this.below;
+    const whole = Math.min(width / graph.width, free / graph.height, 1.15);
+    const readable = whole >= (graph.nodes.length > 60 ? 0.3 : 0.6);
+    view.scale = readable ? whole : Math.max(0.75, Math.min(width / graph.width, 1));
     view.x = Math.max(0, (width - graph.width * view.scale) / 2);
-    const room = height - graph.height * view.scale;
+    const room = free - graph.height * view.scale;
     view.y = graph.nodes.length > CROWD ? room / 2 : Math.max(0, room / 2);
     this.later();
   }
@@ -81,10 +84,15 @@ class Canvas {
     this.later();
   }
 
-  // Brings a place of the graph to the middle.
+  // Brings a place of the graph to the middle, as far as the picture stays filled.
   look(x, y, scale = this.view.scale) {
-    const [width, height] = this.size;
-    Object.assign(this.view, {scale, x: width / 2 - x * scale, y: height / 2 - y * scale});
+    const {graph, size: [width, height]} = this;
+    const filled = (at, first, last, length) => (
+      length <= last - first ? (first + last - length) / 2 : Math.min(first, Math.max(last - length, at)));
+    Object.assign(this.view, {
+      scale, x: filled(width / 2 - x * scale, 0, width, graph.width * scale),
+      y: filled(height / 2 - y * scale, 0, height - this.below, graph.height * scale),
+    });
     this.later();
   }
 

@@ -8,13 +8,20 @@ const INFLUENCES = {
 const ROW = {height: 18, head: 40};
 let gathered = null;
 
-// All columns with those that read them: gathered a chunk at a time while nobody waits, or when somebody asks.
-function allColumns() {
+let hurry = false;
+
+// All columns with those that read them: gathered a chunk at a time while nobody waits, at once when somebody asks.
+function allColumns(now) {
+  if (now && !hurry) {
+    hurry = true;
+    chunksOf('columns');
+  }
   gathered = gathered || (async () => {
     const found = {listed: [], below: new Map()};
-    for (const [number, chunk] of chunksOf('columns').entries()) {
-      for (const each of await chunk) addReaders(found, each);
-      if (number % 8 === 7) await new Promise((resolve) => setTimeout(resolve));
+    const many = Math.ceil(site.entries.length / site.start.chunk);
+    for (let chunk = 0; chunk < many; chunk += 1) {
+      if (!hurry) await new Promise((resolve) => (window.requestIdleCallback || setTimeout)(resolve));
+      for (const each of await load(`columns-${chunk}`)) addReaders(found, each);
     }
     return found;
   })();
@@ -104,7 +111,7 @@ function columnGraph(edges, cards, column, map) {
 }
 
 async function columnView(main, query, map) {
-  const all = await allColumns();
+  const all = await allColumns(true);
   const asked = query.get('column');
   const start = columnOf(asked, all);
   if (!start) return missing(main, `There is no column ${asked}.`);
@@ -123,7 +130,8 @@ async function columnView(main, query, map) {
     },
   });
   main.replaceChildren(h('h1', {class: 'hidden'}, `Column lineage of ${asked}`),
-    toolbar(query, query.get('by') || site.start.maps[0], canvas, title), legend(query), h('div', {class: 'stage'}, canvas.element));
+    toolbar(query, query.get('by') || site.start.maps[0], title), legend(query), h('div', {class: 'stage'}, canvas.element));
+  addButtons(canvas);
   canvas.fit();
   canvas.show();
   return undefined;

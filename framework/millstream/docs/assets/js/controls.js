@@ -37,9 +37,9 @@ function choice(title, options, value, changed) {
       options.map(([key, text]) => h('option', {value: key, selected: key === value}, text))));
 }
 
-const BY = {none: 'nothing', folder: 'folder', query: 'query'};
+const BY = {none: 'nothing', folder: 'folder', query: 'query', folders: 'folders alone'};
 
-function toolbar(query, by, canvas, title) {
+function toolbar(query, by, title) {
   const focus = site.byId.get(query.get('focus'));
   const steps = (name, text) => choice(text, HOPS.map((hop) => [hop, hop]), query.get(name) || '1',
     (value) => change(query, {[name]: value}));
@@ -48,24 +48,40 @@ function toolbar(query, by, canvas, title) {
       query.get(name) || '', (value) => change(query, {[name]: value})));
   const narrowed = title || query.get('column');
   return h('div', {class: 'tools', role: 'toolbar', 'aria-label': 'What the graph shows'},
-    choice('Boxes', site.start.maps.map((name) => [name, BY[name]]), by, (value) => change(query, {by: value})),
+    choice('Boxes', [...site.start.maps, 'folders'].map((name) => [name, BY[name]]), by, (value) => change(query, {by: value})),
     filters, finder('Focus', query.get('focus'), (id) => change(query, {focus: id, from: '', to: '', column: ''})),
     focus ? [steps('up', 'Up'), steps('down', 'Down')] : null,
     finder('From', query.get('from'), (id) => change(query, {from: id, focus: '', column: ''})),
     finder('To', query.get('to'), (id) => change(query, {to: id, focus: '', column: ''})),
     narrowed ? h('a', {class: 'button', href: address('lineage', '', {by: query.get('by')})}, 'Show all') : null,
-    h('span', {class: 'end'}, h('span', {class: 'quiet', role: 'status'}, title || ''), ...buttons(canvas)));
+    h('span', {class: 'end quiet', role: 'status'}, title || ''));
 }
 
-// Buttons of one canvas, which is the one that is saved, and of others that are looked at beside it.
+// Buttons of a canvas, which is the one that is saved; others that are looked at beside it are zoomed with it.
 function buttons(canvas, ...beside) {
-  const all = [...beside, canvas];
+  const all = [canvas, ...beside];
   const button = (text, label, act) => h('button', {type: 'button', title: label, 'aria-label': label, onclick: act}, text);
-  return [h('span', {class: 'group'},
+  return h('div', {class: 'buttons'}, h('span', {class: 'group'},
     button('−', 'Zoom out', () => all.forEach((each) => each.zoom(0.8))),
     button('+', 'Zoom in', () => all.forEach((each) => each.zoom(1.25))),
     button('Fit', 'Fit the graph', () => all.forEach((each) => each.fit()))), h('span', {class: 'group'},
-    button('SVG', 'Save as SVG', () => exportSvg(canvas)), button('PNG', 'Save as PNG', () => exportPng(canvas)))];
+    button('SVG', 'Save as SVG', () => exportSvg(canvas)), button('PNG', 'Save as PNG', () => exportPng(canvas))));
+}
+
+function addButtons(canvas) {
+  canvas.below = 44;
+  canvas.element.prepend(buttons(canvas));
+}
+
+// What the colours and marks of nodes stand for, of those that are there.
+function addKey(canvas) {
+  const entries = canvas.graph.nodes.map(({key}) => site.entries[key]);
+  const kinds = [...FLOWING].filter((kind) => entries.some((entry) => entry.kind === kind));
+  const mark = (look, shape) => svg('svg', {width: 12, height: 12, class: 'marks', 'aria-hidden': 'true'}, svg('path', {class: look, d: shape}));
+  canvas.element.append(h('ul', {class: 'key', 'aria-label': 'What colours and marks stand for'},
+    kinds.map((kind) => h('li', {class: `kind-${kind}`}, h('i', {class: 'swatch', 'aria-hidden': 'true'}), WORDS[kind])),
+    entries.some((entry) => entry.state) ? h('li', {}, mark('state', 'M6 2.5a3.5 3.5 0 1 0 .01 0z'), 'keeps state') : null,
+    entries.some(isBad) ? h('li', {}, mark('bad', 'M1 10.5h10l-5 -9z'), 'it, or a test of it, failed') : null));
 }
 
 // A field that completes names of nodes.

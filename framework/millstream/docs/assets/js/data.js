@@ -31,9 +31,9 @@ function load(name) {
 slot('start').asked = true;
 
 async function of(family, number) {
-  const size = site.start.chunk;
-  const chunk = await load(`${family}-${Math.floor(number / size)}`);
-  return chunk[number % size];
+  const {chunk, texts} = site.start;
+  const at = family === 'code' ? placeOf(texts, number, 0) : Math.floor(number / chunk);
+  return (await load(`${family}-${at}`))[number - (family === 'code' ? texts[at] : at * chunk)];
 }
 
 function chunksOf(family) {
@@ -93,5 +93,5 @@ const downwards = (entry) => entry.children;
 function link(number, text, attributes) {
   const entry = site.entries[number];
   return h('a', {href: address('page', entry.id), class: `name kind-${entry.kind}`, ...attributes},
-    h('i', {class: 'dot', 'aria-hidden': 'true'}), text || entry.name);
+    h('i', {class: 'dot', 'aria-hidden': 'true'}), text || entry.name, isBad(entry) ? h('span', {class: 'failed', role: 'img', 'aria-label': 'failed'}, '▲') : null);
 }

@@ -32,7 +32,7 @@ function markup(tree) {
     if (!Array.isArray(each)) return String(each);
     const [name, ...rest] = each;
     const given = rest.length && typeof rest[0] === 'object' && !Array.isArray(rest[0]) ? rest.shift() : {};
-    const attributes = {};
+    const attributes = name === 'th' ? {scope: 'col'} : {};
     if (name === 'a' && /^(https?|mailto):/i.test(given.href || '')) {
       Object.assign(attributes, {href: given.href, rel: 'noopener noreferrer', target: '_blank'});
     }

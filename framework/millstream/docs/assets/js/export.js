@@ -2,22 +2,29 @@
 
 const STYLED = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'font-family', 'font-size', 'font-weight', 'opacity', 'text-anchor'];
 
-function standalone(canvas) {
-  const {graph, root, view} = canvas;
+// Draws all of a graph in its own size, as if everything were in sight; what it returns undoes that.
+function drawWhole({graph, root, view}, show) {
   const before = {...view};
-  const {clientWidth, clientHeight} = root;
-  // Everything must be in sight for a moment, so that it is drawn.
   Object.defineProperty(root, 'clientWidth', {value: graph.width, configurable: true});
   Object.defineProperty(root, 'clientHeight', {value: graph.height, configurable: true});
   Object.assign(view, {x: 0, y: 0, scale: 1});
-  canvas.show();
+  show();
+  return () => {
+    delete root.clientWidth;
+    delete root.clientHeight;
+    Object.assign(view, before);
+    show();
+  };
+}
+
+function standalone(canvas) {
+  const {graph, root} = canvas;
+  const {clientWidth, clientHeight} = root;
+  const undo = drawWhole(canvas, () => canvas.show());
   const copy = root.cloneNode(true);
   const [drawn, copied] = [root.querySelectorAll('*'), copy.querySelectorAll('*')];
   drawn.forEach((element, place) => inline(element, copied[place]));
-  delete root.clientWidth;
-  delete root.clientHeight;
-  Object.assign(view, before);
-  canvas.show();
+  undo();
   for (const name of [...copy.attributes].map((each) => each.name)) copy.removeAttribute(name);
   fill(copy, {xmlns: SVG, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`}, []);
   copy.prepend(svg('rect', {width: '100%', height: '100%', fill: getComputedStyle(document.body).backgroundColor}));

@@ -74,7 +74,7 @@ function option(hit) {
   const where = h('span', {class: 'where'});
   snippet(hit).then((text) => where.append(...marked(text, hit.term)));
   return h('a', {
-    role: 'option', id: `hit-${hit.number}`, tabindex: '-1', href: address('page', entry.id), class: `hit kind-${entry.kind}`,
+    role: 'option', id: `hit-${hit.number}`, tabindex: '-1', href: address('page', entry.id, placeOn(hit)), class: `hit kind-${entry.kind}`,
   }, h('i', {class: 'dot', 'aria-hidden': 'true'}), h('b', {}, ...marked(entry.name, hit.term)), h('span', {class: 'is'}, WORDS[entry.kind]), where);
 }
 

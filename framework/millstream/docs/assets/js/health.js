@@ -1,12 +1,14 @@
 // What the project should look after.
 
+const SEVERE = {failed: 'bad', failing: 'bad'};
+
 function healthView(main) {
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, 'Health'),
     h('ul', {class: 'tiles large'}, site.start.health.map((finding) => {
       const bad = (finding.entries || []).length;
-      return h('li', {}, h('a', {class: `tile ${bad ? 'open' : 'good'}`, href: address('health', finding.name)},
+      return h('li', {}, h('a', {class: `tile ${bad ? SEVERE[finding.name] || 'open' : 'good'}`, href: address('health', finding.name)},
         h('b', {}, bad.toLocaleString('en')), h('span', {}, finding.title),
-        h('span', {class: 'meter', 'aria-hidden': 'true'}, h('span', {style: `width:${finding.of ? 100 - (100 * bad) / finding.of : 100}%`}))));
+        meter(finding.of - bad, finding.of)));
     })),
     site.start.health.map((finding) => healthSection(finding))));
 }
@@ -18,5 +20,5 @@ function healthSection(finding) {
     h('p', {class: 'quiet'}, `${finding.why} ${numbers.length} of ${finding.of || 0}.`),
     numbers.length ? h('ul', {class: 'plain wide cells'}, shown.map((number) => h('li', {}, link(number))),
       numbers.length > shown.length ? h('li', {class: 'quiet'}, `and ${numbers.length - shown.length} more`) : null)
-      : h('p', {class: 'status success'}, 'none'));
+      : h('p', {class: 'status pass'}, 'none'));
 }

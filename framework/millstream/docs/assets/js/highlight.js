@@ -1,4 +1,4 @@
-// Tokens of SQL (with Jinja in it) and of Python: one tokenizer, which only looks at the beginning of what is left.
+// Tokens of SQL (with Jinja in it), of Python and of YAML: one tokenizer, which only looks at the beginning of what is left.
 
 const SQL_WORDS = new Set((
   'all alter and anti any as asc between both by case cast cluster create cross cube current day delay ' +
@@ -28,6 +28,14 @@ const TOKENS = {
     ['jinja', /@[\w.]+/y],
     ['number', /\d[\w.]*/y],
     ['word', /[^\W\d]\w*/uy],
+    ['space', /\s+/y],
+  ],
+  yaml: [
+    ['comment', /#[^\n]*/y],
+    ['string', /"(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'/y],
+    ['call', /[\w.-]+(?=:(?:\s|$))/y],
+    ['number', /-?\d[\d.]*(?=\s|,|\}|\]|$)/y],
+    ['plain', /[\w.<>-]+/y],
     ['space', /\s+/y],
   ],
 };
@@ -63,10 +71,25 @@ function wordKind(word, next, language) {
 
 const PLAIN = new Set(['plain', 'space', 'other']);
 
-function highlighted(text, language) {
+// `marks` says of lines by their number what is wrong with them; `asked` is the line that an address names.
+function highlighted(text, language, marks = new Map(), asked = 0) {
   const body = h('code', {});
+  let row = null;
+  const next = () => {
+    const number = body.childElementCount + 1;
+    const said = marks.get(number);
+    row = h('span', {class: `line${said ? ' missed' : ''}${number === asked ? ' asked' : ''}`, 'data-said': said}, []);
+    body.append(row);
+  };
+  next();
   for (const [kind, piece] of tokens(text.replace(/\s+$/, ''), language || 'sql')) {
-    body.append(PLAIN.has(kind) ? piece : h('span', {class: `t-${kind}`}, piece));
+    piece.split('\n').forEach((part, place) => {
+      if (place) {
+        row.append('\n');
+        next();
+      }
+      if (part) row.append(PLAIN.has(kind) ? part : h('span', {class: `t-${kind}`}, part));
+    });
   }
-  return h('pre', {class: 'code', tabindex: '0', 'aria-label': language === 'python' ? 'Python' : 'SQL'}, body);
+  return h('pre', {class: 'code', tabindex: '0', 'aria-label': {python: 'Python', yaml: 'YAML'}[language] || 'SQL'}, body);
 }

@@ -10,7 +10,7 @@ function homeView(main) {
   main.replaceChildren(h('article', {class: 'page home'},
     h('header', {}, h('h1', {}, start.project),
       h('p', {class: 'quiet'}, `Target ${start.target} · Millstream ${start.version}`,
-        start.run ? ` · last build ${start.run.slice(0, 16).replace('T', ' ')}` : '')),
+        start.run ? ` · last build ${when(start.run)}` : '', start.tested ? ` · last tests ${when(start.tested)}` : '')),
     h('ul', {class: 'tiles'}, KINDS.filter((kind) => by.get(kind).length).map((kind) => h('li', {},
       h('a', {href: address('list', kind), class: `tile kind-${kind}`}, h('b', {}, by.get(kind).length.toLocaleString('en')),
         h('span', {}, h('i', {class: 'dot', 'aria-hidden': 'true'}), by.get(kind).length === 1 ? WORDS[kind] : MANY[kind] || `${WORDS[kind]}s`))))),
@@ -48,14 +48,15 @@ const PAGE = 500;
 function listView(main, {id, query}) {
   const found = site.entries.filter((entry) => entry.kind === id);
   if (!found.length) return missing(main, `There is no ${id}.`);
+  const [ran, owned, told] = ['last', 'owner', 'about'].map((name) => found.some((entry) => entry[name]));
   const from = Number(query.get('from') || 0);
   const part = found.slice(from, from + PAGE);
   const step = (at, text) => h('a', {class: 'button', href: address('list', id, {from: at || ''})}, text);
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, count(found.length, WORDS[id], MANY[id])),
     scrolled('List', h('table', {},
-      h('thead', {}, h('tr', {}, ['Name', 'Is', 'Owner', 'What it is'].map((title) => h('th', {scope: 'col'}, title)))),
+      h('thead', {}, h('tr', {}, ['Name', 'Is', ran ? 'Last result' : null, owned ? 'Owner' : null, told ? 'What it is' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
       h('tbody', {}, part.map((entry) => h('tr', {}, h('th', {scope: 'row'}, link(entry.number)), h('td', {}, (entry.stored || '').replace(/_/g, ' ')),
-        h('td', {}, entry.owner || ''), h('td', {}, entry.about || '')))))),
+        ran ? h('td', {}, status(entry)) : null, owned ? h('td', {}, entry.owner || '') : null, told ? h('td', {}, entry.about || '') : null))))),
     h('p', {class: 'actions'}, from ? step(from - PAGE, 'Before') : null, from + PAGE < found.length ? step(from + PAGE, 'After') : null)));
   return undefined;
 }

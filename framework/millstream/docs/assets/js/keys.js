@@ -32,12 +32,15 @@ function listen(canvas, {pick, open}) {
 
 function drag(canvas, clicked) {
   const {root} = canvas;
+  const fingers = new Map();
   let start = null;
   root.addEventListener('pointerdown', (event) => {
     if (event.button) return;
-    start = {x: event.clientX, y: event.clientY, moved: false};
+    fingers.set(event.pointerId, event);
+    start = fingers.size === 1 ? {x: event.clientX, y: event.clientY, moved: false} : null;
   });
   root.addEventListener('pointermove', (event) => {
+    if (fingers.size === 2 && fingers.has(event.pointerId)) pinch(canvas, fingers, event);
     if (!start || !event.buttons) return;
     const [x, y] = [event.clientX - start.x, event.clientY - start.y];
     if (!start.moved && Math.hypot(x, y) < 4) return;
@@ -46,11 +49,30 @@ function drag(canvas, clicked) {
     root.classList.add('dragged');
     canvas.pan(x, y);
   });
-  root.addEventListener('pointerup', (event) => {
+  const ended = (event) => {
     root.classList.remove('dragged');
-    if (start && !start.moved) clicked(event);
+    fingers.delete(event.pointerId);
+    if (event.type === 'pointerup' && start && !start.moved) clicked(event);
     start = null;
-  });
+  };
+  ['pointerup', 'pointercancel', 'pointerleave'].forEach((type) => root.addEventListener(type, ended));
+}
+
+// Two fingers: their distance zooms, their middle moves the picture.
+function pinch(canvas, fingers, event) {
+  const measure = () => {
+    const [one, other] = [...fingers.values()];
+    return {
+      x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2,
+      apart: Math.max(1, Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY)),
+    };
+  };
+  const before = measure();
+  fingers.set(event.pointerId, event);
+  const after = measure();
+  const at = canvas.root.getBoundingClientRect();
+  canvas.pan(after.x - before.x, after.y - before.y);
+  canvas.zoom(after.apart / before.apart, after.x - at.left, after.y - at.top);
 }
 
 function pressed(canvas, event, {pick, open}) {
@@ -78,15 +100,17 @@ function pressed(canvas, event, {pick, open}) {
   return true;
 }
 
-// Left and right follow edges, up and down the column.
+// Left and right follow edges, up and down the column; where edges go down, it is the other way about.
 function neighbour(canvas, x, y) {
   const {graph, byKey} = canvas;
   const here = byKey.get(canvas.selected);
   if (!here) return graph.nodes[0];
+  const [along, across] = graph.down ? [y, x] : [x, y];
+  const [rank, place] = graph.down ? ['y', 'x'] : ['x', 'y'];
   let near;
-  if (x) {
-    near = graph.edges.filter((edge) => (x > 0 ? edge.a : edge.b) === here.key)
-      .map((edge) => byKey.get(x > 0 ? edge.b : edge.a));
-  } else near = graph.nodes.filter((node) => Math.abs(node.x - here.x) < 1 && (node.y - here.y) * y > 0);
-  return near.sort((one, other) => Math.abs(one.y - here.y) - Math.abs(other.y - here.y))[0];
+  if (along) {
+    near = graph.edges.filter((edge) => (along > 0 ? edge.a : edge.b) === here.key)
+      .map((edge) => byKey.get(along > 0 ? edge.b : edge.a));
+  } else near = graph.nodes.filter((node) => Math.abs(node[rank] - here[rank]) < 1 && (node[place] - here[place]) * across > 0);
+  return near.sort((one, other) => Math.abs(one[place] - here[place]) - Math.abs(other[place] - here[place]))[0];
 }

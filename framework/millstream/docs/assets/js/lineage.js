@@ -1,20 +1,25 @@
 // The lineage: the whole project, a part of it around one node or between two, and columns.
 
 const HOPS = ['0', '1', '2', '3', '5', 'all'];
+// More nodes than so many are not moved together: that would take too long.
+const MOVED = 600;
 const hops = (text, otherwise) => (text === 'all' ? Infinity : Number(text || otherwise));
 
 function nodeParts(node, small) {
   const entry = site.entries[node.key];
   const name = cut(entry.name, Math.floor((node.w - 30) / 7.2));
+  // From further off the name alone stands there, as large as its box lets it.
+  const size = small ? Math.max(12, Math.min(17, (node.w - 26) / (name.length * 0.68))) : 12;
   const parts = [
     svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
     svg('rect', {class: 'stripe', width: 4, height: node.h - 12, x: 6, y: 6, rx: 2}),
-    svg('text', {class: 'title', x: 17, y: small ? 22 : 16}, name),
+    svg('text', {class: 'title', x: 17, y: small ? 18 + size * 0.36 : 16, style: small ? `font-size:${size.toFixed(1)}px` : null}, name),
     svg('title', {}, [entry.name, entry.about].filter(Boolean).join('\n')),
   ];
   // What nobody can read from so far is not drawn: thousands of texts would slow every move.
   if (!small) parts.push(svg('text', {class: 'small', x: 17, y: 29}, smallText(entry)));
-  if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - 11, cy: 12, r: 3.5}));
+  if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - (small ? 8 : 11), cy: small ? 8 : 12, r: 3.5}));
+  if (isBad(entry)) parts.push(svg('path', {class: 'bad', d: `M${node.w - 16} ${NODE.height - 6}h10l-5 -9z`}));
   return parts;
 }
 
@@ -24,7 +29,7 @@ function smallText(entry) {
 
 function saidOf(node) {
   const entry = site.entries[node.key];
-  return `${WORDS[entry.kind]} ${entry.name}, ${entry.stored || ''}, reads ${entry.parents.length}, read by ${entry.children.length}`;
+  return `${WORDS[entry.kind]} ${entry.name}, ${entry.stored || ''}, reads ${entry.parents.length}, read by ${entry.children.length}${isBad(entry) ? ', failing' : ''}`;
 }
 
 const kindOf = (node) => site.entries[node.key].kind;
@@ -87,10 +92,12 @@ async function lineageView(main, {query}) {
   const map = await load(`map-${name}`);
   if (query.get('column')) return columnView(main, query, map);
   const [numbers, title] = chosen(query);
+  const unknown = ['focus', 'from', 'to', 'select'].map((each) => query.get(each)).filter((id) => id && !site.byId.has(id));
+  if (unknown.length) return missing(main, `Nothing is called ${unknown.join(', ')}.`, 'Lineage');
+  if (!numbers && (query.get('by') === 'folders' || (!query.toString() && fromAfar()))) return foldersView(main, query, map);
   const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
-  const graph = numbers
-    ? pack(numbers, edgesAmong(numbers), (number) => ({width: width.get(number), height: NODE.height}), map)
-    : wholeMap(map);
+  const packed = () => pack(numbers, edgesAmong(numbers), (number) => ({width: width.get(number), height: NODE.height}), map);
+  const graph = !numbers ? wholeMap(map) : numbers.length > MOVED ? partOf(map, numbers) : packed();
   const panel = h('aside', {class: 'panel', 'aria-label': 'What is selected', hidden: true});
   const select = (key) => {
     const entry = site.entries[key];
@@ -105,20 +112,31 @@ async function lineageView(main, {query}) {
     panel.replaceChildren(...summary(entry, query));
     say(saidOf({key}));
   };
+  // The address follows, so that it is a link to what is seen.
+  const pick = (key) => {
+    select(key);
+    if (key === null) query.delete('select');
+    else query.set('select', site.entries[key].id);
+    history.replaceState(null, '', address('lineage', '', Object.fromEntries(query)));
+    main.dataset.shown = location.hash;
+  };
   const canvas = new Canvas(graph, {
     label: `Lineage: ${title || count(graph.nodes.length, 'node')}`, draw: nodeParts, said: saidOf, kind: kindOf,
-    pick: select, open: (key) => { location.hash = address('page', site.entries[key].id); }, minimap: true,
+    pick, open: (key) => { location.hash = address('page', site.entries[key].id); }, minimap: true,
   });
   main.replaceChildren(h('h1', {class: 'hidden'}, 'Lineage'),
-    toolbar(query, name, canvas, title), h('div', {class: 'stage'}, canvas.element, panel));
-  const focus = site.byId.get(query.get('focus')) || site.byId.get(query.get('select'));
+    toolbar(query, name, title), h('div', {class: 'stage'}, canvas.element, panel));
+  addButtons(canvas);
+  addKey(canvas);
+  const focus = site.byId.get(query.get('select')) || site.byId.get(query.get('focus'));
   const there = focus && canvas.byKey.has(focus.number);
   if (there) select(focus.number);
   canvas.fit();
-  if (there && !numbers) canvas.center(focus.number, Math.max(canvas.view.scale, 0.8));
+  if (there && !(numbers && canvas.inSight(canvas.byKey.get(focus.number)))) canvas.center(focus.number, Math.max(canvas.view.scale, 0.8));
   canvas.show();
-  (window.requestIdleCallback || setTimeout)(allColumns); // the next question may be about one
+  allColumns(false); // the next question may be about one
   if (!graph.nodes.length) canvas.element.append(h('p', {class: 'empty'}, 'Nothing matches these filters.'));
+  return undefined;
 }
 
 // What the panel beside the graph says of one node.
@@ -135,7 +153,7 @@ function summary(entry, query) {
   });
   return [
     h('p', {class: 'kind'}, badge(entry), entry.state ? ' keeps state' : ''),
-    h('h2', {}, entry.name), entry.about ? h('p', {}, entry.about) : null,
+    h('h2', {}, entry.name), lasts(entry), entry.about ? h('p', {}, entry.about) : null,
     h('p', {class: 'actions'},
       h('a', {class: 'button', href: address('page', entry.id)}, 'Open its page'),
       h('a', {class: 'button', href: address('lineage', '', {focus: entry.id, up: 1, down: 1, by})}, 'Focus'),

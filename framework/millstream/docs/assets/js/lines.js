@@ -1,21 +1,22 @@
 // Graphs as points: where edges run, and the graph of a whole map.
 
-function curve(points) {
+function curve(points, down) {
   let d = '';
+  const at = down ? (x, y) => `${y} ${x}` : (x, y) => `${x} ${y}`;
   points.forEach(([x, right, y], place) => {
     if (!place) {
-      d = `M${x} ${y}`;
+      d = `M${at(x, y)}`;
     } else {
       const [, before, height] = points[place - 1];
       const middle = (before + x) / 2;
-      d += `C${middle} ${height} ${middle} ${y} ${x} ${y}`;
+      d += `C${at(middle, height)} ${at(middle, y)} ${at(x, y)}`;
     }
-    if (right > x) d += `H${right}`;
+    if (right > x) d += `${down ? 'V' : 'H'}${right}`;
   });
   return d;
 }
 
-// The graph of a whole map: its numbers become points. It is made once: large ones are looked at often.
+// The graph of a whole map: its numbers become points, and where edges go down, each x a y. It is made once: large ones are looked at often.
 const graphs = new WeakMap();
 
 function wholeMap(map) {
@@ -23,24 +24,36 @@ function wholeMap(map) {
   return graphs.get(map);
 }
 
+// A part that is too large to be moved together: its nodes stay where they stand in the whole.
+function partOf(map, numbers) {
+  const [whole, kept] = [wholeMap(map), new Set(numbers)];
+  return {
+    ...whole, boxes: [], measured: false,
+    nodes: whole.nodes.filter((node) => kept.has(node.key)), edges: whole.edges.filter(({a, b}) => kept.has(a) && kept.has(b)),
+  };
+}
+
 function fromMap(map, key) {
+  const {down} = map;
   const column = (rank) => map.columns[rank];
+  const turned = (x, y) => (down ? {x: y, y: x} : {x, y});
   const nodes = map.nodes.map(([entry, rank, y, w, height], place) => (
-    {key: key ? key(place) : entry, x: column(rank)[0], y, w, h: height, rank}));
+    {key: key ? key(place) : entry, ...turned(column(rank)[0], y), w, h: height, rank}));
   const edges = map.edges.map(([source, target, ys]) => {
     const from = nodes[source];
     const to = nodes[target];
     const end = column(from.rank)[0] + column(from.rank)[1];
-    const points = [[from.x + from.w, end, from.y + from.h / 2]];
+    const points = [down ? [from.y + from.h, end, from.x + from.w / 2] : [from.x + from.w, end, from.y + from.h / 2]];
     (ys || []).forEach((y, step) => {
       const [x, width] = column(from.rank + 1 + step);
       points.push([x, x + width, y]);
     });
-    points.push([to.x, to.x, to.y + to.h / 2]);
-    return {a: from.key, b: to.key, points};
+    points.push(down ? [to.y, to.y, to.x + to.w / 2] : [to.x, to.x, to.y + to.h / 2]);
+    return {a: from.key, b: to.key, points, down};
   });
-  const boxes = map.boxes.map(([name, x, y, w, height]) => ({name, x, y, w, h: height}));
-  return {width: map.width, height: map.height, nodes, edges, boxes};
+  const boxes = map.boxes.map(([name, x, y, w, height]) => (
+    {name, ...turned(x, y), ...(down ? {w: height, h: w} : {w, h: height})}));
+  return {...(down ? {width: map.height, height: map.width} : {width: map.width, height: map.height}), nodes, edges, boxes, down};
 }
 
 const within = (inner, outer) => Boolean(outer) && inner[0] >= outer[0] && inner[1] >= outer[1] && inner[2] <= outer[2] && inner[3] <= outer[3];
@@ -54,17 +67,18 @@ function measureEdges(graph) {
       top = Math.min(top, y);
       bottom = Math.max(bottom, y);
     }
-    edge.box = [edge.points[0][0], top, edge.points[edge.points.length - 1][0], bottom];
+    const [first, last] = [edge.points[0][0], edge.points[edge.points.length - 1][0]];
+    edge.box = edge.down ? [top, first, bottom, last] : [first, top, last, bottom];
   }
 }
 
 // The line of an edge and its tip, made when they are drawn first.
 function line(edge) {
-  edge.d = edge.d || curve(edge.points);
+  edge.d = edge.d || curve(edge.points, edge.down);
   return edge.d;
 }
 
 function tip(edge) {
   const [x, , y] = edge.points[edge.points.length - 1];
-  return `M${x - 7} ${y - 4}L${x} ${y}L${x - 7} ${y + 4}`;
+  return edge.down ? `M${y - 4} ${x - 7}L${y} ${x}L${y + 4} ${x - 7}` : `M${x - 7} ${y - 4}L${x} ${y}L${x - 7} ${y + 4}`;
 }

@@ -28,7 +28,7 @@ async function go(first) {
     main.focus({preventScroll: true});
     if (view !== 'lineage') window.scrollTo(0, 0);
   }
-  const part = view === 'health' && asked.id ? $(`health-${asked.id}`) : null;
+  const part = view === 'health' && asked.id ? $(`health-${asked.id}`) : document.querySelector('.page .asked');
   if (part) part.scrollIntoView();
 }
 
@@ -59,6 +59,7 @@ load('start').then((start) => {
   $('brand').textContent = start.project;
   $('nav').append(...NAV.map(([name, title]) => h('a', {href: `#/${name}`, 'data-view': name}, title)));
   beginSearch();
+  beginPrinting();
   nameList();
   new Finder($('search'), $('found')).begin();
   window.addEventListener('hashchange', () => go(false));

@@ -16,5 +16,10 @@ function makeMinimap(graph, kind, look) {
     go(event);
   });
   element.addEventListener('pointermove', (event) => { if (event.buttons) go(event); });
-  return {element, show(x, y, w, height_) { fill(window_, {x, y, width: w, height: height_}, []); }};
+  const show = (x, y, w, height_) => {
+    fill(window_, {x, y, width: w, height: height_}, []);
+    // It tells nothing where all is in sight anyway.
+    element.classList.toggle('idle', x <= 0 && y <= 0 && x + w >= graph.width && y + height_ >= graph.height);
+  };
+  return {element, show};
 }

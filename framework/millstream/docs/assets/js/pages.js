@@ -1,5 +1,7 @@
 // The page of one entry.
 
+const SAYS = {query: 'How it runs', function: 'How it is called', test: 'What it asks', unit_test: 'What it asks'};
+
 function missing(main, text, title) {
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, title || 'Not here'), h('p', {}, text),
     h('p', {}, h('a', {href: '#/'}, 'Overview'))));
@@ -10,21 +12,25 @@ async function pageView(main, {id, query}) {
   if (!entry) return missing(main, `Nothing is called ${id}.`);
   const [page, {columns, rows}, code] = await Promise.all(['pages', 'columns', 'code'].map((family) => of(family, entry.number)));
   const flows = flowing(entry);
-  main.replaceChildren(h('article', {class: 'page'},
+  const article = h('article', {class: 'page'},
     h('header', {}, h('p', {class: 'kind'}, badge(entry), entry.tags.map((tag) => tagLink(tag))),
-      h('h1', {}, entry.name), entry.path ? h('p', {class: 'path'}, entry.path) : null,
-      page.about ? h('div', {class: 'about'}, markup(page.about)) : h('p', {class: 'quiet'}, entry.about || 'No description.'),
+      h('h1', {}, entry.name), lasts(entry), entry.path ? h('p', {class: 'path'}, entry.path) : null,
+      page.about ? h('div', {class: 'about'}, markup(page.about)) : entry.about || !entry.kind.includes('test') ? h('p', {class: 'quiet'}, entry.about || 'No description.') : null,
       entry.owner ? h('p', {}, 'Owner: ', h('a', {href: address('lineage', '', {owner: entry.owner})}, entry.owner)) : null),
     (page.notes || []).map((note) => h('p', {class: 'note'}, note)),
     flows ? await near(entry) : null,
     entry.kind === 'query' ? [list('Models that it makes', entry.parents), topologyLink(entry)] : null,
-    facts('What it says', page.facts), facts('Settings', page.config), facts('More', page.meta),
-    columns ? columnTable(entry, columns, rows) : null,
+    facts(SAYS[entry.kind] || 'What it says', page.facts), facts('Settings', page.config), facts('More', page.meta),
+    columns ? columnTable(entry, columns, rows, (query.get('column') || '').toLowerCase()) : null,
     !flows && entry.kind !== 'query' ? list('Checks', entry.parents) : null,
     entry.kind === 'function' ? list('Called by', await callers(entry)) : null,
     list('Python functions that it calls', page.functions || []),
-    await tests(entry, columns || []), stateOf(page), result(page.result),
-    await codeTabs(entry, code, query)));
+    await tests(entry, columns || []), coverage(entry, page.coverage), stateOf(page), result(entry, page.result),
+    await codeTabs(entry, code, query, page.coverage));
+  article.querySelector('header').after(parts(entry, article) || '');
+  main.replaceChildren(article);
+  const part = query.get('part') && $(`part-${query.get('part')}`);
+  if (part) requestAnimationFrame(() => part.scrollIntoView());
   return undefined;
 }
 
@@ -44,7 +50,21 @@ function list(title, numbers) {
 }
 
 function section(title, ...children) {
-  return h('section', {}, h('h2', {}, title), children);
+  return h('section', {id: `part-${slug(title)}`}, h('h2', {}, title), children);
+}
+
+// `17 columns` is `columns` in an address: their number may change.
+const slug = (title) => title.toLowerCase().replace(/^[\d,]+ /, '').replace(/[^a-z0-9]+/g, '-');
+
+// Links to the sections of a long page.
+function parts(entry, article) {
+  const sections = [...article.querySelectorAll(':scope > section')];
+  if (sections.length < 4) return null;
+  return h('nav', {class: 'parts', 'aria-label': 'On this page'}, h('ul', {}, sections.map((each) => h('li', {},
+    h('a', {
+      href: address('page', entry.id, {part: each.id.slice(5)}),
+      onclick: () => each.scrollIntoView(), // the address may be the same as before
+    }, each.firstChild.textContent)))));
 }
 
 // A table that is wider than a small screen moves sideways by itself, also by keys.
@@ -54,7 +74,12 @@ function scrolled(label, table) {
 
 function facts(title, found) {
   if (!found || !found.length) return null;
-  return section(title, h('dl', {class: 'facts'}, found.map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
+  return section(title, h('dl', {class: 'facts'}, found.map(([name, text]) => [h('dt', {}, name), h('dd', {}, linked(text))])));
+}
+
+// An address of the web is a link, as it is in a description.
+function linked(text) {
+  return /^https?:\/\/\S+$/i.test(text) ? h('a', {href: text, rel: 'noopener noreferrer', target: '_blank'}, text) : text;
 }
 
 // A small lineage: what it reads and what reads it.
@@ -85,17 +110,19 @@ async function callers(entry) {
   return pages.flatMap((page, number) => ((page.functions || []).includes(entry.number) ? [number] : []));
 }
 
-function columnTable(entry, columns, rows) {
+function columnTable(entry, columns, rows, asked) {
   const edge = ([number, place, kind]) => h('li', {}, h('span', {class: `influence flow-${kind}`}, kind), ' ', columnLink(number, place));
+  const made = columns.some((column) => column.from_);
+  const checked = columns.some((column) => column.tests);
   const to = (column) => address('lineage', '', {column: `${entry.id}.${column.name}`});
   return section(count(columns.length, 'column'), scrolled('Columns',
     h('table', {class: 'columns'},
-      h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', 'From', 'Tests'].map((title) => h('th', {scope: 'col'}, title)))),
-      h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`},
+      h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', made ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
+      h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`, class: column.name.toLowerCase() === asked ? 'asked' : null},
         h('th', {scope: 'row'}, h('a', {href: to(column), title: 'Where its value comes from and goes'}, column.name)),
         h('td', {class: 'type'}, column.type, column.required ? h('span', {class: 'required'}, ' never NULL') : null),
-        h('td', {}, markup(column.about)), h('td', {}, h('ul', {class: 'plain'}, (column.from_ || []).map(edge))),
-        h('td', {}, h('ul', {class: 'plain'}, (column.tests || []).map((test) => h('li', {}, link(test, site.entries[test].stored.replace(/_/g, ' '))))))))))),
+        h('td', {}, markup(column.about)), made ? h('td', {}, h('ul', {class: 'plain'}, (column.from_ || []).map(edge))) : null,
+        !checked ? null : h('td', {}, h('ul', {class: 'plain'}, (column.tests || []).map((test) => h('li', {}, link(test, site.entries[test].stored.replace(/_/g, ' '))))))))))),
   rows ? h('details', {}, h('summary', {}, `What decides over its rows: ${count(rows.length, 'column')}`), h('ul', {class: 'plain'}, rows.map(edge))) : null);
 }
 
@@ -110,29 +137,6 @@ function columnLink(number, place) {
   return made;
 }
 
-async function tests(entry, columns) {
-  if (!entry.checks.length) return null;
-  const pages = await Promise.all(entry.checks.map((number) => of('pages', number)));
-  const placed = new Map(columns.flatMap((column) => (column.tests || []).map((test) => [test, column.name])));
-  return section(count(entry.checks.length, 'test'), scrolled('Tests', h('table', {},
-    h('thead', {}, h('tr', {}, ['Test', 'Checks', 'Last result'].map((title) => h('th', {scope: 'col'}, title)))),
-    h('tbody', {}, entry.checks.map((number, place) => {
-      const test = site.entries[number];
-      return h('tr', {}, h('th', {scope: 'row'}, link(number)),
-        h('td', {}, [test.stored.replace(/_/g, ' ') || WORDS[test.kind], placed.get(number)].filter(Boolean).join(' of ')),
-        h('td', {}, pages[place].result ? status(pages[place].result) : h('span', {class: 'quiet'}, 'not run by a build')));
-    })))));
-}
-
-const status = (found) => h('span', {class: `status ${found.status}`}, found.status);
-
-function result(found) {
-  if (!found) return null;
-  return section('The last build', h('p', {}, status(found), ` by ${found.command}, ${found.started.slice(0, 16).replace('T', ' ')}`),
-    found.message ? h('p', {class: 'note'}, found.message) : null,
-    h('dl', {class: 'facts'}, (found.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
-}
-
 function stateOf(page) {
   if (!page.state || !page.state.length) return null;
   return section('State signature', h('p', {class: 'quiet'}, 'What its checkpoint depends on: a change of any of it needs a rebuild.'),
@@ -140,11 +144,11 @@ function stateOf(page) {
       h('dl', {class: 'facts'}, (operator.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])))));
 }
 
-async function codeTabs(entry, code, query) {
+async function codeTabs(entry, code, query, covered) {
   const texts = [];
   const add = (name, title, text) => { if (text) texts.push({name, title, text}); };
   add('written', entry.kind === 'function' ? 'Python' : 'As written', code.written);
-  add('compiled', 'Compiled', code.compiled);
+  add('compiled', entry.kind === 'test' ? 'As it asks' : 'Compiled', code.compiled);
   add('optimized', 'As it runs', code.optimized);
   if (entry.kind === 'model') {
     for (const number of entry.queries) {
@@ -153,7 +157,8 @@ async function codeTabs(entry, code, query) {
     }
   }
   if (!texts.length) return null;
-  const language = entry.kind === 'function' ? 'python' : 'sql';
+  const yaml = entry.kind.includes('test') && !entry.path.endsWith('.sql');
+  const language = (name) => (entry.kind === 'function' ? 'python' : yaml && name === 'written' ? 'yaml' : 'sql');
   const body = h('div', {role: 'tabpanel', id: 'text'});
   const tabs = texts.map(({name, title, text}) => h('button', {
     type: 'button', role: 'tab', 'aria-controls': 'text', id: `tab-${name}`, onclick: () => choose(name, text),
@@ -165,7 +170,8 @@ async function codeTabs(entry, code, query) {
       tab.tabIndex = on ? 0 : -1;
     });
     body.setAttribute('aria-labelledby', `tab-${name}`);
-    body.replaceChildren(highlighted(text, language));
+    const own = name === 'written';
+    body.replaceChildren(highlighted(text, language(name), own ? missedLines(covered) : undefined, name === query.get('text') ? Number(query.get('line')) : 0));
   };
   const first = texts.find(({name}) => name === query.get('text')) || texts[0];
   choose(first.name, first.text);
@@ -175,5 +181,5 @@ async function codeTabs(entry, code, query) {
     tabs[at].click();
     tabs[at].focus();
   }}, tabs);
-  return section(language === 'python' ? 'Text' : 'SQL', row, body);
+  return section(entry.kind === 'function' || yaml ? 'Text' : 'SQL', row, body);
 }

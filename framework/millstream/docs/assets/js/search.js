@@ -5,6 +5,7 @@ const FIELDS = {name: 100, column: 24, about: 12, sql: 5};
 const fields = {};
 for (const name of Object.keys(FIELDS)) fields[name] = {text: '', starts: [], numbers: []};
 const END = '\u0000';
+const COLUMN_END = '\u0001';
 
 function addText(name, number, text) {
   if (!text) return;
@@ -37,9 +38,10 @@ function fillSearch(told) {
   filling = filling || (async () => {
     const many = Math.ceil(site.entries.length / site.start.chunk);
     for (let chunk = 0; chunk < many; chunk += 1) {
-      const [columns, pages, code] = await Promise.all(
-        ['columns', 'pages', 'code'].map((family) => load(`${family}-${chunk}`)));
-      columns.forEach((each, place) => addEntry(chunk * site.start.chunk + place, each, pages[place], code[place]));
+      const first = chunk * site.start.chunk;
+      const [columns, pages] = await Promise.all(['columns', 'pages'].map((family) => load(`${family}-${chunk}`)));
+      const code = await Promise.all(columns.map((_, place) => of('code', first + place)));
+      columns.forEach((each, place) => addEntry(first + place, each, pages[place], code[place]));
       if (chunk % 8 === 7) told();
       await new Promise((resolve) => setTimeout(resolve));
     }
@@ -51,7 +53,7 @@ function fillSearch(told) {
 function addEntry(number, {columns}, page, code) {
   const about = [plainText(page.about)];
   if (columns) {
-    addText('column', number, columns.map((column) => column.name).join(' '));
+    addText('column', number, columns.map((column) => column.name).join(COLUMN_END));
     about.push(...columns.map((column) => plainText(column.about)));
   }
   addText('about', number, about.join(' ').trim());
@@ -129,6 +131,17 @@ function beginSearch() {
   for (const entry of site.entries) {
     addText('name', entry.number, [entry.name, ...entry.tags, entry.owner || '', entry.id].join(' '));
   }
+}
+
+// Where on its page a term was found: a column, or a line of SQL.
+function placeOn(hit) {
+  const field = fields[hit.field];
+  const start = field.starts[field.numbers.indexOf(hit.number)];
+  const text = () => field.text.slice(start, field.text.indexOf(END, start));
+  if (hit.field === 'column') return {column: text().slice(text().lastIndexOf(COLUMN_END, hit.at) + 1).split(COLUMN_END)[0]};
+  if (hit.field !== 'sql') return {};
+  const kind = site.entries[hit.number].kind === 'query' ? 'optimized' : 'written';
+  return {text: kind, line: text().slice(0, hit.at).split('\n').length};
 }
 
 // Where a term was found, with some words around it.

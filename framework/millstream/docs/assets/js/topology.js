@@ -10,10 +10,10 @@ function operatorParts(operator, node) {
   return [
     svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
     svg('rect', {class: 'stripe', width: 4, height: node.h - 12, x: 6, y: 6, rx: 2}),
-    svg('text', {class: 'title', x: 17, y: 18}, cut(operator.id, 40)),
+    svg('text', {class: 'title', x: 17, y: 18}, operator.title),
     (operator.lines || []).map((line, row) => svg('text', {class: 'small', x: 17, y: 34 + row * 15}, line)),
     operator.state ? svg('circle', {class: 'state', cx: node.w - 11, cy: 13, r: 3.5}) : null,
-    svg('title', {}, operator.line),
+    svg('title', {}, `${operator.id}: ${operator.line}`),
   ].flat().filter(Boolean);
 }
 
@@ -28,10 +28,7 @@ function planCanvas(topology, stage, marks, told) {
     label: `The plan ${wording(stage)}`, draw: (node) => operatorParts(operators.get(node.key), node),
     said: (node) => `${operators.get(node.key).kind} ${node.key}: ${(operators.get(node.key).lines || []).join('; ')}${node.look ? `, ${node.look}` : ''}`,
     kind: (node) => OPERATOR_KINDS[operators.get(node.key).kind] || 'model',
-    pick: (key) => {
-      canvas.select(key, null);
-      told(key === null ? null : operators.get(key));
-    },
+    pick: (key) => told(key === null ? null : operators.get(key), canvas),
     open: (key) => {
       const {entry} = operators.get(key);
       if (entry !== undefined) location.hash = address('page', site.entries[entry].id);
@@ -42,7 +39,6 @@ function planCanvas(topology, stage, marks, told) {
 }
 
 function operatorPanel(operator) {
-  if (!operator) return [h('p', {class: 'quiet'}, 'Click an operator to see what it does, its key, partitions, watermark and state.')];
   return [
     h('h3', {}, operator.id), h('p', {}, operator.line),
     h('dl', {class: 'facts'}, (operator.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])),
@@ -59,12 +55,17 @@ async function topologyView(main, {id, query}) {
   const asked = query.has('step') ? Number(query.get('step')) : null;
   const step = asked === null || !stages[asked] ? null : asked;
   const [left, right] = step === null ? [stages[0], stages[stages.length - 1]] : [stages[Math.max(0, step - 1)], stages[step]];
-  const facts = h('div', {class: 'told', 'aria-live': 'polite'}, operatorPanel(null));
-  const told = (operator) => facts.replaceChildren(...operatorPanel(operator));
+  const facts = h('div', {class: 'told', 'aria-live': 'polite'});
+  const panel = h('aside', {class: 'panel', 'aria-label': 'What changed', hidden: step === null}, step === null ? null : stageText(right), facts);
+  const told = (operator, canvas) => {
+    selectBoth(operator ? operator.id : null, canvas, canvas === one ? other : one);
+    facts.replaceChildren(...(operator ? operatorPanel(operator) : []));
+    panel.hidden = step === null && !operator;
+  };
   const marks = (list, look) => new Map(step === null ? [] : (list || []).map((each) => [each, look]));
   const side = (stage, list, look) => {
     const canvas = planCanvas(topology, stage, marks(list, look), told);
-    return [canvas, h('section', {class: 'side'}, h('h2', {}, sideTitle(stage, stages, step)), canvas.element)];
+    return [canvas, h('section', {class: 'side'}, h('header', {}, h('h2', {}, sideTitle(stage, stages, step))), canvas.element)];
   };
   const [one, before] = side(left, right.gone, 'gone');
   const [other, after] = side(right, right.new, 'new');
@@ -74,7 +75,7 @@ async function topologyView(main, {id, query}) {
       choice('Of', names.map(([name, title]) => [name, name === 'project' ? title : `query ${title}`]), names[place][0],
         (name) => { location.hash = to(name, null); }),
       topology.entry >= 0 && topology.entry !== undefined ? h('a', {class: 'button', href: address('page', site.entries[topology.entry].id)}, 'Its page') : null,
-      h('span', {class: 'end'}, ...buttons(other, one))),
+      h('span', {class: 'end quiet'}, 'Click an operator to see its key, partitions, watermark and state, here and there.')),
     h('div', {class: 'topology'},
       h('nav', {class: 'steps', 'aria-label': 'Rules, in order'},
         h('ol', {}, h('li', {}, h('a', {href: to(topology.name, null), 'aria-current': step === null ? 'step' : null}, 'First and last')),
@@ -83,7 +84,9 @@ async function topologyView(main, {id, query}) {
           }, stage.rule.replace(/_/g, ' '), stage.saves ? h('small', {}, `saves ${stage.saves}`) : null)))),
         costTable(topology)),
       h('div', {class: `sides${wide(one) && wide(other) ? ' stacked' : ''}`}, before, after),
-      h('aside', {class: 'panel', 'aria-label': 'What changed'}, step === null ? null : stageText(right), facts)));
+      panel));
+  before.firstChild.append(buttons(one, other));
+  after.firstChild.append(buttons(other, one));
   for (const canvas of [one, other]) {
     canvas.fit();
     canvas.show();
@@ -92,6 +95,14 @@ async function topologyView(main, {id, query}) {
     if (changed && canvas.graph.width * canvas.view.scale > canvas.root.clientWidth) canvas.center(changed.key);
   }
   return undefined;
+}
+
+// What is selected on one side is found on the other, where it is there, too.
+function selectBoth(key, here, there) {
+  here.select(key, null);
+  const same = there.byKey.get(key);
+  there.select(same ? key : null, null);
+  if (same && !there.inSight(same)) there.center(key);
 }
 
 // Plans that are much wider than high stand one above the other.
@@ -110,10 +121,12 @@ function stageText(stage) {
     h('ul', {}, (stage.changes || []).map((change_) => h('li', {}, change_)))].filter(Boolean);
 }
 
+const amount = (text) => Number.parseFloat(text.replace(/,/g, ''));
+
 function costTable(topology) {
   if (!topology.costs || !topology.costs.length) return null;
   return h('table', {class: 'costs'}, h('caption', {}, 'What it costs'),
     h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, ''), h('th', {scope: 'col'}, 'written'), h('th', {scope: 'col'}, 'optimized'))),
     h('tbody', {}, topology.costs.map(([name, before, after]) => h('tr', {}, h('th', {scope: 'row'}, name),
-      h('td', {}, before), h('td', {class: before !== after ? 'better' : ''}, after)))));
+      h('td', {}, before), h('td', {class: amount(after) < amount(before) ? 'better' : ''}, after)))));
 }

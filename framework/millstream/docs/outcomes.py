@@ -1,0 +1,95 @@
+"""What the last build and the last tests said of each entry, by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from millstream.docs.material import Material
+from millstream.docs.values import Fact, Result
+from millstream.results import ModelResult, RunResults
+from millstream.tested import TestResult, TestResults
+
+BAD = frozenset(("error", "fail"))
+_WORST = ("error", "skipped", "success")
+
+
+def outcomes(material: Material) -> dict[str, Result]:
+    found: dict[str, Result] = {}
+    if material.results:
+        found |= _of_build(material.results)
+    if material.tests:
+        found |= _of_tests(material.tests)
+    return found
+
+
+def _of_build(run: RunResults) -> dict[str, Result]:
+    queries: dict[str, list[ModelResult]] = {}
+    for each in run.results:
+        if each.query:
+            queries.setdefault(each.query, []).append(each)
+    read = {id_: Result("read", run.command, run.started, facts) for id_, facts in _read(queries).items()}
+    made = {
+        f"query.{name}": Result(_worst(results), run.command, run.started, tuple(_of_query(results)))
+        for name, results in queries.items()
+    }
+    own = {
+        each.id: Result(each.status, run.command, run.started, tuple(_counted(each)), each.message)
+        for each in run.results
+    }
+    return read | made | own
+
+
+def _read(queries: Mapping[str, Iterable[ModelResult]]) -> dict[str, tuple[Fact, ...]]:
+    """Return of each topic how many of its records each query read."""
+    found: dict[str, list[Fact]] = {}
+    for name, results in queries.items():
+        reads = {id_: rows for each in results for id_, rows in each.reads.items()}
+        for id_, rows in reads.items():
+            found.setdefault(id_, []).append(Fact(f"records read by {name}", f"{rows:,}"))
+    return {id_: tuple(facts) for id_, facts in found.items()}
+
+
+def _worst(results: Iterable[ModelResult]) -> str:
+    statuses = {each.status for each in results}
+    return next(status for status in _WORST if status in statuses)
+
+
+def _of_query(results: Iterable[ModelResult]) -> Iterator[Fact]:
+    results = list(results)
+    reads = {id_: rows for each in results for id_, rows in each.reads.items()}
+    yield Fact("records read", f"{max(each.rows_read for each in results):,}")
+    for id_, rows in sorted(reads.items()):
+        yield Fact(f"of {id_.partition('.')[2]}", f"{rows:,}")
+    yield Fact("seconds", f"{max(each.seconds for each in results):,.1f}")
+
+
+def _counted(result: ModelResult) -> Iterator[Fact]:
+    if result.query:
+        yield Fact("query", result.query)
+    yield Fact("rows read by its query", f"{result.rows_read:,}")
+    if result.rows_written is not None:
+        yield Fact("records written", f"{result.rows_written:,}")
+    for name, counts in (("left out", result.skipped), ("dead letters", result.dead_letters)):
+        if any(counts.values()):
+            listed = (f"{count:,} of {id_.partition('.')[2]}" for id_, count in counts.items() if count)
+            yield Fact(name, ", ".join(listed))
+    yield Fact("seconds", f"{result.seconds:,.1f}")
+
+
+def _of_tests(run: TestResults) -> dict[str, Result]:
+    listed = (*run.earlier, *run.results)
+    return {each.id: _of_test(each, each.ran or run.started) for each in listed if each.kind != "python"}
+
+
+def _of_test(result: TestResult, started: str) -> Result:
+    """Return a test's result, with the rows of a unit test: those of a data test are users' own."""
+    messages = [str(each.get("message", "")) for each in result.diagnostics]
+    told = not messages and result.status in {"warn", "skipped"}
+    return Result(
+        result.status,
+        "test",
+        started,
+        (Fact("seconds", f"{result.seconds:,.1f}"),),
+        result.details.removeprefix("Skipped: ") if told else "\n".join(messages),
+        result.details if result.kind == "unit_test" and not told else "",
+    )

@@ -1,0 +1,105 @@
+"""The texts of a project's nodes and functions as they stand in its files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from textwrap import dedent
+
+from millstream.data_tests import QueryTest, RowTest, TotalTest, data_test, named
+from millstream.manifest import Compiled, Manifest
+from millstream.project.secrets import MASK, is_secret_setting
+
+_MOST_LINES = 200
+_SETTING = re.compile(r"""(?P<name>[\w.-]+:[ ]+)(?P<value>"[^"\n]*"|'[^'\n]*'|[^,{}\[\]\n]+)""")
+
+
+def written(root: Path, manifest: Manifest) -> dict[str, str]:
+    """Return by id files of SQL, the lines of functions, and those of tests in YAML."""
+    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
+
+    def text(path: str) -> str:
+        if path not in modules:
+            modules[path] = _text(root / path)
+        return modules[path]
+
+    for id_, node in manifest.nodes.items():
+        if node.path.endswith(".sql"):
+            found[id_] = _text(root / node.path)
+        elif node.kind in {"test", "unit_test"} and "line" in node.meta:
+            found[id_] = _item(text(node.path), int(node.meta["line"]), climb=node.kind == "unit_test")
+    for name, function in manifest.functions.items():
+        found[f"function.{name}"] = _definition(text(function.path), function.line)
+    return found
+
+
+def compiled(found: Compiled) -> dict[str, str]:
+    """Return by id the SQL of models, and the one by which a data test asks."""
+    tests = (node for node in found.manifest.nodes.values() if node.kind == "test")
+    asked = {node.id: data_test(node, found.tests) for node in tests}
+    return found.sql | {id_: _asked(test) for id_, test in asked.items()}
+
+
+def _asked(test: RowTest | TotalTest | QueryTest) -> str:
+    match test:
+        case RowTest(relation=relation, wrong=wrong):
+            return f"select *\nfrom {named(relation)}\nwhere {wrong}"
+        case TotalTest(relation=relation, wrong=wrong, told=told):
+            return f"select {told}\nfrom {named(relation)}\nhaving {wrong}"
+        case QueryTest(sql=sql):
+            return sql
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""  # it has gone since the project compiled: its page does without
+
+
+def _item(text: str, line: int, *, climb: bool) -> str:
+    """Return the lines of the list item of YAML that is at a line, or around it; secrets are blotted out."""
+    lines = text.splitlines()
+    if not 0 < line <= len(lines):
+        return ""
+    first, within = line - 1, _indent(lines[line - 1])
+    while climb and first and not _begins_item(lines[first], within):
+        first -= 1
+    if not _begins_item(lines[first], within):
+        return ""
+    dash = _indent(lines[first])
+    last = first + 1
+    while last < len(lines) and (not lines[last].strip() or _indent(lines[last]) > dash):
+        last += 1
+    item = dedent("\n".join(lines[first : min(last, first + _MOST_LINES)])).rstrip()
+    return _SETTING.sub(_masked, item)
+
+
+def _masked(found: re.Match[str]) -> str:
+    value = found["value"].strip(" '\"")
+    return f"{found['name']}{MASK}" if is_secret_setting(found["name"].rstrip(": "), value) else found[0]
+
+
+def _begins_item(line: str, most: int) -> bool:
+    return line.lstrip().startswith("- ") and _indent(line) <= most
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _definition(text: str, line: int) -> str:
+    """Return the lines of a function, its decorators included."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ""
+    lines = text.splitlines()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if first <= line <= (node.end_lineno or first):
+                return "\n".join(lines[first - 1 : node.end_lineno])
+    return ""
