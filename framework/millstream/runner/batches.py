@@ -13,7 +13,7 @@ from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgres
 from millstream.runner.counting import counts, observed
 from millstream.runner.reading import OLDEST
 from millstream.runner.results import Counts
-from millstream.runner.tested import Tested
+from millstream.runner.row_tests import Tested
 
 Offsets = Mapping[int, int]
 """By partition: the record that is read next."""

@@ -12,8 +12,8 @@ from pyspark.sql import functions as f
 
 from millstream.physical.values import DeadLetters, Delivery, PerBatch, SinkOutput, TableOutput
 from millstream.runner.newest import newest
+from millstream.runner.row_tests import Tested, ask
 from millstream.runner.stamped import send_stamped
-from millstream.runner.tested import Tested, ask
 
 BATCH_HEADER = "millstream.batch"
 """`<query>/<checkpoint>/<batch>`: records of a batch that is tried again carry the same one."""

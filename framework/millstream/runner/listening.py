@@ -14,7 +14,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from millstream.runner.batches import Batch, batch_of
-from millstream.runner.tested import Tested
+from millstream.runner.row_tests import Tested
 
 Heard = Batch | Literal["idle", "ended"]
 """`idle`: there is nothing new to read. After `ended` comes nothing."""
