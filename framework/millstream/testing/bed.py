@@ -64,6 +64,7 @@ class Bed:
         self._spark: SparkSession | None = None
         self._variants: dict[str, Variant] = {}
         self._lock = threading.RLock()
+        self._starting = threading.Lock()
         self.at_rest = AtRest(self)
         self.covering: list[tuple[str, Covered]] | None = None
         """By tested model, what its test reaches; None: nobody wants to know."""
@@ -158,7 +159,7 @@ class Bed:
         """Return the one Spark of this process, which somebody may have started already."""
         from millstream.testing.spark import shared_spark
 
-        with self._lock:
+        with self._starting:
             if self._spark is None:
                 target = self.main.project.target
                 self._spark = self._stack.enter_context(shared_spark(target, self.folder, jars=self.jars))

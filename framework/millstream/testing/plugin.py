@@ -77,7 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtestloop(session: pytest.Session) -> None:
-    if tests := tests_of(session.config):
+    tests = tests_of(session.config)
+    if tests and not session.config.option.collectonly:
         tests.follow(session.items)
 
 

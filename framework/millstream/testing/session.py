@@ -70,6 +70,9 @@ class Tests:
 
         self._units = [item for item in items if isinstance(item, UnitItem)]
         self.bed.jars = any(isinstance(item, DataItem) for item in items)
+        if self._units:
+            # While it starts, the first tests are planned.
+            self._pool.submit(self.bed.spark)
 
     def verdict(self, item: UnitItem) -> Verdict:
         place = self._units.index(item) if item in self._units else len(self._units)

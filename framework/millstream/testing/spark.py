@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
+    # For a handful of rows, compiling code takes longer than all else.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _WITHOUT_JARS = {"spark.sql.extensions": "", "spark.sql.catalog.spark_catalog": ""}
 
