@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from millstream.testing.choice import Choice
     from millstream.testing.items import Shown, UnitItem
 
-AT_ONCE = 2
+AT_ONCE = 3
 """Unit tests at a time: while Spark plans one, the other one's tasks have the cores."""
-AHEAD = 3
+AHEAD = 5
 
 
 class Tests:
