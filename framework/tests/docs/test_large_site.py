@@ -11,6 +11,7 @@ from millstream.docs.material import Material
 from millstream.docs.write import write_site
 from millstream.manifest import Manifest, ManifestNode
 
+pytestmark = pytest.mark.long
 FOLDERS, EACH = ("raw", "clean", "daily", "reports"), 400
 
 

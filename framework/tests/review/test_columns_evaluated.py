@@ -129,7 +129,7 @@ def check(folder, seed):
     return sum(len(changed) + rows for rows, changed in found.values()), len(told_needlessly)
 
 
-@settings(max_examples=40, **SETTINGS)
+@settings(max_examples=15, **SETTINGS)
 @given(seed=SEEDS)
 def test_a_change_is_told_exactly_where_rows_can_differ(tmp_path_factory, seed):
     check(tmp_path_factory.mktemp("project"), seed)

@@ -45,18 +45,17 @@ def ids(rows):
     return sorted(each["id"] for each in rows)
 
 
-MODELS = [
-    (SINK + f"select id, kind, value {EVENTS}", "sink"),
-    (SINK + f"select id, kind, shifted(value) as value {EVENTS}", "function"),
-    (
-        DEDUPED + f"select id, kind, value, at {EVENTS}",
-        "dedupe",
-    ),
-    (TABLE + f"select id, kind, value {EVENTS}", "table"),
-]
-
-
-@pytest.mark.parametrize("sql", [sql for sql, _ in MODELS], ids=[name for _, name in MODELS])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param(SINK + f"select id, kind, value {EVENTS}", id="sink"),
+        pytest.param(
+            SINK + f"select id, kind, shifted(value) as value {EVENTS}", id="function", marks=pytest.mark.long
+        ),
+        pytest.param(DEDUPED + f"select id, kind, value, at {EVENTS}", id="dedupe", marks=pytest.mark.long),
+        pytest.param(TABLE + f"select id, kind, value {EVENTS}", id="table", marks=pytest.mark.long),
+    ],
+)
 def test_rows_are_told_of_dropped_and_sent_to_dead_letters(shop, first_spark, sql):
     shop.write("macros/shift.py", SHIFT)
     names = {"warned": "warn", "dropped": "drop", "parted": "dead_letter"}
@@ -85,6 +84,7 @@ def rows_of(shop, name):
     return shop.values(name)
 
 
+@pytest.mark.long
 def test_what_fails_several_tests_is_one_dead_letter(shop, first_spark):
     shop.write(
         "models/tests.yml",
@@ -146,6 +146,7 @@ def batches(going):
     return [each.batch.counts.tests for each in going.of(Batched) if each.batch.rows]
 
 
+@pytest.mark.long
 def test_a_row_that_is_gone_is_not_tested(shop, first_spark):
     severities_of(shop, busy="error")
     shop.model(
@@ -161,6 +162,7 @@ def test_a_row_that_is_gone_is_not_tested(shop, first_spark):
     assert [value for _, value in pairs(shop.bootstrap, "busy")][-1] is None
 
 
+@pytest.mark.long
 def test_tests_can_be_left_out(shop, first_spark):
     severities_of(shop, strict="error", dropped="drop")
     for name in ("strict", "dropped"):
@@ -170,6 +172,7 @@ def test_tests_can_be_left_out(shop, first_spark):
     assert (ids(shop.values("strict")), ids(shop.values("dropped"))) == ([1], [])
 
 
+@pytest.mark.long
 def test_where_some_wrong_rows_are_tolerated_none_stops_its_model(shop, first_spark):
     shop.write(
         "models/tests.yml",

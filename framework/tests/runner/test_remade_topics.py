@@ -27,6 +27,7 @@ def remake(bootstrap, topic):
     create_topics(bootstrap, topic, partitions=1)
 
 
+@pytest.mark.long
 def test_it_is_not_read_from_where_the_old_one_was_left(shop, first_spark):
     shop.model("newest", TABLE)
     shop.send(("a", {"id": 1, "kind": "old"}))

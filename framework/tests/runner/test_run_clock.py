@@ -37,6 +37,7 @@ def test_a_clock_that_is_set_back_is_told_once():
     assert clock.went_back() == 0
 
 
+@pytest.mark.long
 def test_queries_start_again_when_the_clock_is_set_back(shop, first_spark, monkeypatch):
     ahead = Time()
     monkeypatch.setattr("millstream.runner.run.spark_time", lambda _: time.monotonic() + ahead.now)
