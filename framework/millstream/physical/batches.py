@@ -123,7 +123,7 @@ def _delivery(
         rows, asking = found.rows, statement(ctes, counting(draft, output.model, found, views.of))
         letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.letters)
     if output.kind == "sink":
-        rows = replace(record(rows, output, look), deleted=None)
+        rows = record(rows, output, look)
     elif (when := _delete_when(output)) is not None:
         rows = _deleting(rows, when)
     return Rows(statement(ctes, Select(rows, views.of).text()), rows.deleted is not None, asking, letters)

@@ -117,7 +117,7 @@ def running_spark(
         yield spark
     finally:
         if lost() is not None:
-            forget_jvm()
+            _forget_jvm()
         else:
             spark.stop()
         if archive is not None and archive.written:
@@ -147,7 +147,7 @@ def lost(error: BaseException | None = None) -> int | None:
     return code
 
 
-def forget_jvm() -> None:
+def _forget_jvm() -> None:
     """Let nobody ask a JVM that is gone."""
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkContext._active_spark_context = None  # noqa: SLF001
