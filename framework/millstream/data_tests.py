@@ -7,13 +7,12 @@ row anyway asks it before the row is stored (`plan.nodes.Check`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
 from millstream.manifest import ManifestNode
-
-Severity = Literal["warn", "error", "drop", "dead_letter"]
+from millstream.project.values import Severity
 
 
 class RowTest(Struct, frozen=True):

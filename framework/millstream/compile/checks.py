@@ -7,11 +7,11 @@ from typing import Any
 
 from millstream.compile.assemble import labelled
 from millstream.compile.options import only_expression
-from millstream.data_tests import Severity, wrong_rows
+from millstream.data_tests import wrong_rows
 from millstream.errors import Diagnostic
 from millstream.expressions import Expression
 from millstream.plan.nodes import Check
-from millstream.project.values import DataTest, ModelProperties, Project
+from millstream.project.values import DataTest, ModelProperties, Project, Severity
 from millstream.sql.values import Analysis, InputRelation
 
 _KEEPS_OUT = ("drop", "dead_letter")

@@ -12,10 +12,9 @@ from millstream.errors import did_you_mean
 from millstream.project.references import IDENTIFIER, reference
 from millstream.project.schema import Reader, Shape, keys_of
 from millstream.project.shapes import Description, Duration, Names, about
-from millstream.project.values import DataTest
+from millstream.project.values import DataTest, Severity
 from millstream.project.yaml import entries, plain
 
-Severity = Literal["warn", "error", "drop", "dead_letter"]
 Sql = Annotated[str, Meta(min_length=1, title="an SQL expression", extra={"verbatim": True})]
 Count = Annotated[int, Meta(ge=0, title="a whole number from 0")]
 Tolerated = Annotated[

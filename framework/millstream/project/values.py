@@ -13,13 +13,17 @@ from millstream.types import Type
 Kind = Literal["model", "source", "seed", "test", "unit_test", "exposure", "metric"]
 
 
+Severity = Literal["warn", "error", "drop", "dead_letter"]
+"""What becomes of a row that a data test finds wrong."""
+
+
 class DataTest(Struct, frozen=True):
     """A data test of a column or a relation: `not_null`, or `accepted_values` with its arguments."""
 
     name: str
     location: Location
     arguments: dict[str, Any] = {}
-    severity: Literal["warn", "error", "drop", "dead_letter"] = "error"
+    severity: Severity = "error"
 
 
 class Column(Struct, frozen=True):
