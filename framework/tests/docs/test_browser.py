@@ -1,6 +1,7 @@
 """The site in a real browser, opened as a file. Every test also fails on a console message or a question to anybody."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -197,6 +198,18 @@ def test_zoom_pan_and_keys(shop: Watched):
     assert canvas.get_attribute("aria-activedescendant") == page.locator(".node.selected").get_attribute("id")
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.getElementById('main').className === 'view-page'")
+
+
+def test_a_selected_node_that_is_no_longer_drawn_is_not_pointed_at(shop: Watched):
+    page = shop.open("#/lineage?select=model.user_metrics")
+    canvas = page.locator("svg.canvas")
+    expect(canvas).to_have_attribute(
+        "aria-activedescendant", page.locator(".node.selected").get_attribute("id")
+    )
+    canvas.evaluate("canvas => canvas.canvas.pan(-100000, 0)")
+    expect(canvas).not_to_have_attribute("aria-activedescendant", re.compile("."))
+    canvas.evaluate("canvas => canvas.canvas.fit()")
+    expect(canvas).to_have_attribute("aria-activedescendant", re.compile("."))
 
 
 def test_two_fingers_zoom(browser: Browser, example_site: Path):

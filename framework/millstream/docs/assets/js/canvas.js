@@ -52,6 +52,14 @@ class Canvas {
     if (level === 'far') this.drawing.far();
     else this.drawing.near(area, level === 'small', level !== this.level);
     Object.assign(this, {area, level, drawn: this.changed});
+    this.point();
+  }
+
+  // Says which node is selected, as long as it is drawn.
+  point() {
+    const {selected, groups} = this.drawing;
+    if (groups.has(selected)) this.root.setAttribute('aria-activedescendant', this.drawing.id(selected));
+    else this.root.removeAttribute('aria-activedescendant');
   }
 
   fit() {
@@ -111,8 +119,6 @@ class Canvas {
   select(key, marked) {
     Object.assign(this.drawing, {selected: key, marked: marked || null});
     this.changed += 1;
-    if (key === null) this.root.removeAttribute('aria-activedescendant');
-    else this.root.setAttribute('aria-activedescendant', this.drawing.id(key));
     this.show();
   }
 }
