@@ -74,10 +74,15 @@ def _write(target: Path, name: str, compiled: Compiled, only: Collection[str] | 
     removed = [f"{name}/{path}" for path in _remove_stale(target, files)] if only is None else []
     # Last, so that a manifest names no file that is not there.
     target.mkdir(parents=True, exist_ok=True)
-    data = msgspec.json.encode(with_plan(compiled), enc_hook=str) + b"\n"
+    data = manifest_file(compiled)
     if _read(target / MANIFEST) != data:
         replace(target / MANIFEST, data)
     return Written(tuple(changed), tuple(removed), len(files) - len(changed))
+
+
+def manifest_file(compiled: Compiled) -> bytes:
+    """Return the text of `manifest.json`."""
+    return msgspec.json.encode(with_plan(compiled), enc_hook=str) + b"\n"
 
 
 def with_plan(compiled: Compiled) -> Manifest:

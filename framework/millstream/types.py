@@ -206,6 +206,19 @@ class _Reader:
                 return Row(tuple(fields))
 
 
+def has_equality(type_: Type) -> bool:
+    """Tell whether Spark compares values of a type."""
+    match type_:
+        case Map():
+            return False
+        case Array(element=element):
+            return has_equality(element)
+        case Row(fields=fields):
+            return all(has_equality(field.type) for field in fields)
+        case _:
+            return type_ != VARIANT
+
+
 def parse_type(text: str) -> Type:
     """Read a type as Spark writes it in DDL: `struct<id: bigint, tags: array<string>>`."""
     reader = _Reader(text)

@@ -18,7 +18,7 @@ from millstream.cli.output import Look
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
 from millstream.runner.results import Counts, Outcome, RunResults
-from millstream.runner.values import Ended, Event, Going, LeftOut, Stage, Started, Told
+from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Stage, Started, Told
 from millstream.text import clean
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
@@ -58,6 +58,7 @@ class Telling:
         self._began: dict[str, float] = {}
         self._lock = threading.Lock()
         self.problems: list[Diagnostic] = []
+        self.compared: list[Compared] = []
 
     def tell(self, event: Event) -> None:
         with self._lock:
@@ -76,6 +77,9 @@ class Telling:
                 case LeftOut(model=model, problem=problem):
                     self._line("error", model.partition(".")[2], "left out of its query; the others go on")
                     self._problem(problem)
+                case Compared():
+                    self.compared.append(event)
+                    self._compared(event)
                 case Told(diagnostic=diagnostic):
                     self._problem(diagnostic)
 
@@ -90,7 +94,8 @@ class Telling:
         if (task := self._tasks.pop(stage.name, None)) is not None:
             self.progress.remove_task(task)
         if stage.said:
-            took = time.monotonic() - self._began.get(stage.name, time.monotonic())
+            now = time.monotonic()
+            took = now - self._began.get(stage.name, now)
             self._line("success", f"{stage.name}: {stage.said}", f"{took:.1f} s")
 
     def _begun(self, name: str, shown: str) -> None:
@@ -114,6 +119,14 @@ class Telling:
             self._line(outcome.status, name, outcome.message)
         if outcome.problem is not None:
             self._problem(outcome.problem)
+
+    def _compared(self, found: Compared) -> None:
+        name = found.model.partition(".")[2]
+        if found.less:
+            self._line("skipped", name, f"not compared with what runs: {found.less}")
+            return
+        columns = ", ".join(found.columns) or "its keys"
+        self._line("success", name, f"{columns} equal in {count(found.rows, 'row')}, compared with what runs")
 
     def _problem(self, problem: Diagnostic) -> None:
         self.problems.append(problem)

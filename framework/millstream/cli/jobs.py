@@ -52,6 +52,7 @@ def _job(
     *,
     tests: bool,
 ) -> Job:
+    from millstream.artifacts import manifest_file
     from millstream.project.load import load_project
     from millstream.results import read_results
     from millstream.runner.checkpoints import local_lock
@@ -73,4 +74,5 @@ def _job(
         accept_forward=changes.accept_forward,
         rebuild=rebuild,
         regroup=changes.regroup,
+        manifest=manifest_file(found),
     )

@@ -25,6 +25,8 @@ COMMANDS = (
     Entry("broker", "Start, stop or ask for the project's local Kafka."),
     Entry("build", "Run every model over what the topics hold now, then the data tests of what was built."),
     Entry("run", "Run every model, continuously."),
+    Entry("plan", "Tell what `apply` would do to a target."),
+    Entry("apply", "Make a target what the project says, and keep a way back."),
     Entry("regroup", "Decide anew which models with state share a query."),
     Entry("test", "Test models on given rows, and what is stored."),
     Entry("seed", "Fill the empty topics of the local broker with the traffic of seeds/*.py."),

@@ -136,4 +136,21 @@ CODES: dict[str, Code] = {
         "What is rebuilt sends its rows to a topic again, and a model with state reads that topic. Rebuilt together, "
         "it reads the new rows alone: `--rebuild model+` names a model and all that reads it.",
     ),
+    "MS886": Code(
+        "What was made anew has other rows where the edit changes nothing",
+        "`apply` compares a table that it made anew with the one that runs, after the same records, in the columns that "
+        "the edit does not touch. They should be equal. They are not where a topic has lost old records by then, where "
+        "rows came too late for a window before and are counted now, or where values depend on the clock. Nothing was "
+        "swapped, and no record was sent. `--accept-differences` says that the new rows are right.",
+    ),
+    "MS887": Code(
+        "There is nothing to take back",
+        "`apply --rollback` puts back what the last `apply` made anew. There was none on this target, or it was taken "
+        "back before.",
+    ),
+    "MS888": Code(
+        "Going back would have rows counted twice",
+        "The last `apply` sent rows to a topic again, and the older version of a model with state reads that topic: "
+        "from where it was, it would count them once more. Check out the older version and `apply` it.",
+    ),
 }

@@ -48,7 +48,7 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
         project=new.manifest.project,
         target=new.manifest.target,
         against=Base(old.name, old.commit),
-        levels=_levels(contracts, told, costs),
+        levels=levels_of(contracts, told, costs),
         nodes=with_state(nodes, told),
         queries=told,
         same_queries=same,
@@ -67,13 +67,13 @@ def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> t
     losing = {model for q in queries if q.status in {"forward", "rebuild"} for model in q.models}
     return tuple(
         replace(each, parts=(*each.parts, "state"))
-        if each.kind == "model" and each.id.removeprefix("model.") in losing
+        if each.kind == "model" and "state" not in each.parts and each.id.removeprefix("model.") in losing
         else each
         for each in nodes
     )
 
 
-def _levels(
+def levels_of(
     contracts: Sequence[ContractChange],
     queries: Sequence[QueryChange],
     costs: Sequence[CostRow],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from millstream.physical.commands import forward_command
 from millstream.physical.plan import Groups, Physical
-from millstream.physical.values import Query
+from millstream.physical.resent import with_readers
+from millstream.physical.values import Query, Signature
 from millstream.physical.verdict import verdict
 from millstream.review.differing import differing
 from millstream.review.outputs import plain, stored
@@ -43,28 +44,64 @@ def running(old: Topology, new: Topology) -> Running:
     return Running(first, physical_of(new, first.lock, names), (before, after))
 
 
+class Ran(Struct, frozen=True):
+    """A query that runs, as much of it as decides what becomes of it."""
+
+    name: str
+    signature: Signature
+    stored: tuple[str, ...]
+    """Ids of the models whose rows it stores."""
+
+
 def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
     """Return what becomes of queries, in their order; those that are gone come last."""
-    before = {query.name: query for query in found.old.queries}
+    ran = [Ran(query.name, query.signature, stored(query)) for query in found.old.queries]
     homes = {model: name for name, models in found.groups[0].models.items() for model in models}
-    told: list[QueryChange] = []
-    for query in found.new.queries:
-        was = before.pop(query.name, None)
-        now = (
-            _new(query, homes, found.new, statistics)
-            if was is None
-            else _kept(was, query, found.new, statistics)
-        )
-        told.append(now)
     left = {model for models in found.groups[1].models.values() for model in models}
-    told += [_gone(query, left) for query in before.values()]
-    return tuple(told)
+    return tuple(_changes(ran, homes, found.new, left, statistics))
 
 
-def _kept(was: Query, now: Query, new: Physical, statistics: Statistics) -> QueryChange:
+def deployed_changes(
+    ran: Sequence[Ran], new: Physical, statistics: Statistics, *, accept_forward: bool
+) -> tuple[QueryChange, ...]:
+    """Return what becomes of queries that run, and of those that count what these send again."""
+    homes = {model: each.name for each in ran for model in each.stored}
+    left = {model for query in new.queries for model in stored(query)}
+    found = list(_changes(ran, homes, new, left, statistics))
+    lost = {"rebuild"} if accept_forward else {"rebuild", "forward"}
+    anew = {each.name for each in found if each.status in lost}
+    readers = with_readers((query for query in new.queries if query.name in anew), new.queries)
+    return tuple(
+        structs.replace(
+            each,
+            status="rebuild",
+            reasons=(f"it counts the rows of {plain((readers[each.name][1],))[0]}, which are sent again",),
+            replay=replay(readers[each.name][0], new, statistics),
+        )
+        if each.name in readers
+        else each
+        for each in found
+    )
+
+
+def _changes(
+    ran: Iterable[Ran],
+    homes: Mapping[str, str],
+    new: Physical,
+    left: Collection[str],
+    statistics: Statistics,
+) -> Iterator[QueryChange]:
+    before = {each.name: each for each in ran}
+    for query in new.queries:
+        was = before.pop(query.name, None)
+        yield _new(query, homes, new, statistics) if was is None else _kept(was, query, new, statistics)
+    yield from (_gone(each, left) for each in before.values())
+
+
+def _kept(was: Ran, now: Query, new: Physical, statistics: Statistics) -> QueryChange:
     told = verdict(was.signature, now.signature)
-    joined = [model for model in stored(now) if model not in stored(was)]
-    left = [model for model in stored(was) if model not in stored(now)]
+    joined = [model for model in stored(now) if model not in was.stored]
+    left = [model for model in was.stored if model not in stored(now)]
     return QueryChange(
         name=now.name,
         status=told.kind,
@@ -90,7 +127,7 @@ def _left(models: Iterable[str]) -> Iterator[str]:
         yield f"{model} is no longer made by it"
 
 
-def _new(query: Query, homes: dict[str, str], new: Physical, statistics: Statistics) -> QueryChange:
+def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Statistics) -> QueryChange:
     """Tell a query that has no checkpoint: what ran elsewhere before begins anew in it."""
     moved = {model: homes[model] for model in stored(query) if model in homes}
     reasons = tuple(
@@ -108,10 +145,10 @@ def _new(query: Query, homes: dict[str, str], new: Physical, statistics: Statist
     )
 
 
-def _gone(query: Query, left: Collection[str]) -> QueryChange:
-    kept = [model for model in stored(query) if model in left]
+def _gone(was: Ran, left: Collection[str]) -> QueryChange:
+    kept = [model for model in was.stored if model in left]
     note = "its models run in other queries" if kept else "its checkpoint can be removed: `millstream clean`"
     return QueryChange(
-        name=query.name, status="removed", models=plain(stored(query)), notes=(note,),
-        stateful=query.signature.stateful,
+        name=was.name, status="removed", models=plain(was.stored), notes=(note,),
+        stateful=was.signature.stateful,
     )  # fmt: skip

@@ -53,25 +53,31 @@ def planned(version: Version) -> Version:
 
 
 def version_of_manifest(path: Path) -> Version:
-    """Return what a manifest knows of a version."""
-    name = path.name
+    """Return what a manifest's file knows of a version."""
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        return decoded(path.name, path.read_bytes())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise MillstreamError(_unreadable(path, reason)) from None
+    except ValueError as error:
+        raise MillstreamError(_unreadable(path, str(error))) from None
+
+
+def decoded(name: str, content: bytes) -> Version:
+    """Return what a manifest knows of a version; a ValueError says why it can't be read."""
+    try:
+        manifest = msgspec.json.decode(content, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MillstreamError(_unreadable(path, f"it is no manifest of Millstream's: {error}")) from None
+        raise ValueError(f"it is no manifest of Millstream's: {error}") from None
     if manifest.schema_version != SCHEMA_VERSION:
-        reason = f"its schema_version is {manifest.schema_version}, and this version reads {SCHEMA_VERSION}"
-        raise MillstreamError(_unreadable(path, reason))
+        said = f"its schema_version is {manifest.schema_version}, and this version reads {SCHEMA_VERSION}"
+        raise ValueError(said)
     catalog = kept_catalog(manifest)
     if catalog is None:
         said = f"it was written by Millstream {manifest.millstream_version}"
         less = f"{said}, whose plan this version can't read" if manifest.plan else "it holds no plan"
         return Version(name, Compiled(manifest), less=less)
-    compiled = Compiled(manifest, catalog=catalog)
-    return Version(name, compiled)
+    return Version(name, Compiled(manifest, catalog=catalog))
 
 
 def _unreadable(path: Path, reason: str) -> Diagnostic:

@@ -16,12 +16,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
+from millstream.runner.applying import Anew, end_apply, to_apply
 from millstream.runner.choosing import chosen
+from millstream.runner.deployed import keep_manifest
 from millstream.runner.engine import Engine, engine
 from millstream.runner.failures import told_of
 from millstream.runner.isolating import isolate, without
 from millstream.runner.order import needs, run_in_order
 from millstream.runner.preparing import keep_lock, prepare, refresh
+from millstream.runner.proving import proved
 from millstream.runner.rebuilding import begin, swap, to_rebuild
 from millstream.runner.regrouping import conclude, to_regroup
 from millstream.runner.results import ModelResult, Outcome, RunResults
@@ -42,10 +45,10 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         if job.full_refresh:
             for query in queries:
                 refresh(running, query)
-        anew = to_rebuild(running, queries)
+        anew = to_apply(running, queries) if job.apply else Anew(to_rebuild(running, queries))
         if job.regroup:
-            anew = to_regroup(running, queries)
-            queries = list(anew.values())
+            anew = Anew(to_regroup(running, queries))
+            queries = list(anew.queries.values())
         started: list[StreamingQuery] = []
         ends = running.kafka.ends(_topics(queries))
         failed: set[str] = set()
@@ -53,7 +56,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         def work(query: Query) -> Outcome:
             if causes := sorted(failed.intersection(each.relation for each in query.sources)):
                 return _skipped(query, [cause.partition(".")[2] for cause in causes], tell)
-            outcome = _run(running, query, tell, started, anew=query.name in anew)
+            outcome = _run(running, query, tell, started, anew)
             failed.update(outcome.left_out)
             return outcome
 
@@ -66,10 +69,15 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
             AT_ONCE,
             lambda: _stop(running, started),
         )
+        well = all(each.status == "success" for each in outcomes.values())
         if not job.regroup:
             keep_lock(running, {name for name, each in outcomes.items() if each.status != "skipped"})
-        elif all(each.status == "success" for each in outcomes.values()):
-            conclude(running, anew)
+        elif well:
+            conclude(running, anew.queries)
+        if well and job.models is None:
+            keep_manifest(running.files, running.checkpoints, job.manifest)
+        if well and job.apply:
+            end_apply(running)
         written = _written(running, ends)
         took = round(time.monotonic() - began, 3)  # without what is kept for the next start
     return RunResults(
@@ -103,17 +111,17 @@ def _stop(running: Engine, started: list[StreamingQuery]) -> None:
     running.spark.sparkContext.cancelAllJobs()  # a backfill is no query that could be stopped
 
 
-def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery], *, anew: bool) -> Outcome:
+def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery], anew: Anew) -> Outcome:
     """Run a query, without the models that fail on their own, if need be."""
     tell(Started(query))
     began = time.monotonic()
     left_out: dict[str, Diagnostic] = {}
     while True:
         try:
-            outcome = _once(running, query, tell, started, left_out, anew=anew)
+            outcome = _once(running, query, tell, started, left_out, anew)
             break
         except (MillstreamError, PySparkException, Py4JError, OSError) as error:
-            found = {} if anew else isolate(running, without(running, query, left_out))
+            found = {} if query.name in anew.queries else isolate(running, without(running, query, left_out))
             for model, problem in found.items():
                 tell(LeftOut(query.name, model, problem))
             if not found:
@@ -131,20 +139,25 @@ def _once(
     tell: Tell,
     started: list[StreamingQuery],
     left_out: dict[str, Diagnostic],
-    *,
-    anew: bool,
+    anew: Anew,
 ) -> Outcome:
-    aside = begin(running, query) if anew else None
-    made, around = aside or prepare(running, query, left_out)
+    beside = begin(running, query, anew.apply) if query.name in anew.queries else None
+    made, around = beside or prepare(running, query, left_out)
+    if beside is not None and running.job.apply:
+        around = proved(running, query, made, around, anew.queries)
     streaming = start(running.spark, made, around, availableNow=True)
     started.append(streaming)
     try:
         rows, batches, counts = watch(streaming, lambda rows: tell(Going(query.name, rows)))
         counts += around.stores.tested.all()
         reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
+    except PySparkException:
+        if around.stores.raised:
+            raise around.stores.raised[-1] from None
+        raise
     finally:
         streaming.stop()
-    if aside is not None and not running.job.regroup:
+    if beside is not None and not running.job.regroup:
         swap(running, query)
     return Outcome(
         query.name,

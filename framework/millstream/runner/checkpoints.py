@@ -75,6 +75,13 @@ def read_record(files: Files, place: Place) -> Record | None:
     return None if content is None else msgspec.json.decode(content, type=Record)
 
 
+def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
+    """Return all that is known of queries that ran, by name."""
+    places = ((name, place_of(checkpoints, name)) for name in files.names(checkpoints))
+    found = ((name, read_record(files, place)) for name, place in places)
+    return {name: record for name, record in found if record is not None}
+
+
 def outputs_of(query: Query) -> dict[str, str]:
     """Return where a query stores which model."""
     listed = (target for target in query.outputs if not isinstance(target, DeadLetters))
@@ -118,6 +125,18 @@ def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | Non
             known = found.get(topic, offsets)
             found[topic] = {n: min(at, known.get(n, at)) for n, at in offsets.items()}
     return found
+
+
+def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
+    """Have a batch that is decided on, and not done, read only up to some offsets."""
+    path = f"{spark}/offsets/{batch}"
+    version, metadata, *sources = (files.read(path) or b"").decode().splitlines()
+    lines = [version, metadata]
+    for line in sources:
+        read: dict[str, dict[str, int]] = json.loads(line)
+        cut_off = {topic: {n: ends[topic][int(n)] for n in numbers} for topic, numbers in read.items()}
+        lines.append(json.dumps(cut_off, separators=(",", ":")))
+    files.write(path, "\n".join(lines).encode())
 
 
 def write_record(files: Files, place: Place, record: Record) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct, field
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from millstream.errors import MillstreamError
 from millstream.physical.values import DeadLetters, Delivery, PerBatch, SinkOutput, TableOutput
 from millstream.runner.newest import newest
 from millstream.runner.row_tests import Tested, ask
@@ -39,29 +41,57 @@ class Stores(Struct, frozen=True):
     merge: Merge
     new: frozenset[str] = frozenset()
     """Tables that nothing was stored in before the first batch."""
+    check: Callable[[SparkSession, int], None] | None = None
+    """Called when the tables have a batch, and nobody has heard of it."""
+    again: int | None = None
+    """The batch that was begun before, and perhaps stored."""
+    turn: AbstractContextManager[Any] | None = None
+    """What each batch waits for; None: for nothing."""
+    raised: list[MillstreamError] = field(default_factory=list)
+    """Why a batch was refused: Spark hands on no more than a text."""
     tested: Tested = field(default_factory=Tested)
     """Takes what data tests find."""
 
 
 def deliver(how: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
-    """Return what Spark calls with each batch: tables first, since records tell others of them."""
+    """Return what is done with each batch: tables first, since records tell others of them."""
     tables = [each for each in how.deliveries if isinstance(each.target, TableOutput)]
     sinks = [each for each in how.deliveries if isinstance(each.target, SinkOutput | DeadLetters)]
     several = len(how.deliveries) > 1 or any(each.asked for each in how.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
         batch.createOrReplaceTempView(how.view)
-        if several:
+        again = number == stores.again
+        if several or again:
             batch.persist()
         try:
+            if again:
+                # A table that has the rows does not ask for them again, and without that no state is kept.
+                batch.write.format("noop").mode("overwrite").save()
             stores.tested.note(number, ask(batch, how.deliveries))
             for each in tables:
                 _store(batch, each, stores, number)
+            if stores.check is not None:
+                stores.check(batch.sparkSession, number)
             if sinks:
                 _send(batch, sinks, stores, number)
         finally:
-            if several:
+            if several or again:
                 batch.unpersist()
+
+    return each_batch
+
+
+def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[[DataFrame, int], None]:
+    """Return what Spark calls with each batch, and when its turn comes, does the work."""
+
+    def each_batch(batch: DataFrame, number: int) -> None:
+        with stores.turn or nullcontext():
+            try:
+                work(batch, number)
+            except MillstreamError as error:
+                stores.raised.append(error)
+                raise
 
     return each_batch
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 
 from msgspec import Struct
@@ -17,11 +18,13 @@ from millstream.errors import Diagnostic
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import folder_name
 from millstream.project.secrets import mask, secrets_in
-from millstream.project.values import Target
+from millstream.project.values import Target, is_local
 from millstream.runner.checkpoints import (
     Offsets,
     Place,
     Record,
+    last_begun,
+    last_done,
     outputs_of,
     place_of,
     read_lock,
@@ -55,6 +58,8 @@ class Engine(Struct, frozen=True, eq=False):
     streamed: frozenset[str]
     """Tables whose changes a query reads."""
     tell: Tell
+    turn: AbstractContextManager[Any] | None = None
+    """What the batches of queries that run on wait for."""
 
     def said(self, source: SourceRead) -> Mapping[str, Any]:
         """Return what is said of a topic; one of the models is read from where its newest rows begin."""
@@ -75,7 +80,8 @@ class Engine(Struct, frozen=True, eq=False):
         for target in query.outputs:
             if isinstance(target, SinkOutput):
                 given |= target.options.get("producer") or {}
-        return Stores(identity, self.kafka.sink(given), self.kafka.producer(given), self.tables.merge, new)
+        sink, producer = self.kafka.sink(given), self.kafka.producer(given)
+        return Stores(identity, sink, producer, self.tables.merge, new, turn=self.turn)
 
     def ids(self, query: Query) -> dict[str, str]:
         """Return Kafka's ids of the topics that a query reads."""
@@ -97,8 +103,10 @@ class Engine(Struct, frozen=True, eq=False):
         new: frozenset[str] = frozenset(),
     ) -> Around:
         """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""
-        found = self.around_of(query, f"{query.name}/{record.id}", new)
-        return replace(found, checkpoint=place.spark(record))
+        found, spark = self.around_of(query, f"{query.name}/{record.id}", new), place.spark(record)
+        begun = last_begun(self.files, spark)
+        again = begun if begun != last_done(self.files, spark) else None
+        return replace(found, checkpoint=spark, stores=replace(found.stores, again=again))
 
     def around_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> Around:
         """Return what a query needs without a checkpoint; `identity` is told to those who get its rows."""
@@ -184,7 +192,17 @@ def engine(
             log / "spark.log",
             frozenset(s.relation for query in job.physical.queries for s in query.sources if not s.topic),
             tell,
+            _turns(spark) if lasting and is_local(project.target) else None,
         )
+
+
+def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
+    """Let as many batches go on at a time as there are cores.
+
+    All at once, the stages of each would wait for those of all others, and one with many stages for minutes.
+    One that waits gets more records by then: the less there is to spare, the fewer and larger batches are.
+    """
+    return BoundedSemaphore(max(2, spark.sparkContext.defaultParallelism))
 
 
 def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.errors import Diagnostic
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
 from millstream.runner.batches import Batch, Offsets, has_read
 from millstream.runner.committing import Commits
@@ -66,6 +66,8 @@ class Kept:
         self._listener = Listener()
         self._failures = 0
         self._left_out: set[str] = set()
+        self._raised: list[MillstreamError] = []
+        """Why its batches were refused."""
         self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
         self._after: list[Kept] = []
 
@@ -137,7 +139,7 @@ class Kept:
             while (heard := heard or listener.heard.get()) != "ended":
                 self._heard(heard)
                 heard = None
-            error = streaming.exception()
+            error = self._raised[-1] if self._raised else streaming.exception()
             if self._anew and error is None and not self._stopping.is_set():
                 swap(self._running, self.query)
                 self._anew = False
@@ -157,7 +159,7 @@ class Kept:
             said = f"{', '.join(gone)} was gone, and is created again"
             self._running.tell(Stage("topics", said, done=True))
         query, around = aside or prepare(self._running, self.query, self._left_out)
-        listener.tested = around.stores.tested
+        listener.tested, self._raised = around.stores.tested, around.stores.raised
         with self._lock:
             if self._stopping.is_set():
                 return None

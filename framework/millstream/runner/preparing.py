@@ -11,20 +11,23 @@ from millstream.physical.commands import rebuild_command
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, verdict
-from millstream.runner import checkpoints, rebuilding
+from millstream.runner import checkpoints, previous
 from millstream.runner.backfill import backfill, newcomers
 from millstream.runner.checkpoints import Place, Record, outputs_of, tables_of
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.isolating import kept, without
 from millstream.runner.starting import Around
+from millstream.runner.swapping import forget
 from millstream.runner.values import LeftOut
 
 
 def refresh(running: Engine, query: Query) -> None:
     """Forget what a query has done: its checkpoint and its tables."""
-    rebuilding.forget(running, query)
-    running.files.remove(running.place(query).folder)
+    place = running.place(query)
+    forget(running.files, running.tables, place)
+    previous.forget(running.files, running.tables, place)
+    running.files.remove(place.folder)
     for table in tables_of(query):
         running.tables.drop(table)
 

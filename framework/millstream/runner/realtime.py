@@ -28,6 +28,8 @@ def start_realtime(
         message = f"{told_of(query)} can't run in real-time mode: {'; '.join(query.realtime)}"
         remedy = "choose a trigger such as `1 second` for the target, or change what is named"
         raise MillstreamError(Diagnostic("MS878", message, None, remedy))
+    # A batch that never ends waits for no turn.
+    around = replace(around, stores=replace(around.stores, turn=None))
     # Spark takes no other output mode; where nothing keeps state, they mean the same.
     return start(spark, replace(query, output_mode="update"), around, listener, realTime=CHECKPOINT_EVERY)
 

@@ -13,14 +13,16 @@ import msgspec
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.resent import Twice, counted_twice
 from millstream.physical.values import PerBatch, Query, SinkOutput, TableOutput
-from millstream.runner import checkpoints
+from millstream.runner import aside, checkpoints
+from millstream.runner.aside import Aside
 from millstream.runner.checkpoints import Offsets, tables_of
 from millstream.runner.choosing import makers
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.starting import Around
-from millstream.runner.swapping import Rebuild, decide, named_aside, read, settle, write
+from millstream.runner.swapping import decide, forget, settle
 
 
 def to_rebuild(running: Engine, queries: Iterable[Query]) -> dict[str, Query]:
@@ -42,38 +44,33 @@ def to_rebuild(running: Engine, queries: Iterable[Query]) -> dict[str, Query]:
 
 def check_readers(running: Engine, anew: Mapping[str, Query]) -> None:
     """Refuse to send rows again to a topic of which a state would count them twice."""
-    problems = []
-    for query in anew.values():
-        sent = {t.model for t in query.outputs if isinstance(t, SinkOutput)}
-        if query.output_mode != "append" or not sent:
-            continue
-        for reader in running.job.physical.queries:
-            read = sent.intersection(each.relation for each in reader.sources)
-            if read and reader.signature.stateful and reader.name not in anew:
-                problems.append(_counted_twice(query, reader, min(read)))
-    if problems:
-        raise MillstreamError(*problems)
+    found = list(counted_twice(anew.values(), running.job.physical.queries))
+    if found:
+        raise MillstreamError(*map(_counted_twice, found))
 
 
-def begin(running: Engine, query: Query) -> tuple[Query, Around] | None:
-    """Return a query and its surroundings until the swap; nothing where that has begun, and is ended now."""
+def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, Around] | None:
+    """Return a query and its surroundings until the swap; nothing where that has begun, and is ended now.
+
+    `apply` keeps what it takes the place of.
+    """
     place = running.place(query)
     new = checkpoints.new_record(running.job.project.settings.name, query, running.ids(query))
-    found = read(running.files, place)
+    found = aside.read(running.files, place)
     if found is not None and found.swapping:
         settle(running.files, running.tables, place)
         return None
     digest = _digest(running, query)
-    if found is None or found.digest != digest:
-        forget(running, query)
+    if found is None or found.digest != digest or found.apply != apply:
+        forget(running.files, running.tables, place)
         sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
         record = replace(new, folder=f"spark-{new.id}", began=_began(running, query, sent))
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
-        found = Rebuild(record, digest, tables_of(query), streamed)
-        write(running.files, place, found)
-    aside = _aside(query)
-    created = {t.model for t in tables_of(aside) if running.tables.create(t, changes=False)}
-    return aside, running.around(aside, found.record, place, frozenset(created))
+        found = Aside(record, digest, tables_of(query), streamed, apply=apply)
+        aside.write(running.files, place, found)
+    made = _beside(query, found)
+    created = {t.model for t in tables_of(made) if running.tables.create(t, changes=False)}
+    return made, running.around(made, found.record, place, frozenset(created))
 
 
 def swap(running: Engine, query: Query) -> None:
@@ -81,18 +78,6 @@ def swap(running: Engine, query: Query) -> None:
     place = running.place(query)
     decide(running.files, place)
     settle(running.files, running.tables, place)
-
-
-def forget(running: Engine, query: Query) -> None:
-    """Remove what a rebuild that did not come to its end has made."""
-    place = running.place(query)
-    found = read(running.files, place)
-    if found is None:
-        return
-    for table in found.tables:
-        running.tables.drop(named_aside(table))
-    running.files.remove(place.spark(found.record))
-    running.files.remove(place.rebuild)
 
 
 def _digest(running: Engine, query: Query) -> str:
@@ -106,22 +91,22 @@ def _began(running: Engine, query: Query, topics: Iterable[str]) -> dict[str, Of
     return running.kafka.held(topics) if query.output_mode == "append" else {}
 
 
-def _aside(query: Query) -> Query:
+def _beside(query: Query, found: Aside) -> Query:
     """Return a query that stores its rows in tables of another name."""
     if not isinstance(query.deliver, PerBatch):
         return query
     deliveries = tuple(
-        replace(each, target=named_aside(each.target)) if isinstance(each.target, TableOutput) else each
+        replace(each, target=found.beside(each.target)) if isinstance(each.target, TableOutput) else each
         for each in query.deliver.deliveries
     )
     return replace(query, deliver=replace(query.deliver, deliveries=deliveries))
 
 
-def _counted_twice(query: Query, reader: Query, model: str) -> Diagnostic:
-    name = model.removeprefix("model.")
+def _counted_twice(found: Twice) -> Diagnostic:
+    name = found.model.removeprefix("model.")
     return Diagnostic(
         "MS882",
-        f"{told_of(query)} would send its rows again, and {told_of(reader)} count them twice",
+        f"{told_of(found.writer)} would send its rows again, and {told_of(found.reader)} count them twice",
         None,
         f"rebuild both: --rebuild {name}+",
     )

@@ -13,7 +13,7 @@ from millstream.runner import checkpoints
 from millstream.runner.checkpoints import outputs_of
 from millstream.runner.engine import Engine
 from millstream.runner.rebuilding import check_readers
-from millstream.runner.swapping import Regroup, swap_together
+from millstream.runner.swapping import Together, swap_together
 
 
 def to_regroup(running: Engine, queries: Iterable[Query]) -> dict[str, Query]:
@@ -37,7 +37,7 @@ def conclude(running: Engine, anew: Iterable[str]) -> None:
     before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
     names = tuple(anew)
     groups = (g for g in running.job.physical.lock.groups if g.name in names or before.group(g.name))
-    swap_together(running.files, running.tables, running.checkpoints, Regroup(names, Lock(tuple(groups))))
+    swap_together(running.files, running.tables, running.checkpoints, Together(names, Lock(tuple(groups))))
 
 
 def _members(lock: Lock, name: str) -> list[tuple[str, ...]]:

@@ -19,6 +19,7 @@ from millstream.physical.values import Query
 from millstream.runner.choosing import chosen
 from millstream.runner.clock import Clock, spark_time
 from millstream.runner.committing import Commits
+from millstream.runner.deployed import keep_manifest
 from millstream.runner.engine import Engine, engine
 from millstream.runner.failures import jvm_lost
 from millstream.runner.keeping import AT_ONCE, Kept
@@ -52,6 +53,8 @@ def run(
         anew = to_rebuild(running, queries)
         _check(running, [query for query in queries if query.name not in anew])
         keep_lock(running, {query.name for query in queries})
+        if job.models is None:
+            keep_manifest(running.files, running.checkpoints, job.manifest)
         kept = _kept(running, queries, anew, stopping)
         try:
             _wait(running, kept.values(), stopping)

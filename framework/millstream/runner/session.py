@@ -56,6 +56,9 @@ _LOCAL = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # The default one keeps a second file beside each, and starts `chmod` and `readlink` for that, too. What
+    # Spark writes into checkpoints has checksums of its own.
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 
 

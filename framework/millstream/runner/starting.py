@@ -22,7 +22,7 @@ from millstream.physical.values import (
 )
 from millstream.project.values import Project
 from millstream.runner import counting, functions, keyed, reading
-from millstream.runner.deliveries import Stores, deliver, send
+from millstream.runner.deliveries import Stores, deliver, in_turn, send
 from millstream.runner.reading import Ranges
 from millstream.runner.tables import Tables
 
@@ -73,7 +73,7 @@ def run_once(spark: SparkSession, query: Query, around: Around, ranges: Mapping[
     elif how.by_number:
         send(rows, stores, 0)
     else:
-        rows.write.format("kafka").options(**stores.kafka).save()
+        _send(rows, stores)
 
 
 def try_out(spark: SparkSession, query: Query, around: Around, ranges: Mapping[str, Ranges]) -> None:
@@ -149,12 +149,15 @@ def make_view(session: SparkSession, step: Step, project: Project, mode: OutputM
 def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWriter:
     match query.deliver:
         case PerBatch() as how:
-            return writer.foreachBatch(deliver(how, stores))
+            return writer.foreachBatch(in_turn(deliver(how, stores), stores))
         case ToKafka() as how if how.by_number:
-
-            def each_batch(records: DataFrame, number: int) -> None:
-                send(records, stores, number)
-
-            return writer.foreachBatch(each_batch)
+            return writer.foreachBatch(in_turn(lambda rows, number: send(rows, stores, number), stores))
+        case ToKafka() if stores.turn is not None:
+            return writer.foreachBatch(in_turn(lambda rows, _: _send(rows, stores), stores))
         case ToKafka():
             return writer.format("kafka").options(**stores.kafka)
+
+
+def _send(records: DataFrame, stores: Stores) -> None:
+    """Write records that say themselves which batch, or record, they are of."""
+    records.write.format("kafka").options(**stores.kafka).save()

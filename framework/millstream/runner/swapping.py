@@ -10,93 +10,99 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.physical.lock import Lock
-from millstream.physical.values import TableOutput
-from millstream.runner import checkpoints
-from millstream.runner.checkpoints import Place, Record, place_of
+from millstream.runner import aside, checkpoints, previous
+from millstream.runner.checkpoints import Place, place_of
 from millstream.runner.files import Files
-from millstream.runner.tables import ASIDE, Tables
+from millstream.runner.tables import KEPT, Tables
 
-_REGROUP = "regroup.json"
-
-
-class Rebuild(Struct, frozen=True):
-    """Kept beside the record of the query as it was."""
-
-    record: Record
-    digest: str
-    """Of all that the query does."""
-    tables: tuple[TableOutput, ...]
-    streamed: tuple[str, ...] = ()
-    """Those whose changes somebody reads."""
-    swapping: bool = False
+_TOGETHER = "regroup.json"
 
 
-def read(files: Files, place: Place) -> Rebuild | None:
-    content = files.read(place.rebuild)
-    return None if content is None else msgspec.json.decode(content, type=Rebuild)
-
-
-def write(files: Files, place: Place, found: Rebuild) -> None:
-    files.write(place.rebuild, msgspec.json.format(msgspec.json.encode(found), indent=1))
-
-
-class Regroup(Struct, frozen=True):
-    """Queries that take the place of others all at once, since models move from one to another."""
+class Together(Struct, frozen=True):
+    """Queries that take the place of others all at once."""
 
     queries: tuple[str, ...]
     lock: Lock
     """The groups from then on; what runs none of them is removed."""
+    back: bool = False
+    """It is the versions before that take their places again."""
 
 
 def decide(files: Files, place: Place) -> None:
     """Have a swap done by whoever comes next."""
-    if (found := read(files, place)) is not None:
-        write(files, place, replace(found, swapping=True))
+    if (found := aside.read(files, place)) is not None:
+        aside.write(files, place, replace(found, swapping=True))
 
 
 def settle_all(files: Files, tables: Tables, folder: str) -> None:
     """End the swaps of a target that have begun."""
-    regroup = f"{folder.rstrip('/')}/{_REGROUP}"
-    if (content := files.read(regroup)) is not None:
-        _regroup(files, tables, folder, msgspec.json.decode(content, type=Regroup))
-        files.remove(regroup)
+    together = f"{folder.rstrip('/')}/{_TOGETHER}"
+    if (content := files.read(together)) is not None:
+        _together(files, tables, folder, msgspec.json.decode(content, type=Together))
+        files.remove(together)
     for name in files.names(folder):
         settle(files, tables, place_of(folder, name))
 
 
-def swap_together(files: Files, tables: Tables, folder: str, regroup: Regroup) -> None:
-    files.write(f"{folder.rstrip('/')}/{_REGROUP}", msgspec.json.encode(regroup))
+def swap_together(files: Files, tables: Tables, folder: str, together: Together) -> None:
+    files.write(f"{folder.rstrip('/')}/{_TOGETHER}", msgspec.json.encode(together))
     settle_all(files, tables, folder)
 
 
-def _regroup(files: Files, tables: Tables, folder: str, regroup: Regroup) -> None:
-    for name in regroup.queries:
-        decide(files, place_of(folder, name))
-        settle(files, tables, place_of(folder, name))
+def _together(files: Files, tables: Tables, folder: str, together: Together) -> None:
+    for name in together.queries:
+        place = place_of(folder, name)
+        if together.back:
+            _go_back(files, tables, place)
+        else:
+            decide(files, place)
+        settle(files, tables, place)
     before = checkpoints.read_lock(files, folder) or Lock()
-    checkpoints.write_lock(files, folder, regroup.lock)
+    checkpoints.write_lock(files, folder, together.lock)
     for group in before.groups:
-        if regroup.lock.group(group.name) is None:
+        if together.lock.group(group.name) is None:
             files.remove(place_of(folder, group.name).folder)
+
+
+def _go_back(files: Files, tables: Tables, place: Place) -> None:
+    """Decide that the version before takes its place again."""
+    kept, begun = previous.read(files, place), aside.read(files, place)
+    if kept is None or (begun is not None and begun.named == KEPT):
+        return  # an earlier try came further
+    forget(files, tables, place)
+    aside.write(files, place, previous.restored(kept))
 
 
 def settle(files: Files, tables: Tables, place: Place) -> None:
     """End a swap that has begun; each step can be taken again."""
-    found = read(files, place)
+    found = aside.read(files, place)
     if found is None or not found.swapping:
         return
     before = checkpoints.read_record(files, place)
     if before != found.record:
+        if found.apply and before is not None:
+            previous.keep(files, tables, place, before, found)
+        elif found.named != KEPT:
+            previous.forget(files, tables, place)
         for table in found.tables:
             changes = table.model in found.streamed
-            tables.swap(named_aside(table), table, found.record.id, changes=changes)
+            tables.swap(found.beside(table), table, found.swap or found.record.id, changes=changes)
         checkpoints.write_record(files, place, found.record)
-        if before is not None:
+        if before is not None and not found.apply:
             files.remove(place.spark(before))
+    if found.named == KEPT:
+        previous.drop_note(files, place)
     for table in found.tables:
-        tables.drop(named_aside(table))
+        tables.drop(found.beside(table))
     files.remove(place.rebuild)
 
 
-def named_aside(table: TableOutput) -> TableOutput:
-    return replace(table, model=table.model + ASIDE)
+def forget(files: Files, tables: Tables, place: Place) -> None:
+    """Remove what a rebuild that did not come to its end has made."""
+    found = aside.read(files, place)
+    if found is None:
+        return
+    for table in found.tables:
+        tables.drop(found.beside(table))
+    files.remove(place.spark(found.record))
+    files.remove(place.rebuild)

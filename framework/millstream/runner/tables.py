@@ -27,6 +27,8 @@ from millstream.tables.places import Delta, Place, place_of
 
 ASIDE = ".rebuilt"
 """What the name of a table ends with until it takes the place of the other one: no model is called so."""
+KEPT = ".previous"
+"""What the name of a table ends with whose place another one has taken."""
 
 
 class Tables(Struct, frozen=True, eq=False):
@@ -73,6 +75,22 @@ class Tables(Struct, frozen=True, eq=False):
             case place:
                 postgres_swap.swap(place, new, table)
 
+    def copy(self, table: TableOutput, copy: TableOutput) -> None:
+        """Make a table that has the rows of another one, and what is known of its batches."""
+        match self.place(table.model):
+            case Delta() as place:
+                delta_swap.copy(self.spark, place.place_of(table.model), place.place_of(copy.model))
+            case place:
+                postgres_swap.copy(place, table, copy)
+
+    def rows(self, session: SparkSession, table: TableOutput) -> DataFrame:
+        """Return the rows that a table has now."""
+        match self.place(table.model):
+            case Delta() as place:
+                return delta.rows(session, place.place_of(table.model))
+            case place:
+                return postgres_rows.rows(session, place, table.model, table.columns)
+
     def drop(self, table: TableOutput) -> None:
         match self.place(table.model):
             case Delta() as place:
@@ -113,6 +131,6 @@ class Tables(Struct, frozen=True, eq=False):
         raise MillstreamError(Diagnostic("MS875", message, None, remedy))
 
     def place(self, relation: str) -> Place:
-        model = self.catalog.models.get(relation.removesuffix(ASIDE))
+        model = self.catalog.models.get(relation.removesuffix(ASIDE).removesuffix(KEPT))
         options = model.options if model else {}
         return place_of(relation, options, self.project.target, Path(self.project.root))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -15,6 +15,14 @@ from millstream.project.values import Project
 from millstream.runner.batches import Batch, Offsets
 from millstream.runner.results import Outcome
 from millstream.topology import Topology
+
+
+class Apply(Struct, frozen=True):
+    """What is made anew is compared with what runs, takes its place, and can be taken back."""
+
+    untouched: Mapping[str, Sequence[str]] = {}
+    """By id of a model: the columns that have the same values in both versions."""
+    accept_differences: bool = False
 
 
 class Job(Struct, frozen=True):
@@ -33,6 +41,10 @@ class Job(Struct, frozen=True):
     """Ids of the models that are made anew beside what they have."""
     regroup: bool = False
     """Which models share a state is decided anew, and what changes by it is rebuilt."""
+    apply: Apply | None = None
+    """What does not fit is made anew, whatever `rebuild` says."""
+    manifest: bytes = b""
+    """What is kept at the checkpoints, to tell later what runs there."""
     trigger: str | None = "available_now"
     """When queries look for new records; None: as a run does where its target says nothing."""
 
@@ -66,6 +78,17 @@ class Told(Struct, frozen=True):
     """Something that a user should know of."""
 
     diagnostic: Diagnostic
+
+
+class Compared(Struct, frozen=True):
+    """A table that was made anew has the same rows as the one that runs."""
+
+    model: str
+    columns: tuple[str, ...] = ()
+    """Beside its key."""
+    rows: int = 0
+    less: str = ""
+    """Why that is not known, or not so."""
 
 
 class Waiting(Struct, frozen=True):
@@ -120,7 +143,7 @@ class Stopped(Struct, frozen=True):
     query: str
 
 
-OfBuild = Stage | Started | Going | LeftOut | Ended | Told
+OfBuild = Stage | Started | Going | LeftOut | Ended | Told | Compared
 OfRun = Stage | Told | Waiting | Running | Batched | Ends | Idle | Failed | LeftOut | Stopped
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]

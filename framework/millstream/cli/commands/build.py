@@ -14,8 +14,12 @@ from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from millstream.errors import Diagnostic
     from millstream.manifest import Compiled
     from millstream.results import RunResults
+    from millstream.runner.values import Job
     from millstream.tested import TestResults
 
 
@@ -50,7 +54,20 @@ def built(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -
         return finish(common.look, found.diagnostics, models=models_in(found))
     if not common.look.json:
         show(common.look, diagnostics, models_in(found))
+    return carried_out(common, root, found, job, choice, diagnostics, no_tests=no_tests)
 
+
+def carried_out(
+    common: Common,
+    root: Path,
+    found: Compiled,
+    job: Job,
+    choice: Choice,
+    diagnostics: Sequence[Diagnostic],
+    *,
+    no_tests: bool,
+) -> int:
+    """Build what a job asks for, then test what was built, and show how it ended."""
     from millstream.cli.building import telling
     from millstream.cli.signals import ending_well
     from millstream.measured import with_counts
@@ -72,6 +89,7 @@ def built(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -
 
         listed = [as_data(each) for each in (*diagnostics, *problems)]
         own = {"tests": to_builtins(tests.results)} if tests else {}
+        own |= {"compared": to_builtins(told.compared)} if job.apply else {}
         print_json({"diagnostics": listed} | to_builtins(results) | own)
     return 1 if results.failed else code
 

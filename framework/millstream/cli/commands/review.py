@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, older, root_of
+from millstream.cli.reviewing import failing, known_of, shown
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from millstream.review.replay import Statistics
     from millstream.review.values import Review
     from millstream.review.version import Version
-
-_LEVELS = ("breaking", "rebuild", "forward", "cost")
 
 
 @click.command(
@@ -40,13 +37,7 @@ _LEVELS = ("breaking", "rebuild", "forward", "cost")
     type=click.Path(dir_okay=False, path_type=Path),
     help="A manifest.json to compare with, where there is no git.",
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(_LEVELS),
-    multiple=True,
-    help="Exit with 1 where this is so; may be repeated.",
-)
-@click.option("--ask-kafka", is_flag=True, help="Ask the target's Kafka what its topics still hold.")
+@failing
 def command(
     common: Common,
     *,
@@ -72,8 +63,8 @@ def command(
 
     old, warnings = older(common, root, against, against_manifest, where_it_left=merge_base)
     now = version_of("the working tree", new, root)
-    found = _reviewed(root, old, now, _known(common, root, now, ask_kafka=ask_kafka))
-    data, text = _shown(found, common.output)
+    found = _reviewed(root, old, now, known_of(common, root, now, ask_kafka=ask_kafka))
+    data, text = shown(found, common.output)
     code = finish(common.look, [*new.diagnostics, *warnings], result=data, text=text, models=models_in(new))
     return code or (1 if set(fail_on) & set(found.levels) else 0)
 
@@ -99,50 +90,3 @@ def _reviewed(root: Path, old: Version, now: Version, known: Statistics) -> Revi
         found = review(old, now, known)
         remember(target, key, found)
     return found
-
-
-def _known(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Statistics:
-    """Return what estimates stand on; Kafka is asked only where the user says so."""
-    from millstream.results import read_results
-    from millstream.review.replay import statistics
-    from millstream.topology import hints_of, read_catalog
-
-    settings, _ = read_settings(root)
-    manifest = now.manifest
-    results = read_results(root / settings.target_path, manifest.project, manifest.target)
-    rates = hints_of(read_catalog(now.compiled)).rows_per_second if now.compiled.catalog else {}
-    known = statistics(manifest, rates, results)
-    if not ask_kafka:
-        return known
-    from millstream.kafka.opening import connected
-    from millstream.project.load import load_project
-    from millstream.review.held import asked
-
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
-    with connected(project) as admin:
-        return asked(admin, known, known.topics)
-
-
-def _shown(found: Review, output: str) -> tuple[dict[str, Any], str | Text]:
-    """Return the review for programs and for people."""
-    if output == "json":
-        from msgspec import to_builtins
-
-        return to_builtins(found), ""
-    if output == "markdown":
-        from millstream.review.formats.markdown import markdown
-
-        return {}, markdown(found).removesuffix("\n")
-    return {}, _text(found)
-
-
-_STYLES = {"title": "bold", "bad": "red", "warning": "yellow", "good": "green", "quiet": "dim"}
-
-
-def _text(found: Review) -> Text:
-    from rich.text import Text
-
-    from millstream.review.formats.text import text_lines
-    from millstream.text import clean
-
-    return Text("\n").join(Text(clean(line.text), _STYLES.get(line.kind, "")) for line in text_lines(found))

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
 from millstream.runner.stores.delta import create, is_there, newest, note, once, rows, table_at
-from millstream.types import VARIANT, Array, Map, Row, Type
+from millstream.types import has_equality
 
 
 def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app: str, changes: bool) -> None:
@@ -29,12 +29,19 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
         made.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
 
 
+def copy(session: SparkSession, path: str, to: str) -> None:
+    """Make a table at another place with the rows of this one, if it is there."""
+    if is_there(session, path):
+        made = rows(session, path).write.format("delta").mode("overwrite")
+        made.option("overwriteSchema", "true").save(to)
+
+
 def swap_sql(table: TableOutput, new: str, path: str) -> str:
     """Return a MERGE that touches only what differs: those who read changes hear of nothing else."""
     names = [quoted(column.name) for column in table.columns]
     on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
     differs = ""
-    if all(_comparable(column.type) for column in table.columns):
+    if all(has_equality(column.type) for column in table.columns):
         same = " and ".join(f"old.{name} <=> new.{name}" for name in names)
         differs = f" and not ({same})"
     values = ", ".join(f"new.{name}" for name in names)
@@ -59,15 +66,3 @@ def _same_columns(session: SparkSession, table: TableOutput, path: str) -> bool:
         name in own and field.dataType == type(field.dataType).fromDDL(str(own[name].type))
         for name, field in fields.items()
     )
-
-
-def _comparable(type_: Type) -> bool:
-    match type_:
-        case Map():
-            return False
-        case Array(element=element):
-            return _comparable(element)
-        case Row(fields=fields):
-            return all(_comparable(field.type) for field in fields)
-        case _:
-            return type_ != VARIANT

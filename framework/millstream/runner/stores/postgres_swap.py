@@ -31,6 +31,31 @@ def swap(place: Postgres, new: TableOutput, table: TableOutput) -> None:
             _rename(connection, known, new.model, table.model)
 
 
+def copy(place: Postgres, table: TableOutput, to: TableOutput) -> None:
+    """Make a table with the rows of another one, if it is there, and with what is known of its batches."""
+    with connected(place) as connection:
+        columns, _ = shape(connection, table)
+        if not columns:
+            return
+        names = {"table": table_name(table), "copy": table_name(to)}
+        connection.execute(sql.SQL("drop table if exists {copy}").format(**names))
+        connection.execute(sql.SQL("create table {copy} (like {table} including all)").format(**names))
+        connection.execute(sql.SQL("insert into {copy} select * from {table}").format(**names))
+        for known in (BATCHES, NEWEST):
+            _copy(connection, known, table.model, to.model)
+
+
+def _copy(connection: Connection, known: sql.Identifier, name: str, to: str) -> None:
+    if connection.execute("select to_regclass(%s)", (known.as_string(connection),)).fetchone() == (None,):
+        return
+    connection.execute(sql.SQL("delete from {} where relation = %s").format(known), (to,))
+    text = sql.SQL(
+        "insert into {0} select (jsonb_populate_record(t, jsonb_build_object('relation', %s::text))).* "
+        "from {0} t where relation = %s"
+    )
+    connection.execute(text.format(known), (to, name))
+
+
 def _rename(connection: Connection, known: sql.Identifier, old: str, name: str) -> None:
     if connection.execute("select to_regclass(%s)", (known.as_string(connection),)).fetchone() == (None,):
         return

@@ -1,0 +1,43 @@
+"""`millstream plan`."""
+
+from __future__ import annotations
+
+import click
+
+from millstream.cli.deploying import deployment_of, outcome
+from millstream.cli.jobs import compiled_job
+from millstream.cli.options import Changes, Choice, Common, common
+from millstream.cli.output import finish
+from millstream.cli.project import models_in, root_of
+from millstream.cli.reviewing import failing, shown
+
+
+@click.command(
+    "plan",
+    epilog=(
+        "\b\nExamples:\n  millstream plan\n  millstream plan --target production --ask-kafka"
+        "\n  millstream plan --output json --fail-on rebuild"
+    ),
+)
+@common("markdown", alias=("--format",))
+@failing
+@click.option("--accept-forward", is_flag=True, help="As `apply --accept-forward` would.")
+def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept_forward: bool) -> int:
+    """Tell what `apply` would do to a target.
+
+    A review of the project against what runs there: which query goes on, which is made anew, and why, by the
+    signatures beside its checkpoints; what becomes of columns, topics and tables, by what the models said
+    when they were last started. Nothing is run or changed.
+    """
+    root = root_of(common)
+    found, job, diagnostics = compiled_job(common, root, Choice((), (), None), Changes())
+    if job is None:
+        return finish(common.look, found.diagnostics, models=models_in(found))
+    told = deployment_of(common, root, found, job, accept_forward=accept_forward, ask_kafka=ask_kafka)
+    data, text = shown(told.review, common.output)
+    if common.output == "json":
+        data |= {"made_anew": [each.name for each in told.anew]}
+    elif common.output == "text":
+        text = text + f"\n\n{outcome(told)}"
+    code = finish(common.look, diagnostics, result=data, text=text, models=models_in(found))
+    return code or (1 if set(fail_on) & set(told.review.levels) else 0)

@@ -1,0 +1,82 @@
+"""A review as commands show it: what estimates stand on, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from millstream.cli.options import Common
+from millstream.project.settings import read_settings
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from millstream.review.replay import Statistics
+    from millstream.review.values import Review
+    from millstream.review.version import Version
+
+_LEVELS = ("breaking", "rebuild", "forward", "cost")
+
+
+def failing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --fail-on and --ask-kafka."""
+    levels = click.option(
+        "--fail-on",
+        type=click.Choice(_LEVELS),
+        multiple=True,
+        help="Exit with 1 where this is so; may be repeated.",
+    )
+    kafka = click.option(
+        "--ask-kafka", is_flag=True, help="Ask the target's Kafka what its topics still hold."
+    )
+    return levels(kafka(function))
+
+
+def known_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Statistics:
+    """Return what estimates stand on; Kafka is asked only where the user says so."""
+    from millstream.results import read_results
+    from millstream.review.replay import statistics
+    from millstream.topology import hints_of, read_catalog
+
+    settings, _ = read_settings(root)
+    manifest = now.manifest
+    results = read_results(root / settings.target_path, manifest.project, manifest.target)
+    rates = hints_of(read_catalog(now.compiled)).rows_per_second if now.compiled.catalog else {}
+    known = statistics(manifest, rates, results)
+    if not ask_kafka:
+        return known
+    from millstream.kafka.opening import connected
+    from millstream.project.load import load_project
+    from millstream.review.held import asked
+
+    project = load_project(root, common.target, common.vars, common.profiles_dir)
+    with connected(project) as admin:
+        return asked(admin, known, known.topics)
+
+
+def shown(found: Review, output: str) -> tuple[dict[str, Any], str | Text]:
+    """Return the review for programs and for people."""
+    if output == "json":
+        from msgspec import to_builtins
+
+        return to_builtins(found), ""
+    if output == "markdown":
+        from millstream.review.formats.markdown import markdown
+
+        return {}, markdown(found).removesuffix("\n")
+    return {}, _text(found)
+
+
+_STYLES = {"title": "bold", "bad": "red", "warning": "yellow", "good": "green", "quiet": "dim"}
+
+
+def _text(found: Review) -> Text:
+    from rich.text import Text
+
+    from millstream.review.formats.text import text_lines
+    from millstream.text import clean
+
+    return Text("\n").join(Text(clean(line.text), _STYLES.get(line.kind, "")) for line in text_lines(found))

@@ -1,0 +1,84 @@
+"""The rows of two tables side by side: do they differ, how many, and which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from millstream.errors import Diagnostic, Note
+from millstream.expressions import quoted
+from millstream.physical.values import TableOutput
+from millstream.types import DOUBLE, FLOAT, Type
+
+_SHOWN = 3
+_NEAR = 1e-9
+"""Sums of the same numbers in another order differ by less, as a share of them."""
+
+
+def compared(
+    table: TableOutput, names: Sequence[str], old: DataFrame, new: DataFrame
+) -> tuple[int, Diagnostic | None]:
+    """Return how many rows two versions of a table have, and what differs in some of its columns."""
+    types = {column.name: column.type for column in table.columns}
+    sides = [
+        side.select(
+            *(f.col(quoted(name)).alias(f"{mark}{place}") for place, name in enumerate([*table.keys, *names]))
+        ).withColumn(mark, f.lit(True))
+        for side, mark in ((old, "o"), (new, "n"))
+    ]
+    keys = range(len(table.keys))
+    on = f.lit(True)
+    for key in keys:
+        on = on & f.col(f"o{key}").eqNullSafe(f.col(f"n{key}"))
+    both = sides[0].join(sides[1], on, "full_outer")
+    here = f.col("o").isNotNull() & f.col("n").isNotNull()
+    equal = f.lit(True)
+    for place, name in enumerate(names, len(keys)):
+        equal = equal & _equal(f.col(f"o{place}"), f.col(f"n{place}"), types[name])
+    gone, more = f.col("n").isNull(), f.col("o").isNull()
+    other = here & ~equal
+    counted = both.select(f.count(f.lit(1)), *(f.count_if(each) for each in (gone, more, other))).first()
+    assert counted is not None
+    rows, *numbers = (int(each) for each in counted)
+    if not any(numbers):
+        return rows, None
+    shown = both.where(gone | more | other).limit(_SHOWN).collect()
+    return rows, _differs(table, names, numbers, [each.asDict() for each in shown])
+
+
+def _equal(one: Column, other: Column, type_: Type) -> Column:
+    if type_ not in {DOUBLE, FLOAT}:
+        return one.eqNullSafe(other)
+    near = f.abs(one - other) <= f.lit(_NEAR) * f.greatest(f.abs(one), f.abs(other))
+    return one.eqNullSafe(other) | f.coalesce(near, f.lit(False))
+
+
+def _differs(
+    table: TableOutput, names: Sequence[str], numbers: Sequence[int], shown: Sequence[Mapping[str, Any]]
+) -> Diagnostic:
+    gone, more, other = numbers
+    parts = [f"{other:,} have other values"] if other else []
+    parts += [f"{gone:,} are gone"] if gone else []
+    parts += [f"{more:,} are new"] if more else []
+    notes = tuple(Note(_row(table, names, row)) for row in shown)
+    name = table.model.partition(".")[2]
+    return Diagnostic(
+        "MS886",
+        f"the rows of {name} differ where the edit changes nothing: {', '.join(parts)}",
+        None,
+        "see whether the topics still hold all records, and rows that came too late before; "
+        "`millstream apply --accept-differences` swaps nonetheless",
+        notes=notes,
+    )
+
+
+def _row(table: TableOutput, names: Sequence[str], row: Mapping[str, Any]) -> str:
+    there = "n" if row["o"] is None else "o"
+    key = ", ".join(f"{name} {row[f'{there}{place}']!r}" for place, name in enumerate(table.keys))
+    if row["o"] is None or row["n"] is None:
+        return f"{key}: {'new' if row['o'] is None else 'gone'}"
+    pairs = [(name, row[f"o{place}"], row[f"n{place}"]) for place, name in enumerate(names, len(table.keys))]
+    return f"{key}: {', '.join(f'{name} {was!r} → {now!r}' for name, was, now in pairs if was != now)}"

@@ -1,0 +1,69 @@
+"""What runs on a target, by what is kept at its checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from millstream.physical.lock import Lock
+from millstream.project.folders import folder_name
+from millstream.project.values import Project
+from millstream.runner.checkpoints import Record, read_lock, records_in
+from millstream.runner.files import Files, LocalFiles, files_of, local_path
+from millstream.runner.jars import jars_for
+from millstream.runner.session import running_spark
+from millstream.tables.places import checkpoints_of
+
+_MANIFEST = "manifest.json"
+_BEFORE = "manifest.previous.json"
+
+
+class Deployed(Struct, frozen=True):
+    records: dict[str, Record]
+    """By query."""
+    lock: Lock | None
+    manifest: bytes | None
+    """Of the project when all of its models were last started."""
+
+
+def deployed(project: Project, folder: Path) -> Deployed:
+    """Return what runs on a project's target; where checkpoints are not on this machine, Spark looks."""
+    checkpoints = checkpoints_of(project.target, Path(project.root))
+    if local_path(checkpoints) is not None:
+        return _found(LocalFiles(), checkpoints)
+    log = folder / folder_name(project.target.name) / "log"
+    jars = jars_for(project.target, lambda *_: None)
+    with running_spark(f"millstream {project.settings.name}", project.target, jars, log) as spark:
+        return _found(files_of(checkpoints, spark), checkpoints)
+
+
+def keep_manifest(files: Files, checkpoints: str, manifest: bytes) -> None:
+    """Note what models say that are started now."""
+    path = _path(checkpoints, _MANIFEST)
+    if manifest and files.read(path) != manifest:
+        files.write(path, manifest)
+
+
+def set_manifest_aside(files: Files, checkpoints: str) -> None:
+    """Keep what models say that are about to be replaced."""
+    files.write(_path(checkpoints, _BEFORE), files.read(_path(checkpoints, _MANIFEST)) or b"")
+
+
+def restore_manifest(files: Files, checkpoints: str) -> None:
+    """Note that the models that were replaced are back."""
+    before = files.read(_path(checkpoints, _BEFORE))
+    if before:
+        files.write(_path(checkpoints, _MANIFEST), before)
+    elif before is not None:
+        files.remove(_path(checkpoints, _MANIFEST))
+    files.remove(_path(checkpoints, _BEFORE))
+
+
+def _found(files: Files, checkpoints: str) -> Deployed:
+    noted = files.read(_path(checkpoints, _MANIFEST))
+    return Deployed(records_in(files, checkpoints), read_lock(files, checkpoints), noted)
+
+
+def _path(checkpoints: str, name: str) -> str:
+    return f"{checkpoints.rstrip('/')}/{name}"

@@ -1,0 +1,160 @@
+"""What is made anew is compared with what runs, in columns that an edit does not touch, before it is swapped.
+
+Both must have read the same records for that. So the first batch of what is made anew is cut to end where the
+running version is, and its rows are compared before the next one begins, and before any record is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec.structs import replace
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from millstream.errors import MillstreamError, Note
+from millstream.physical.values import Query, SinkOutput, TableOutput
+from millstream.runner.aside import renamed
+from millstream.runner.checkpoints import (
+    Offsets,
+    Record,
+    cut,
+    last_begun,
+    last_done,
+    read_up_to,
+    tables_of,
+)
+from millstream.runner.comparing import compared
+from millstream.runner.engine import Engine
+from millstream.runner.starting import Around, start
+from millstream.runner.tables import ASIDE
+from millstream.runner.values import Apply, Compared
+from millstream.types import has_equality
+
+
+def proved(running: Engine, query: Query, beside: Query, around: Around, anew: Collection[str]) -> Around:
+    """Return the surroundings in which the first batch is compared; where it can't be, tell why."""
+    apply, files = running.job.apply, running.files
+    assert apply is not None
+    if not (tables := tables_of(query)):
+        return around
+    record, spark = running.record(query), around.checkpoint
+    found = _ends(running, query, record, anew)
+    if isinstance(found, str):
+        for table in tables:
+            running.tell(Compared(table.model, less=found))
+        return around
+    assert record is not None
+    if last_done(files, spark) is not None:
+        return around  # it was compared, and killed later
+    if last_begun(files, spark) is None:
+        _decide_on_the_first(running, beside, around)
+        if last_begun(files, spark) is None:
+            return around  # there is nothing to read
+        cut(files, spark, 0, found)
+
+    def check(session: SparkSession, number: int) -> None:
+        if number == 0:
+            _compare(running, session, tables, record, apply)
+
+    return replace(around, stores=replace(around.stores, check=check))
+
+
+def _ends(
+    running: Engine, query: Query, record: Record | None, anew: Collection[str]
+) -> dict[str, Offsets] | str:
+    """Return how far the running version has read, or why nobody can say what it should have made of that."""
+    if record is None:
+        return "another query made it before"
+    others = {
+        t.model: q.name for q in running.job.physical.queries for t in q.outputs if isinstance(t, SinkOutput)
+    }
+    for source in query.sources:
+        if not source.topic:
+            return f"it reads the changes of {_name(source.relation)}, not a topic"
+        if others.get(source.relation) in anew:
+            return f"it reads {_name(source.relation)}, which is made anew, too"
+    if looked_up := [r.relation for r in query.reads if not r.relation.startswith("seed.")]:
+        return f"it looks up {_name(min(looked_up))}, whose rows were others then"
+    old = running.place(query).spark(record)
+    done = last_done(running.files, old)
+    if done is None or done != last_begun(running.files, old):
+        return "what runs was stopped within a batch"
+    ends = read_up_to(running.files, old, done) or {}
+    there = running.kafka.held([source.topic for source in query.sources])
+    if any(ends.get(topic, {}).keys() != partitions.keys() for topic, partitions in there.items()):
+        return "it did not read the same topics and partitions before"
+    return ends
+
+
+class _OnlyDecidedError(Exception):
+    """Ends a batch as soon as it is known what it reads."""
+
+
+class _Refusal:
+    def __enter__(self) -> None:
+        raise _OnlyDecidedError
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing: it is never entered."""
+
+
+def _decide_on_the_first(running: Engine, beside: Query, around: Around) -> None:
+    """Have Spark write what the first batch reads, and do nothing with it."""
+    stores = replace(around.stores, turn=_Refusal())
+    streaming = start(running.spark, beside, replace(around, stores=stores), availableNow=True)
+    try:
+        streaming.awaitTermination()
+    except StreamingQueryException as error:
+        if _OnlyDecidedError.__name__ not in str(error):
+            raise
+    finally:
+        streaming.stop()
+
+
+def _compare(
+    running: Engine, session: SparkSession, tables: Sequence[TableOutput], record: Record, apply: Apply
+) -> None:
+    problems = []
+    for table in tables:
+        names = _comparable(table, record, apply.untouched)
+        if isinstance(names, str):
+            running.tell(Compared(table.model, less=names))
+            continue
+        old = running.tables.rows(session, table)
+        new = running.tables.rows(session, renamed(table, ASIDE))
+        rows, problem = compared(table, names, old, new)
+        if problem is None:
+            running.tell(Compared(table.model, tuple(names), rows))
+        elif apply.accept_differences:
+            running.tell(Compared(table.model, tuple(names), rows, less=problem.message))
+        else:
+            problems.append(problem)
+    if problems:
+        first, *others = problems
+        notes = (note for each in others for note in (Note(each.message), *each.notes))
+        raise MillstreamError(replace(first, notes=(*first.notes, *notes)))
+
+
+def _comparable(
+    table: TableOutput, record: Record, untouched: Mapping[str, Sequence[str]]
+) -> list[str] | str:
+    """Return the columns to compare beside the keys, or why there are none."""
+    before = {column.name: column.type for column in record.tables.get(table.model, ())}
+    if not before:
+        return "what runs has no such table"
+    if table.model not in untouched:
+        return "what the edit touches is not known"
+    same = set(untouched[table.model])
+    if not same.issuperset(table.keys):
+        return "the edit is one of which rows there are"
+    types = {column.name: column.type for column in table.columns}
+    return [
+        name
+        for name, type_ in types.items()
+        if name in same and name not in table.keys and before.get(name) == type_ and has_equality(type_)
+    ]
+
+
+def _name(id_: str) -> str:
+    return id_.partition(".")[2]

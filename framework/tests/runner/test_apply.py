@@ -1,0 +1,247 @@
+"""What does not fit is made anew, compared, swapped, and taken back, on Kafka, Spark and Delta."""
+
+import functools
+
+import pytest
+from support.postgres import rows
+from support.runs import built, job_of, problems, statuses, table_rows
+
+from millstream.errors import MillstreamError
+from millstream.runner.files import LocalFiles
+from millstream.runner.rolling_back import roll_back
+from millstream.runner.tables import Tables
+from millstream.runner.values import Apply, Compared
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+TOTALS = """
+    {{ config(materialized='table', unique_key='user') }}
+    select user, sum(value) as total, count(*) as events from {{ source('web', 'events') }} group by user
+"""
+MOST = TOTALS.replace("sum(value)", "max(value)")
+ANY = Apply({"model.totals": ("user", "events")})
+
+
+def event(number, user="a", value=1.0, kind="x"):
+    return (user, {"id": number, "kind": kind, "value": value})
+
+
+def totals(shop):
+    return {row["user"]: (row["total"], row["events"]) for row in table_rows(shop.root, "model.totals")}
+
+
+def compared(told):
+    return [each for each in told if isinstance(each, Compared)]
+
+
+def went_back(shop, spark):
+    told = []
+    roll_back(job_of(shop.root), shop.root / ".millstream", told.append, spark)
+    return told
+
+
+def test_what_does_not_fit_is_made_anew_compared_and_taken_back(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
+    built(shop.root, first_spark)
+    shop.model("totals", MOST)
+    shop.send(event(4, value=1.0))
+    results, told = built(shop.root, first_spark, apply=ANY)
+    assert statuses(results) == {"totals": "success"}
+    assert compared(told) == [Compared("model.totals", ("events",), 2)]
+    assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)}
+    went_back(shop, first_spark)
+    assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
+    # The version that wrote it goes on; the newer one does not.
+    results, told = built(shop.root, first_spark)
+    assert statuses(results) == {"totals": "error"}
+    assert [each.code for each in problems(told)] == ["MS870"]
+    shop.model("totals", TOTALS)
+    built(shop.root, first_spark)
+    assert totals(shop) == {"a": (6.0, 3), "b": (1.0, 1)}
+    with pytest.raises(MillstreamError, match="MS887"):
+        went_back(shop, first_spark)
+
+
+def test_rows_that_differ_where_the_edit_changes_nothing_are_not_swapped(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
+    built(shop.root, first_spark)
+    shop.model("totals", MOST.replace("count(*)", "count(*) + 1"))
+    results, told = built(shop.root, first_spark, apply=ANY)
+    assert statuses(results) == {"totals": "error"}
+    (problem,) = problems(told)
+    assert problem.code == "MS886"
+    assert "2 have other values" in problem.message
+    assert {note.message for note in problem.notes} == {"user 'a': events 2 → 3", "user 'b': events 1 → 2"}
+    assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
+    # Asked again, it says so again; accepted, it is swapped.
+    _, told = built(shop.root, first_spark, apply=ANY)
+    assert [each.code for each in problems(told)] == ["MS886"]
+    accepted = Apply(ANY.untouched, accept_differences=True)
+    results, told = built(shop.root, first_spark, apply=accepted)
+    assert [each.message for each in problems(told)] == []
+    assert statuses(results) == {"totals": "success"}
+    assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 2)}
+
+
+FIRSTS = """
+    {{ config(materialized='table', unique_key='kind') }}
+    select kind, min(id) as first from {{ source('web', 'events') }} group by kind
+"""
+
+
+def test_what_is_new_goes_when_an_apply_is_taken_back(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0))
+    built(shop.root, first_spark)
+    shop.model("totals", MOST)
+    shop.model("firsts", FIRSTS)
+    built(shop.root, first_spark, apply=ANY)
+    assert table_rows(shop.root, "model.firsts") == [{"kind": "x", "first": 1}]
+    went_back(shop, first_spark)
+    (checkpoints,) = (shop.root / ".millstream").glob("*/checkpoints")
+    assert {path.name for path in checkpoints.iterdir()} == {"build.lock", "groups.lock", "totals"}
+    assert {path.name for path in checkpoints.parent.joinpath("tables").iterdir()} == {"totals"}
+
+
+WINDOWS = """
+    {{ config(materialized='sink', emit='on_close') }}
+    select window(at, '1 minute').start as minute, 'all' as kind, count(*) as events
+    from {{ source('web', 'events') }} group by window(at, '1 minute')
+"""
+SUMS = """
+    {{ config(materialized='table', unique_key='kind') }}
+    select kind, sum(events) as total from {{ ref('windows') }} group by kind
+"""
+UNOPTIMIZED = """
+    shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, optimization: none}}}
+"""
+POSTGRES = """
+    shop:
+      target: local
+      outputs:
+        local:
+          master: local[2]
+          kafka: embedded
+          tables: {{store: postgres, url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
+                   password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}
+"""
+
+
+def minute(number):
+    return ("a", {"id": number, "kind": "x", "value": 1.0, "at": f"2026-01-01T00:{number:02}:00Z"})
+
+
+@pytest.mark.long
+def test_a_state_that_would_count_rows_twice_is_not_taken_back(shop, first_spark):
+    shop.write("profiles.yml", UNOPTIMIZED)
+    shop.model("windows", WINDOWS)
+    shop.model("totals", SUMS)
+    shop.send(*(minute(number) for number in range(10)))
+    built(shop.root, first_spark)
+    before = table_rows(shop.root, "model.totals")
+    shop.model("windows", WINDOWS.replace("1 minute", "2 minutes"))
+    _, told = built(shop.root, first_spark, apply=Apply({"model.totals": ("kind",)}))
+    assert [each.less for each in compared(told)] == ["it reads windows, which is made anew, too"]
+    assert table_rows(shop.root, "model.totals") == before
+    with pytest.raises(MillstreamError, match="MS888"):
+        went_back(shop, first_spark)
+    # The way back is to make the older version anew.
+    shop.model("windows", WINDOWS)
+    results, _ = built(shop.root, first_spark, apply=ANY)
+    assert set(statuses(results).values()) == {"success"}
+    assert table_rows(shop.root, "model.totals") == before
+
+
+@pytest.mark.long
+def test_a_table_in_postgres_is_compared_and_taken_back(shop, first_spark, postgres, monkeypatch):
+    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
+    shop.write("profiles.yml", POSTGRES.format(postgres))
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
+    built(shop.root, first_spark)
+    shop.model("totals", MOST)
+    shop.send(event(4, value=1.0))
+    _, told = built(shop.root, first_spark, apply=ANY)
+    assert compared(told) == [Compared("model.totals", ("events",), 2)]
+    query = 'select "user", total, events from totals order by 1'
+    assert rows(postgres, query) == [("a", 3.0, 3), ("b", 1.0, 1)]
+    went_back(shop, first_spark)
+    assert rows(postgres, query) == [("a", 5.0, 2), ("b", 1.0, 1)]
+    shop.model("totals", TOTALS)
+    built(shop.root, first_spark)
+    assert rows(postgres, query) == [("a", 6.0, 3), ("b", 1.0, 1)]
+    assert rows(postgres, "select relation from millstream_batches") == [("model.totals",)]
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process: nothing of ours catches it."""
+
+
+def killing(monkeypatch, at):
+    """End the process at one of the steps that change something for good; return how many were begun."""
+    begun = []
+
+    def step(function):
+        @functools.wraps(function)
+        def wrapped(*arguments, **named):
+            begun.append(function.__name__)
+            if len(begun) == at:
+                raise KilledError(function.__name__)
+            return function(*arguments, **named)
+
+        return wrapped
+
+    for owner, names in ((LocalFiles, ("write", "remove")), (Tables, ("create", "copy", "swap", "drop"))):
+        for name in names:
+            monkeypatch.setattr(owner, name, step(getattr(owner, name)))
+    return begun
+
+
+@pytest.mark.long
+def test_killed_at_any_step_and_called_again_it_comes_to_its_end(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
+    built(shop.root, first_spark)
+    at, seen = 1, set()
+    while True:
+        shop.model("totals", MOST)
+        with pytest.MonkeyPatch.context() as patch:
+            steps = killing(patch, at)
+            ended = not dies(lambda: built(shop.root, first_spark, apply=ANY))
+        applied = len(steps) >= at
+        assert totals(shop) in ({"a": (5.0, 2), "b": (1.0, 1)}, {"a": (3.0, 2), "b": (1.0, 1)})
+        results, _ = built(shop.root, first_spark, apply=ANY)
+        assert statuses(results) == {"totals": "success"}
+        assert totals(shop) == {"a": (3.0, 2), "b": (1.0, 1)}
+        with pytest.MonkeyPatch.context() as patch:
+            steps = killing(patch, at)
+            dies(lambda: went_back(shop, first_spark))
+        seen.update(steps)
+        if len(steps) >= at and applies(shop):
+            went_back(shop, first_spark)
+        assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
+        shop.model("totals", TOTALS)
+        results, _ = built(shop.root, first_spark)
+        assert statuses(results) == {"totals": "success"}
+        if ended and len(steps) < at:
+            break
+        at += 1
+    assert applied is False
+    assert {"write", "remove", "swap", "drop"} <= seen
+
+
+def applies(shop):
+    """Tell whether there is something left to take back."""
+    return bool(list((shop.root / ".millstream").glob("*/checkpoints/applied.json")))
+
+
+def dies(work):
+    try:
+        work()
+    except KilledError:
+        return True
+    return False
