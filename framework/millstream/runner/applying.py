@@ -36,6 +36,8 @@ class Applied(Struct, frozen=True):
     begun: tuple[str, ...] = ()
     """Names of those that did not run before."""
     done: bool = False
+    back: bool = False
+    """It is being taken back."""
 
 
 class Anew(Struct, frozen=True):

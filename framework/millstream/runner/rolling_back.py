@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.runner import previous
-from millstream.runner.applying import read, remove
+from millstream.runner.applying import read, remove, write
 from millstream.runner.checkpoints import Record, place_of, records_in
 from millstream.runner.deployed import restore_manifest
 from millstream.runner.engine import Engine, engine
@@ -27,8 +28,10 @@ def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = N
             raise MillstreamError(_nothing(job))
         kept = _kept(running, applied.id)
         records = records_in(running.files, running.checkpoints)
-        if problems := list(_counted_twice(kept, records)):
+        gone = [] if applied.back or not applied.done else sorted(set(applied.replaced) - kept.keys())
+        if problems := [*map(_made_since, gone), *_counted_twice(kept, records)]:
             raise MillstreamError(*problems)
+        write(running.files, running.checkpoints, replace(applied, back=True))
         swap_together(
             running.files, running.tables, running.checkpoints, Together(tuple(kept), applied.lock, back=True)
         )
@@ -68,6 +71,15 @@ def _counted_twice(kept: dict[str, Previous], records: dict[str, Record]) -> Ite
                 None,
                 "check out the older version, and have both made anew: `millstream apply`",
             )
+
+
+def _made_since(name: str) -> Diagnostic:
+    return Diagnostic(
+        "MS887",
+        f"{name} was made anew since, so what it was before the last apply is not kept any more",
+        None,
+        "check out the older version, and `millstream apply` it",
+    )
 
 
 def _nothing(job: Job) -> Diagnostic:

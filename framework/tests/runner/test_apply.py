@@ -107,6 +107,18 @@ def test_what_is_new_goes_when_an_apply_is_taken_back(shop, first_spark):
     assert {path.name for path in checkpoints.parent.joinpath("tables").iterdir()} == {"totals"}
 
 
+@pytest.mark.long
+def test_what_was_made_anew_since_is_not_taken_back(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0))
+    built(shop.root, first_spark)
+    shop.model("totals", MOST)
+    built(shop.root, first_spark, apply=ANY)
+    built(shop.root, first_spark, rebuild=frozenset({"model.totals"}))
+    with pytest.raises(MillstreamError, match="made anew since"):
+        went_back(shop, first_spark)
+
+
 WINDOWS = """
     {{ config(materialized='sink', emit='on_close') }}
     select window(at, '1 minute').start as minute, 'all' as kind, count(*) as events

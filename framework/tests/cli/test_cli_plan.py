@@ -1,0 +1,128 @@
+"""`millstream plan`, and what `apply` refuses before it starts anything."""
+
+import json
+
+import pytest
+
+from millstream.artifacts import manifest_file
+from millstream.compile import compile_project
+from millstream.project.load import load_project
+from millstream.runner.checkpoints import new_record, place_of, write_lock, write_record
+from millstream.runner.deployed import keep_manifest
+from millstream.runner.files import LocalFiles
+from millstream.tables.places import checkpoints_of
+from millstream.topology import compiled_topology, physical_of
+
+CONFIG = "{{ config(materialized='table', unique_key='user_id') }}\n"
+TOTALS = "select user_id, sum(amount) as total, count(*) as n from {{ ref('stg_clicks') }} group by user_id\n"
+
+
+def started(root):
+    """Note what a build notes that starts every model."""
+    compiled = compile_project(root)
+    project, files = load_project(root, None, None, None), LocalFiles()
+    checkpoints = checkpoints_of(project.target, root)
+    physical = physical_of(compiled_topology(compiled))
+    for query in physical.queries:
+        write_record(files, place_of(checkpoints, query.name), new_record("shop", query, {}))
+    write_lock(files, checkpoints, physical.lock)
+    keep_manifest(files, checkpoints, manifest_file(compiled))
+    return checkpoints
+
+
+def edit(shop, text=TOTALS):
+    (shop / "models/totals.sql").write_text(CONFIG + text)
+
+
+@pytest.fixture
+def running(shop):
+    edit(shop)
+    return started(shop)
+
+
+def test_nothing_runs_yet(shop, run):
+    found = run("plan")
+    assert found.code == 0
+    assert found.out.endswith(
+        "totals: new (totals)\n    begins with the first records of what it reads\n\n"
+        "Nothing runs there yet: all models begin with what their topics hold.\n"
+    )
+
+
+def test_nothing_changed(shop, running, run):
+    found = run("plan").out
+    assert found.startswith("No change of what runs\n")
+    assert found.endswith("Nothing is made anew: every query goes on from where it is.\n")
+
+
+def test_what_does_not_fit_is_made_anew_and_why(shop, running, run):
+    edit(shop, TOTALS.replace("sum(", "max("))
+    out = run("plan").out
+    assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in out
+    assert "total: meaning sum(amount) → max(amount)" in out
+    assert out.endswith("Made anew beside what runs, compared, and swapped: totals. The rest goes on.\n")
+
+
+def test_what_could_go_on_is_made_anew_unless_that_is_accepted(shop, running, run):
+    edit(shop, TOTALS.replace(" group by", " where amount > 1 group by"))
+    assert "compared, and swapped: totals." in run("plan").out
+    assert "Nothing is made anew" in run("plan", "--accept-forward").out
+
+
+def test_for_programs(shop, running, run):
+    edit(shop, TOTALS.replace("sum(", "max("))
+    found = run("plan", "--output", "json", "--fail-on", "rebuild")
+    assert found.code == 1
+    assert found.json["made_anew"] == ["totals"]
+    assert [(each["name"], each["status"]) for each in found.json["queries"]] == [("totals", "rebuild")]
+    assert found.json["against"]["name"] == "what runs on local"
+
+
+def test_as_a_comment(shop, running, run):
+    edit(shop, TOTALS.replace("sum(", "max("))
+    assert "what runs on local" in run("plan", "--format", "markdown").out
+
+
+@pytest.mark.parametrize("content", [b"{}", b"\xff", None])
+def test_without_a_note_of_what_the_models_said_their_state_is_compared(shop, running, run, content):
+    from pathlib import Path
+
+    path = Path(running) / "manifest.json"
+    path.write_bytes(content) if content is not None else path.unlink()
+    edit(shop, TOTALS.replace("sum(", "max("))
+    found = run("plan")
+    assert (found.code, found.err) == (0, "")
+    assert "is not known: only their state is compared" in found.out
+    assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in found.out
+
+
+def test_a_checkpoint_that_nobody_needs_any_more(shop, running, run):
+    (shop / "models/totals.sql").unlink()
+    (shop / "models/totals.yml").unlink()
+    assert "totals: removed (totals)" in run("plan").out
+
+
+def test_mistakes_of_the_project_come_first(shop, running, run):
+    edit(shop, "select nothing from {{ ref('stg_clicks') }}\n")
+    found = run("plan")
+    assert found.code == 2
+    assert "nothing" in found.err
+
+
+@pytest.mark.parametrize("option", ["--yes", "--accept-forward", "--accept-differences", "--no-tests"])
+def test_a_way_back_has_no_options(shop, run, option):
+    found = run("apply", "--rollback", option)
+    assert found.code == 2
+    assert "--rollback takes no other option of apply" in found.err
+
+
+def test_a_plan_changes_nothing(shop, running, run):
+    from pathlib import Path
+
+    def content():
+        return {path: path.read_bytes() for path in Path(running).rglob("*") if path.is_file()}
+
+    before = content()
+    edit(shop, TOTALS.replace("sum(", "max("))
+    json.loads(run("plan", "--output", "json").out)
+    assert content() == before
