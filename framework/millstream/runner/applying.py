@@ -17,7 +17,7 @@ from millstream.physical.resent import with_readers
 from millstream.physical.values import Query
 from millstream.physical.verdict import verdict
 from millstream.runner import previous
-from millstream.runner.checkpoints import Record, place_of, read_lock, records_in, tables_of
+from millstream.runner.checkpoints import Record, place_of, read_lock, records_in, taken_over
 from millstream.runner.deployed import set_manifest_aside
 from millstream.runner.engine import Engine
 from millstream.runner.files import Files
@@ -68,12 +68,12 @@ def _path(folder: str) -> str:
 def to_apply(running: Engine, queries: Sequence[Query]) -> Anew:
     """Return the queries that can't go on as they are, noted for the way back."""
     known = records_in(running.files, running.checkpoints)
-    unfit = [query for query in queries if _unfit(running, query, known) or _moved(query, known)]
+    unfit = [query for query in queries if _unfit(running, query, known) or taken_over(query, known)]
     anew = {query.name: query for query in unfit}
     anew |= {name: query for name, (query, _) in with_readers(unfit, queries).items()}
     if not anew:
         return Anew({})
-    return Anew(anew, _noted(running, anew, [q.name for q in queries if q.name not in known]))
+    return Anew(anew, _noted(running, anew, {q.name for q in queries} - known.keys() - anew.keys()))
 
 
 def end_apply(running: Engine) -> None:
@@ -88,14 +88,6 @@ def _unfit(running: Engine, query: Query, known: Mapping[str, Record]) -> bool:
         return False
     kind = verdict(known[query.name].signature, query.signature).kind
     return kind == "rebuild" or (kind == "forward" and not running.job.accept_forward)
-
-
-def _moved(query: Query, known: Mapping[str, Record]) -> bool:
-    """Tell whether a query that is new fills a table that another one has filled before."""
-    if query.name in known:
-        return False
-    models = {table.model for table in tables_of(query)}
-    return any(models.intersection(record.tables) for record in known.values())
 
 
 def _noted(running: Engine, anew: Iterable[str], new: Iterable[str]) -> str:

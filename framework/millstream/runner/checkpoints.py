@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from datetime import datetime, timezone
 
 import msgspec
@@ -35,6 +36,8 @@ class Record(Struct, frozen=True):
     models: tuple[str, ...] = ()
     tables: dict[str, tuple[Column, ...]] = {}
     """The columns of the tables that it writes, as they were last made."""
+    gone: tuple[str, ...] = ()
+    """Models whose tables it wrote, and writes no more."""
     outputs: dict[str, str] | None = None
     """By model that it stores: the topic, empty for a table. Each of them has all that the query has read."""
     made: str = ""
@@ -80,6 +83,18 @@ def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
     places = ((name, place_of(checkpoints, name)) for name in files.names(checkpoints))
     found = ((name, read_record(files, place)) for name, place in places)
     return {name: record for name, record in found if record is not None}
+
+
+def taken_over(query: Query, records: Mapping[str, Record]) -> dict[str, str]:
+    """Return the tables that a query is new to, by model, with the query that has filled each before."""
+    own = records.get(query.name)
+    new = [table.model for table in tables_of(query) if own is None or table.model not in own.tables]
+    return {
+        model: name
+        for name, record in records.items()
+        for model in new
+        if name != query.name and (model in record.tables or model in record.gone)
+    }
 
 
 def outputs_of(query: Query) -> dict[str, str]:

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.commands import rebuild_command
 from millstream.physical.lock import Lock
-from millstream.physical.values import Query
+from millstream.physical.values import Query, TableOutput
 from millstream.physical.verdict import Verdict, verdict
 from millstream.runner import checkpoints, previous
 from millstream.runner.backfill import backfill, newcomers
-from millstream.runner.checkpoints import Place, Record, outputs_of, tables_of
+from millstream.runner.checkpoints import Place, Record, outputs_of, records_in, tables_of, taken_over
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.isolating import kept, without
@@ -81,6 +81,7 @@ def _written(
             signature=new.signature,
             models=new.models,
             tables=new.tables,
+            gone=tuple(sorted({*record.gone, *record.tables} - new.tables.keys())),
             outputs=outputs,
             left_out=new.left_out,
             ids=record.ids | ids,
@@ -95,6 +96,9 @@ def check(running: Engine, query: Query) -> Record | None:
     record = running.record(query)
     if record is not None:
         _check(running, query, record)
+    for table in tables_of(query):
+        if (record is None or table.model not in record.tables) and running.tables.has_rows(table):
+            _check_maker(running, query, table)
     return record
 
 
@@ -121,6 +125,21 @@ def _check(running: Engine, query: Query, record: Record) -> None:
     found = verdict(record.signature, query.signature)
     if found.kind == "rebuild" or (found.kind == "forward" and not running.job.accept_forward):
         raise MillstreamError(_refused(query, found))
+
+
+def _check_maker(running: Engine, query: Query, table: TableOutput) -> None:
+    """Refuse to store rows among those of another query, which nobody would replace."""
+    before = taken_over(query, records_in(running.files, running.checkpoints)).get(table.model)
+    if before is not None:
+        name = table.model.partition(".")[2]
+        raise MillstreamError(
+            Diagnostic(
+                "MS870",
+                f"the table {name} has rows that query {before} made; {query.name} would leave some of them",
+                None,
+                f"make its rows anew beside what is there, and swap: {rebuild_command(query)}",
+            )
+        )
 
 
 def _other_records(query: Query, topics: Sequence[str]) -> Diagnostic:

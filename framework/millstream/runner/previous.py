@@ -15,7 +15,8 @@ _FILE = "previous.json"
 
 
 class Previous(Struct, frozen=True):
-    record: Record
+    record: Record | None
+    """None: it did not run, and another query filled its tables."""
     by: str
     """Id of the record that took its place."""
     apply: str
@@ -23,8 +24,13 @@ class Previous(Struct, frozen=True):
     streamed: tuple[str, ...] = ()
     """Tables whose changes somebody reads."""
 
+    others: tuple[TableOutput, ...] = ()
+    """Tables of another query."""
+
     @property
     def tables(self) -> tuple[TableOutput, ...]:
+        if self.record is None:
+            return self.others
         keys = {stored.model: stored.keys for stored in self.record.signature.stored}
         return tuple(
             TableOutput(model, keys.get(model, ()), columns) for model, columns in self.record.tables.items()
@@ -36,13 +42,14 @@ def read(files: Files, place: Place) -> Previous | None:
     return None if content is None else msgspec.json.decode(content, type=Previous)
 
 
-def keep(files: Files, tables: Tables, place: Place, before: Record, swap: Aside) -> None:
+def keep(files: Files, tables: Tables, place: Place, before: Record | None, swap: Aside) -> None:
     """Keep what a swap takes the place of; done once, since from then on the tables have other rows."""
     found = read(files, place)
     if found is not None and found.by == swap.record.id:
         return
     forget(files, tables, place)
-    made = Previous(before, swap.record.id, swap.apply, swap.streamed)
+    others = () if before else swap.tables
+    made = Previous(before, swap.record.id, swap.apply, swap.streamed, others)
     for table in made.tables:
         tables.copy(table, renamed(table, KEPT))
     files.write(_path(place), msgspec.json.format(msgspec.json.encode(made), indent=1))
@@ -55,20 +62,31 @@ def forget(files: Files, tables: Tables, place: Place) -> None:
         return
     for table in found.tables:
         tables.drop(renamed(table, KEPT))
-    files.remove(place.spark(found.record))
+    if found.record is not None:
+        files.remove(place.spark(found.record))
     files.remove(_path(place))
 
 
-def restored(found: Previous) -> Aside:
+def give_back(files: Files, tables: Tables, place: Place, found: Previous) -> None:
+    """Give tables the rows that another query made of them, and forget the query that had taken them over."""
+    for table in found.tables:
+        tables.copy(renamed(table, KEPT), table)
+    files.remove(place.record)
+    for table in found.tables:
+        tables.drop(renamed(table, KEPT))
+    files.remove(place.folder)
+
+
+def restored(found: Previous, record: Record) -> Aside:
     """Return the previous version as what takes its place again."""
     return Aside(
-        found.record,
+        record,
         digest="",
         tables=found.tables,
         streamed=found.streamed,
         swapping=True,
         named=KEPT,
-        swap=f"{found.record.id}/{found.apply}",
+        swap=f"{record.id}/{found.apply}",
     )
 
 

@@ -17,7 +17,7 @@ from millstream.physical.resent import Twice, counted_twice
 from millstream.physical.values import PerBatch, Query, SinkOutput, TableOutput
 from millstream.runner import aside, checkpoints
 from millstream.runner.aside import Aside
-from millstream.runner.checkpoints import Offsets, tables_of
+from millstream.runner.checkpoints import Offsets, records_in, tables_of, taken_over
 from millstream.runner.choosing import makers
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
@@ -31,12 +31,13 @@ def to_rebuild(running: Engine, queries: Iterable[Query]) -> dict[str, Query]:
     Those that keep nothing have nothing to make anew, and what never ran is new as it is.
     """
     asked = {query.name for query in makers(running.job, running.job.rebuild)}
+    known = records_in(running.files, running.checkpoints) if asked else {}
     anew = {
         query.name: query
         for query in queries
         if query.name in asked
         and (query.signature.stateful or tables_of(query))
-        and running.record(query) is not None
+        and (query.name in known or taken_over(query, known))
     }
     check_readers(running, anew)
     return anew

@@ -36,7 +36,8 @@ def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = N
             running.files, running.tables, running.checkpoints, Together(tuple(kept), applied.lock, back=True)
         )
         for name, each in kept.items():
-            tell(Stage(name, f"runs as it was made on {each.record.made}", done=True))
+            was = f"runs as it was made on {each.record.made}" if each.record else "is another query's again"
+            tell(Stage(name, was, done=True))
         for name in applied.begun:
             _forget(running, name, records.get(name))
         restore_manifest(running.files, running.checkpoints)
@@ -64,7 +65,7 @@ def _counted_twice(kept: dict[str, Previous], records: dict[str, Record]) -> Ite
     """Refuse to go back where a state would count rows of a topic, and again those that were sent since."""
     sent = {topic: name for name in kept if name in records for topic in records[name].began}
     for name, each in kept.items():
-        for topic in sorted(set(each.record.ids) & sent.keys()):
+        for topic in sorted(set(each.record.ids if each.record else ()) & sent.keys()):
             yield Diagnostic(
                 "MS888",
                 f"{name} would count the rows of '{topic}' twice: {sent[topic]} has sent them again since",

@@ -70,7 +70,10 @@ def _go_back(files: Files, tables: Tables, place: Place) -> None:
     if kept is None or (begun is not None and begun.named == KEPT):
         return  # an earlier try came further
     forget(files, tables, place)
-    aside.write(files, place, previous.restored(kept))
+    if kept.record is None:
+        previous.give_back(files, tables, place, kept)
+    else:
+        aside.write(files, place, previous.restored(kept, kept.record))
 
 
 def settle(files: Files, tables: Tables, place: Place) -> None:
@@ -80,7 +83,7 @@ def settle(files: Files, tables: Tables, place: Place) -> None:
         return
     before = checkpoints.read_record(files, place)
     if before != found.record:
-        if found.apply and before is not None:
+        if found.apply:
             previous.keep(files, tables, place, before, found)
         elif found.named != KEPT:
             previous.forget(files, tables, place)

@@ -83,6 +83,15 @@ class Tables(Struct, frozen=True, eq=False):
             case place:
                 postgres_swap.copy(place, table, copy)
 
+    def has_rows(self, table: TableOutput) -> bool:
+        """Tell whether a table is there, and not empty."""
+        match self.place(table.model):
+            case Delta() as place:
+                path = place.place_of(table.model)
+                return delta.is_there(self.spark, path) and not delta.rows(self.spark, path).isEmpty()
+            case place:
+                return postgres_tables.has_rows(place, table)
+
     def rows(self, session: SparkSession, table: TableOutput) -> DataFrame:
         """Return the rows that a table has now."""
         match self.place(table.model):

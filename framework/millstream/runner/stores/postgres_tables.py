@@ -101,6 +101,15 @@ def drop(place: Postgres, table: TableOutput) -> None:
             connection.execute(sql.SQL("delete from {} where relation = %s").format(NEWEST), (table.model,))
 
 
+def has_rows(place: Postgres, table: TableOutput) -> bool:
+    with connected(place) as connection:
+        if not _columns(connection, table):
+            return False
+        asked = sql.SQL("select exists (select from {})").format(table_name(table))
+        found = connection.execute(asked).fetchone()
+        return found == (True,)
+
+
 def shape(connection: Connection, table: TableOutput) -> tuple[dict[str, str], list[list[str]]]:
     """Return the columns that a table has with their types, none where it is not there, and its keys."""
     return _columns(connection, table), sorted(row[0] for row in _keys(connection, table))
