@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.physical.values import TableOutput
-from millstream.runner.checkpoints import Place, Record
+from millstream.runner.checkpoints import Offsets, Place, Record
 from millstream.runner.files import Files
 from millstream.runner.tables import ASIDE
 
@@ -24,6 +24,8 @@ class Aside(Struct, frozen=True):
     """What the names of its tables end with until then."""
     swap: str = ""
     """Of this swap: a table is given rows once by each; empty: the id of the record."""
+    ends: dict[str, Offsets] | None = None
+    """How far its first batch reads, where that was decided on for it to be compared."""
     apply: str = ""
     """What keeps the version that it takes the place of; empty: nobody wants it back."""
 

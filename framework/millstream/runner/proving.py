@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from millstream.errors import MillstreamError, Note
 from millstream.physical.values import Query, SinkOutput, TableOutput
+from millstream.runner import aside
 from millstream.runner.aside import renamed
 from millstream.runner.checkpoints import (
     Offsets,
@@ -38,20 +39,26 @@ def proved(running: Engine, query: Query, beside: Query, around: Around, anew: C
     assert apply is not None
     if not (tables := tables_of(query)):
         return around
-    record, spark = running.record(query), around.checkpoint
-    found = _ends(running, query, record, anew)
+    record, spark, place = running.record(query), around.checkpoint, running.place(query)
+    if last_done(files, spark) is not None:
+        return around  # it was compared, and killed later
+    found, made = _ends(running, query, record, anew), aside.read(files, place)
+    assert made is not None
+    if made.ends is not None and made.ends != found:
+        found = "what runs has gone on since it was begun"
     if isinstance(found, str):
         for table in tables:
             running.tell(Compared(table.model, less=found))
+        # A batch that was done is never to be cut.
+        aside.write(files, place, replace(made, ends=made.ends or {}))
         return around
     assert record is not None
-    if last_done(files, spark) is not None:
-        return around  # it was compared, and killed later
-    if last_begun(files, spark) is None:
+    if made.ends is None:
         _decide_on_the_first(running, beside, around)
         if last_begun(files, spark) is None:
             return around  # there is nothing to read
         cut(files, spark, 0, found)
+        aside.write(files, place, replace(made, ends=found))
 
     def check(session: SparkSession, number: int) -> None:
         if number == 0:
