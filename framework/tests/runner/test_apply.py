@@ -6,6 +6,7 @@ import os
 import pytest
 from support.postgres import rows
 from support.runs import built, job_of, problems, statuses, table_rows
+from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
 
 from millstream.errors import MillstreamError
 from millstream.runner.files import LocalFiles
@@ -23,10 +24,6 @@ TOTALS = """
 """
 MOST = TOTALS.replace("sum(value)", "max(value)")
 ANY = Apply({"model.totals": ("user", "events")})
-
-
-def event(number, user="a", value=1.0, kind="x"):
-    return (user, {"id": number, "kind": kind, "value": value})
 
 
 def totals(shop):
@@ -118,34 +115,6 @@ def test_what_was_made_anew_since_is_not_taken_back(shop, first_spark):
     built(shop.root, first_spark, rebuild=frozenset({"model.totals"}))
     with pytest.raises(MillstreamError, match="made anew since"):
         went_back(shop, first_spark)
-
-
-WINDOWS = """
-    {{ config(materialized='sink', emit='on_close') }}
-    select window(at, '1 minute').start as minute, 'all' as kind, count(*) as events
-    from {{ source('web', 'events') }} group by window(at, '1 minute')
-"""
-SUMS = """
-    {{ config(materialized='table', unique_key='kind') }}
-    select kind, sum(events) as total from {{ ref('windows') }} group by kind
-"""
-UNOPTIMIZED = """
-    shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, optimization: none}}}
-"""
-POSTGRES = """
-    shop:
-      target: local
-      outputs:
-        local:
-          master: local[2]
-          kafka: embedded
-          tables: {{store: postgres, url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
-                   password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}
-"""
-
-
-def minute(number):
-    return ("a", {"id": number, "kind": "x", "value": 1.0, "at": f"2026-01-01T00:{number:02}:00Z"})
 
 
 @pytest.mark.long

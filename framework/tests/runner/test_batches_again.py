@@ -2,6 +2,7 @@
 
 import pytest
 from support.runs import built, problems, table_rows
+from support.shops import event
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -15,10 +16,6 @@ NEWEST = """
     {{ config(materialized='table', unique_key='user', order_by='id') }}
     select user, id, value * 6 as total from {{ source('web', 'events') }}
 """
-
-
-def event(number, user="a", value=1.0, kind="x"):
-    return (user, {"id": number, "kind": kind, "value": value})
 
 
 @pytest.mark.parametrize("sql", [TOTALS, NEWEST], ids=["state", "no state"])

@@ -7,6 +7,7 @@ from deltalake import DeltaTable
 from support.postgres import rows
 from support.running import running
 from support.runs import built, job_of, received, statuses, table_rows
+from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
 
 from millstream.errors import MillstreamError
 from millstream.runner.checkpoints import place_of
@@ -25,10 +26,6 @@ TOTALS = """
     select user, sum(value) as total from {{ source('web', 'events') }} group by user
 """
 REBUILD = {"rebuild": frozenset({"model.totals"})}
-
-
-def event(number, user="a", value=1.0, kind="x"):
-    return (user, {"id": number, "kind": kind, "value": value})
 
 
 def totals(shop):
@@ -160,25 +157,6 @@ def rows_after_the_swap(run):
     return [each for each in run.told[swapped:] if isinstance(each, Batched) and each.query == "totals"]
 
 
-WINDOWS = """
-    {{ config(materialized='sink', emit='on_close') }}
-    select window(at, '1 minute').start as minute, 'all' as kind, count(*) as events
-    from {{ source('web', 'events') }} group by window(at, '1 minute')
-"""
-
-SUMS = """
-    {{ config(materialized='table', unique_key='kind') }}
-    select kind, sum(events) as total from {{ ref('windows') }} group by kind
-"""
-UNOPTIMIZED = """
-    shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, optimization: none}}}
-"""
-
-
-def minute(number):
-    return ("a", {"id": number, "kind": "x", "value": 1.0, "at": f"2026-01-01T00:{number:02}:00Z"})
-
-
 @pytest.mark.long
 def test_who_counts_the_rows_of_what_is_rebuilt_must_be_rebuilt_too(shop, first_spark):
     shop.write("profiles.yml", UNOPTIMIZED)
@@ -222,18 +200,6 @@ def test_a_model_that_came_later_is_brought_into_the_group(shop, first_spark):
     assert {each.rows_read for each in results.results} == {1}
     assert totals(shop) == {"a": 3.0, "b": 1.0}
     assert [path.name for path in (shop.root / ".millstream").glob("*/checkpoints/*/")] == [group.name]
-
-
-POSTGRES = """
-    shop:
-      target: local
-      outputs:
-        local:
-          master: local[2]
-          kafka: embedded
-          tables: {{store: postgres, url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
-                   password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}
-"""
 
 
 @pytest.mark.long

@@ -26,6 +26,42 @@ sources:
         watermark: {column: at, delay: 1 minute}
 """
 
+WINDOWS = """
+    {{ config(materialized='sink', emit='on_close') }}
+    select window(at, '1 minute').start as minute, 'all' as kind, count(*) as events
+    from {{ source('web', 'events') }} group by window(at, '1 minute')
+"""
+SUMS = """
+    {{ config(materialized='table', unique_key='kind') }}
+    select kind, sum(events) as total from {{ ref('windows') }} group by kind
+"""
+"""Counts the rows of `windows`."""
+UNOPTIMIZED = """
+    shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, optimization: none}}}
+"""
+"""Each model has a query of its own."""
+POSTGRES = """
+    shop:
+      target: local
+      outputs:
+        local:
+          master: local[2]
+          kafka: embedded
+          tables: {{store: postgres, url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
+                   password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}
+"""
+"""To be formatted with a place."""
+
+
+def event(number, user="a", value=1.0, kind="x"):
+    """Return a record for `events`."""
+    return (user, {"id": number, "kind": kind, "value": value})
+
+
+def minute(number):
+    """Return a record of a minute of its own."""
+    return ("a", {"id": number, "kind": "x", "value": 1.0, "at": f"2026-01-01T00:{number:02}:00Z"})
+
 
 class Shop:
     """A small project whose models a test writes, and the topics of its broker."""
