@@ -10,6 +10,7 @@ import click
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, older, root_of
+from millstream.collector import collector_paused
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _LEVELS = ("breaking", "rebuild", "forward", "cost")
     help="Exit with 1 where this is so; may be repeated.",
 )
 @click.option("--ask-kafka", is_flag=True, help="Ask the target's Kafka what its topics still hold.")
+@collector_paused()
 def command(
     common: Common,
     *,
