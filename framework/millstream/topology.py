@@ -18,6 +18,7 @@ from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.optimizer.rules.delay_costly import delay_costly
+from millstream.physical.kept import KeptQueries
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Groups, Physical, alone, grouped_queries, physical_plan
 from millstream.physical.references import kept_references
@@ -33,6 +34,8 @@ class Topology(Struct, frozen=True):
     optimized: Optimized
     measured: Measured = Measured()
     """What builds counted: used where YAML says nothing."""
+    kept: KeptQueries | None = None
+    """Queries that were planned before."""
 
     @property
     def written(self) -> Plan:
@@ -105,7 +108,9 @@ def physical_of(
     """Return the queries that run the plan, or `only` some by name; `lock` has the groups with state."""
     references = kept_references(topology.plan, topology.catalog.topics)
     settings = physical_settings(topology.catalog)
-    return physical_plan(topology.plan, settings, lock, references, topology.written, only)
+    return physical_plan(
+        topology.plan, settings, lock, references, topology.written, only, kept=topology.kept
+    )
 
 
 @collector_paused()

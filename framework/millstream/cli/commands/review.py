@@ -96,9 +96,12 @@ def _reviewed(root: Path, old: Version, now: Version, known: Statistics) -> Revi
     target = root / read_settings(root)[0].target_path
     key = key_of(old, now, known)
     if (found := recall(target, key)) is None:
+        from msgspec.structs import replace
+
         from millstream.review.compare import review
 
-        found = review(old, now, known)
+        cache = target / "cache"
+        found = review(replace(old, cache=old.cache or cache), replace(now, cache=cache), known)
         remember(target, key, found)
     return found
 

@@ -1,0 +1,86 @@
+"""What a review keeps for the next one: the plan of the older version, and queries that were planned.
+
+Each is found by a digest of all that it is made of. A file that can't be read, or of another version, counts
+as none; where a folder can't be written, the next review takes longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from millstream.artifacts import replace
+from millstream.compile.cache import FORMAT
+from millstream.optimizer.context import Change
+from millstream.optimizer.driver import Optimized, Step
+from millstream.physical.kept import KeptQueries
+from millstream.plan.nodes import Output, Plan
+from millstream.plan.table import decoded, encoded
+
+_FORMAT = f"{FORMAT}-1"
+_PLAN, _QUERIES = "plan.msgpack", "queries.msgpack"
+
+
+class _Plans(Struct, frozen=True):
+    key: str
+    table: bytes
+    """The outputs as written, then as optimized."""
+    steps: tuple[tuple[str, tuple[Change, ...]], ...]
+    """What each rule did; not the plans between."""
+
+
+class _Queries(Struct, frozen=True):
+    format: str
+    queries: dict[bytes, bytes]
+
+
+def recall_plan(folder: Path, catalog: bytes) -> Optimized | None:
+    """Return the plan that was kept of a compiled catalog; its steps have no plans before and after."""
+    try:
+        found = msgspec.msgpack.decode((folder / _PLAN).read_bytes(), type=_Plans)
+        if found.key != _key(catalog):
+            return None
+        nodes = decoded(found.table)
+    except (OSError, msgspec.DecodeError, ValueError):
+        return None
+    outputs = [node for node in nodes if isinstance(node, Output)]
+    half = len(outputs) // 2
+    none = Plan(())
+    steps = tuple(Step(rule, changes, none, none) for rule, changes in found.steps)
+    return Optimized(Plan(tuple(outputs[:half])), Plan(tuple(outputs[half:])), steps)
+
+
+def keep_plan(folder: Path, catalog: bytes, found: Optimized) -> None:
+    table = encoded((*found.written.outputs, *found.plan.outputs))
+    steps = tuple((step.rule, step.changes) for step in found.steps)
+    _write(folder / _PLAN, _Plans(_key(catalog), table, steps))
+
+
+def recall_queries(folder: Path | None) -> KeptQueries:
+    try:
+        data = (folder / _QUERIES).read_bytes() if folder is not None else b""
+        found = msgspec.msgpack.decode(data, type=_Queries)
+    except (OSError, msgspec.DecodeError, ValueError):
+        return KeptQueries()
+    return KeptQueries(found.queries if found.format == _FORMAT else None)
+
+
+def keep_queries(folder: Path | None, found: KeptQueries) -> None:
+    """Keep the queries that this review needed: the next one is of about the same edits."""
+    if folder is not None and found.grown:
+        _write(folder / _QUERIES, _Queries(_FORMAT, found.used))
+
+
+def _key(catalog: bytes) -> str:
+    """Return a digest of what a plan is made of: its target's settings are part of the catalog."""
+    return blake2b(_FORMAT.encode() + catalog, digest_size=16).hexdigest()
+
+
+def _write(path: Path, value: Struct) -> None:
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace(path, msgspec.msgpack.encode(value))
