@@ -17,3 +17,13 @@ def collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Spare the search to the end of a process, as far as all goes that was made within."""
+    with collector_paused():
+        try:
+            yield
+        finally:
+            gc.freeze()

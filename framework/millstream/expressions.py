@@ -75,7 +75,8 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """The relations that its subqueries read."""
-        return tuple(dict.fromkeys(piece.relation for piece in self.pieces if isinstance(piece, Read)))
+        found = [piece.relation for piece in self.pieces if isinstance(piece, Read)]
+        return tuple(dict.fromkeys(found)) if found else ()
 
     @property
     def column(self) -> str | None:

@@ -24,6 +24,7 @@ from millstream.physical.plan import Groups, Physical, alone, grouped_queries, p
 from millstream.physical.references import kept_references
 from millstream.physical.values import PhysicalSettings, Query
 from millstream.plan.build.catalog import Catalog
+from millstream.plan.build.catalog import Hints as CatalogHints
 from millstream.plan.build.plan import build_plan
 from millstream.plan.nodes import Plan
 from millstream.results import RunResults
@@ -52,6 +53,19 @@ def read_catalog(compiled: Compiled) -> Catalog:
         unknown = [structs.replace(d, severity="error") for d in compiled.diagnostics]
         raise MillstreamError(*([each for each in unknown if each.code == "MS414"] or unknown))
     return msgspec.msgpack.decode(compiled.catalog, type=Catalog)
+
+
+class _HintsOnly(Struct, frozen=True):
+    """A `Catalog` of which nothing else is read."""
+
+    hints: CatalogHints
+
+
+def read_hints(compiled: Compiled) -> CatalogHints:
+    """Return what YAML says of figures, without reading all models; nothing where there is no plan."""
+    if not compiled.catalog:
+        return CatalogHints()
+    return msgspec.msgpack.decode(compiled.catalog, type=_HintsOnly).hints
 
 
 def written_plan(catalog: Catalog) -> Plan:

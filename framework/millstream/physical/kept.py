@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
-from msgspec import Struct
 
 from millstream.physical.building import Built
 from millstream.physical.lock import Assigned
@@ -46,6 +45,13 @@ class KeptQueries:
             found = make()
             kept = msgspec.msgpack.encode(found)
         self.used[key] = kept
+        return found
+
+    def text(self, key: bytes, make: Callable[[], str]) -> str:
+        """Return a text that is known, or else make it."""
+        kept = self._known.get(key)
+        found = make() if kept is None else kept.decode()
+        self.used[key] = found.encode()
         return found
 
 

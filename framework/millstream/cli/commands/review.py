@@ -10,12 +10,14 @@ import click
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, older, root_of
-from millstream.collector import collector_paused
+from millstream.collector import collector_off
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from millstream.errors import Diagnostic
+    from millstream.manifest import Compiled
     from millstream.review.replay import Statistics
     from millstream.review.values import Review
     from millstream.review.version import Version
@@ -48,7 +50,6 @@ _LEVELS = ("breaking", "rebuild", "forward", "cost")
     help="Exit with 1 where this is so; may be repeated.",
 )
 @click.option("--ask-kafka", is_flag=True, help="Ask the target's Kafka what its topics still hold.")
-@collector_paused()
 def command(
     common: Common,
     *,
@@ -69,15 +70,32 @@ def command(
     new = compiled(common, root)
     if failed(new):
         return finish(common.look, new.diagnostics, models=models_in(new))
+    with collector_off():
+        found, problems = _found(
+            common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
+        )
+        data, text = _shown(found, common.output)
+    code = finish(common.look, problems, result=data, text=text, models=models_in(new))
+    return code or (1 if set(fail_on) & set(found.levels) else 0)
 
+
+def _found(
+    common: Common,
+    root: Path,
+    new: Compiled,
+    against: str | None,
+    manifest: Path | None,
+    *,
+    merge_base: bool,
+    ask_kafka: bool,
+) -> tuple[Review, list[Diagnostic]]:
+    """Return the review, and what there is to say of both versions."""
     from millstream.review.version import version_of
 
-    old, warnings = older(common, root, against, against_manifest, where_it_left=merge_base)
+    old, warnings = older(common, root, against, manifest, where_it_left=merge_base)
     now = version_of("the working tree", new, root)
     found = _reviewed(root, old, now, _known(common, root, now, ask_kafka=ask_kafka))
-    data, text = _shown(found, common.output)
-    code = finish(common.look, [*new.diagnostics, *warnings], result=data, text=text, models=models_in(new))
-    return code or (1 if set(fail_on) & set(found.levels) else 0)
+    return found, [*new.diagnostics, *warnings]
 
 
 def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> None:
@@ -110,13 +128,12 @@ def _known(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Stat
     """Return what estimates stand on; Kafka is asked only where the user says so."""
     from millstream.results import read_results
     from millstream.review.replay import statistics
-    from millstream.topology import hints_of, read_catalog
+    from millstream.topology import read_hints
 
     settings, _ = read_settings(root)
     manifest = now.manifest
     results = read_results(root / settings.target_path, manifest.project, manifest.target)
-    rates = hints_of(read_catalog(now.compiled)).rows_per_second if now.compiled.catalog else {}
-    known = statistics(manifest, rates, results)
+    known = statistics(manifest, read_hints(now.compiled).rows_per_second, results)
     if not ask_kafka:
         return known
     from millstream.kafka.opening import connected
