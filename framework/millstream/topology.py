@@ -25,8 +25,8 @@ from millstream.physical.references import kept_references
 from millstream.physical.values import PhysicalSettings, Query
 from millstream.plan.build.catalog import Catalog
 from millstream.plan.build.catalog import Hints as CatalogHints
-from millstream.plan.build.plan import build_plan
-from millstream.plan.nodes import Plan
+from millstream.plan.build.plan import Models, build_models
+from millstream.plan.nodes import Node, Plan
 from millstream.results import RunResults
 
 
@@ -37,6 +37,8 @@ class Topology(Struct, frozen=True):
     """What builds counted: used where YAML says nothing."""
     kept: KeptQueries | None = None
     """Queries that were planned before."""
+    roots: dict[str, Node] = {}
+    """By model: what it holds as written, before it is stored anywhere."""
 
     @property
     def written(self) -> Plan:
@@ -70,10 +72,15 @@ def read_hints(compiled: Compiled) -> CatalogHints:
 
 def written_plan(catalog: Catalog) -> Plan:
     """Return the plan as written; the compiler has told all that is wrong with it."""
-    plan, problems = build_plan(catalog)
-    if problems:
-        raise AssertionError(f"not told by the compiler: {problems[0].message}")
-    return plan
+    return written_models(catalog).plan
+
+
+def written_models(catalog: Catalog) -> Models:
+    """Return the plan as written, and what of it each model is."""
+    found = build_models(catalog)
+    if found.problems:
+        raise AssertionError(f"not told by the compiler: {found.problems[0].message}")
+    return found
 
 
 @collector_paused()
@@ -89,12 +96,13 @@ def compiled_topology(
     if not tests:
         models = {id_: spec.untested for id_, spec in catalog.models.items()}
         catalog = structs.replace(catalog, models=models)
-    plan = written_plan(catalog)
+    written = written_models(catalog)
+    plan = written.plan
     wanted = catalog.target.get("optimization")
     rules = chosen(wanted, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), wanted)
     declared = hints_of(catalog)
-    found = Topology(catalog, optimize(plan, rules, declared, off))
+    found = Topology(catalog, optimize(plan, rules, declared, off), roots=written.roots)
     return using(found, measured(results, plan, declared))
 
 
@@ -112,7 +120,7 @@ def using(topology: Topology, found: Measured) -> Topology:
     off = switched_off(((id_, model.options) for id_, model in models), wanted)
     last = optimize(before.plan, (delay_costly,), hints, off)
     optimized = Optimized(before.written, last.plan, (*before.steps, *last.steps))
-    return Topology(topology.catalog, optimized, found)
+    return structs.replace(topology, optimized=optimized, measured=found)
 
 
 @collector_paused()

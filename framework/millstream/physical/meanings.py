@@ -154,7 +154,8 @@ class Meanings:
         below, way = self._down(node, name)
         match below:
             case Project():
-                return self.of(below.input, _item(below.items, way).expression)
+                made = below.made.get(way) or _item(below.items, way).expression
+                return self.of(below.input, made)
             case Aggregate():
                 for item in below.keys:
                     if item.name.lower() == way.lower():
@@ -192,7 +193,7 @@ class Meanings:
             case Expand() if name.lower() not in {c.name.lower() for c in node.made}:
                 return node.input, name
             case Binary():
-                joined = next(j for j in node.joined if j.name.lower() == name.lower())
+                joined = node.by_joined[name.lower()]
                 return (node.left if joined.side == "left" else node.right), joined.source
         return None
 

@@ -190,6 +190,11 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
         """The columns of both sides with their names in lower case."""
         return tuple((joined.name.lower(), joined) for joined in self.joined)
 
+    @cached_property
+    def by_joined(self) -> dict[str, JoinColumn]:
+        """The columns of both sides by their names in lower case."""
+        return dict(self.folded)
+
     def with_inputs(self, *inputs: Node) -> Node:
         left, right = inputs
         return self if left is self.left and right is self.right else replace(self, left=left, right=right)

@@ -106,7 +106,7 @@ def decoded(table: bytes) -> list[Node]:
 
 
 def shape(roots: Iterable[Node]) -> bytes:
-    """Return a digest of some nodes and of all that they read: of names for people and what is shared, too."""
+    """Return a digest of nodes and of all that they read: of names for people and what is shared, too."""
     listed = list(roots)
     places: dict[int, int] = {}
     hashed = blake2b(digest_size=16)

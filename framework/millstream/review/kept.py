@@ -15,11 +15,13 @@ from msgspec import Struct
 
 from millstream.artifacts import replace
 from millstream.compile.cache import FORMAT
+from millstream.manifest import Compiled
 from millstream.optimizer.context import Change
 from millstream.optimizer.driver import Optimized, Step
 from millstream.physical.kept import KeptQueries
 from millstream.plan.nodes import Output, Plan
 from millstream.plan.table import decoded, encoded
+from millstream.topology import Topology, read_catalog
 
 _FORMAT = f"{FORMAT}-1"
 _PLAN, _QUERIES = "plan.msgpack", "queries.msgpack"
@@ -28,7 +30,10 @@ _PLAN, _QUERIES = "plan.msgpack", "queries.msgpack"
 class _Plans(Struct, frozen=True):
     key: str
     table: bytes
-    """The outputs as written, then as optimized."""
+    """The outputs as written, then as optimized; then what models are."""
+    written: int
+    """How many outputs there are as written."""
+    models: tuple[str, ...]
     steps: tuple[tuple[str, tuple[Change, ...]], ...]
     """What each rule did; not the plans between."""
 
@@ -38,26 +43,27 @@ class _Queries(Struct, frozen=True):
     queries: dict[bytes, bytes]
 
 
-def recall_plan(folder: Path, catalog: bytes) -> Optimized | None:
-    """Return the plan that was kept of a compiled catalog; its steps have no plans before and after."""
+def recall_plan(folder: Path, compiled: Compiled) -> Topology | None:
+    """Return the plan that was kept of a version; its steps have no plans before and after."""
     try:
         found = msgspec.msgpack.decode((folder / _PLAN).read_bytes(), type=_Plans)
-        if found.key != _key(catalog):
+        if found.key != _key(compiled.catalog):
             return None
         nodes = decoded(found.table)
     except (OSError, msgspec.DecodeError, ValueError):
         return None
     outputs = [node for node in nodes if isinstance(node, Output)]
-    half = len(outputs) // 2
-    none = Plan(())
-    steps = tuple(Step(rule, changes, none, none) for rule, changes in found.steps)
-    return Optimized(Plan(tuple(outputs[:half])), Plan(tuple(outputs[half:])), steps)
+    written, plan = Plan(tuple(outputs[: found.written])), Plan(tuple(outputs[found.written :]))
+    steps = tuple(Step(rule, changes, Plan(()), Plan(())) for rule, changes in found.steps)
+    roots = dict(zip(found.models, nodes[len(outputs) :], strict=True))
+    return Topology(read_catalog(compiled), Optimized(written, plan, steps), roots=roots)
 
 
-def keep_plan(folder: Path, catalog: bytes, found: Optimized) -> None:
-    table = encoded((*found.written.outputs, *found.plan.outputs))
-    steps = tuple((step.rule, step.changes) for step in found.steps)
-    _write(folder / _PLAN, _Plans(_key(catalog), table, steps))
+def keep_plan(folder: Path, compiled: Compiled, found: Topology) -> None:
+    table = encoded((*found.written.outputs, *found.plan.outputs, *found.roots.values()))
+    steps = tuple((step.rule, step.changes) for step in found.optimized.steps)
+    plans = _Plans(_key(compiled.catalog), table, len(found.written.outputs), tuple(found.roots), steps)
+    _write(folder / _PLAN, plans)
 
 
 def recall_queries(folder: Path | None) -> KeptQueries:

@@ -14,7 +14,6 @@ from msgspec import Struct
 from millstream.expressions import Expression
 from millstream.physical.meanings import Meanings, digest
 from millstream.plan.build.catalog import Catalog, ModelSpec
-from millstream.plan.build.plan import model_roots
 from millstream.plan.nodes import (
     Aggregate,
     Binary,
@@ -59,17 +58,16 @@ class Told(Struct, frozen=True):
 def meanings(
     catalog: Catalog,
     seeds: Mapping[str, str],
+    roots: Mapping[str, Node],
     models: Container[str],
     edited: Container[str],
-    read: Container[str] | None = None,
 ) -> Told:
     """Return what some models of a version mean; `seeds` has digests of rows by id.
 
     Those of them that are not `edited` are told in terms of sources alone: their own SQL is the same.
-    `read` are the ids of all that they read, however far up, and of themselves.
+    `roots` has what these models are, and all that they read, however far up.
     """
     functions = {name: function.digest for name, function in catalog.functions.items()}
-    roots = model_roots(catalog, read)
     leaves = {id_: f"{t.topic} {t.format} {t.key_type}" for id_, t in catalog.topics.items()}
     leaves |= {id_: seeds.get(id_, "") for id_ in catalog.seeds}
     names = {id(root): id_ for id_, root in roots.items()}

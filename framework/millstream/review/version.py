@@ -13,7 +13,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.physical.kept import KeptQueries
 from millstream.review.kept import keep_plan, recall_plan
-from millstream.topology import Topology, compiled_topology, read_catalog
+from millstream.topology import Topology, compiled_topology
 
 
 class Version(Struct, frozen=True):
@@ -60,12 +60,11 @@ def planned(version: Version, queries: KeptQueries | None = None, *, kept: bool 
     # Figures of builds are of this machine only: without them the review says the same everywhere.
     found = None
     if kept and version.cache is not None:
-        optimized = recall_plan(version.cache, version.compiled.catalog)
-        found = Topology(read_catalog(version.compiled), optimized) if optimized else None
+        found = recall_plan(version.cache, version.compiled)
     if found is None:
         found = compiled_topology(version.compiled)
         if kept and version.cache is not None:
-            keep_plan(version.cache, version.compiled.catalog, found.optimized)
+            keep_plan(version.cache, version.compiled, found)
     return replace(version, topology=replace(found, kept=queries))
 
 
