@@ -150,11 +150,12 @@ class _Pushing:
         new: dict[int, Node] = {}
         made: dict[tuple[object, ...], Node] = {}
         outputs: list[Output] = []
+        edges = self.edges
         for node in self.context.order:
-            inputs = [
-                self._filtered(new[id(each)], self.edges.get((id(node), i), ()), made)
-                for i, each in enumerate(node.inputs)
-            ]
+            inputs = [new[id(each)] for each in node.inputs]
+            for i, each in enumerate(inputs):
+                if groups := edges.get((id(node), i)):
+                    inputs[i] = self._filtered(each, groups, made)
             if isinstance(node, Filter) and (id(node), 0) in self.edges:
                 new[id(node)] = inputs[0]
                 continue
