@@ -123,6 +123,8 @@ class _Depths(Meanings):
         if end := self._ends.get(id(below)):
             return f"{end}.{way.lower()}"
         match below:
+            case Project():
+                return self._made_by(below, way)
             case TableScan() if (root := self._roots.get(below.relation)) is not None:
                 return self.column(root, way)
             case Decode() if self._leaves and way.lower() not in self._made(below):
@@ -138,7 +140,7 @@ class _Depths(Meanings):
                 sides = (self.column(side, side.columns[place].name) for side in self._sides(below))
                 return f"union({', '.join(sides)})"
             case _:
-                return super()._column(below, way)
+                return self._made_by(below, way)
 
     def of(self, node: Node, expression: Expression) -> str:
         text = super().of(node, expression)
