@@ -26,16 +26,16 @@ class KeptQueries:
     """What is known, by digests, and what of it was used or came to it."""
 
     def __init__(self, known: Mapping[bytes, bytes] | None = None) -> None:
-        self._known = known or {}
+        self.known = known or {}
         self.used: dict[bytes, bytes] = {}
 
     @property
     def grown(self) -> bool:
-        return not self.used.keys() <= self._known.keys()
+        return not self.used.keys() <= self.known.keys()
 
     def built(self, key: bytes, make: Callable[[], Built]) -> Built:
         """Return a query that is known, or else make it."""
-        kept = self._known.get(key)
+        kept = self.known.get(key)
         if kept is not None:
             try:
                 found = msgspec.msgpack.decode(kept, type=Built)
@@ -49,7 +49,7 @@ class KeptQueries:
 
     def text(self, key: bytes, make: Callable[[], str]) -> str:
         """Return a text that is known, or else make it."""
-        kept = self._known.get(key)
+        kept = self.known.get(key)
         found = make() if kept is None else kept.decode()
         self.used[key] = found.encode()
         return found

@@ -102,6 +102,8 @@ def decoded(table: bytes) -> list[Node]:
         node = forms[type(row)].node_of(row, nodes)
         node.__dict__["fingerprint"] = fingerprint
         nodes.append(node)
+    if any(place >= len(nodes) for place in roots):
+        raise msgspec.DecodeError("a root is no place of the table")
     return [nodes[place] for place in roots]
 
 
