@@ -61,7 +61,7 @@ def all_needs(context: Context, rule: str) -> Needs:
         own = found[id(node)]
         if keys := traits_of(node).keys:
             own.update(map(str.lower, keys))
-        if not context.allows(rule, node):
+        if context.switched_off and not context.allows(rule, node):
             own.update(map(str.lower, node.names))
         if not own and node.columns:
             own.add(_any_column(node).lower())

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
+from msgspec.structs import replace
 
 from millstream.physical.building import Built
 from millstream.physical.lock import Assigned
@@ -59,7 +60,9 @@ class Keys:
     """Digests of the queries of one plan."""
 
     def __init__(self, settings: PhysicalSettings, written: Plan) -> None:
-        self._settings = _ORDERED.encode(settings)
+        # Only keys that are texts can be put in an order.
+        distinct = sorted(settings.distinct.items())
+        self._settings = _ORDERED.encode((replace(settings, distinct={}), distinct))
         self._written = {output.model: output for output in written.outputs}
         self._own: dict[str, tuple[bytes, tuple[str, ...]]] = {}
 

@@ -248,14 +248,14 @@ def _stateful(
 ) -> dict[str, Built]:
     """Return the queries of groups by name."""
     of = {branch.model: branch for each in groups for branch in each.branches}
-    keys = Keys(settings, written)
+    keys = Keys(settings, written) if kept is not None else None
     found: dict[str, Built] = {}
     for each in assigned:
         models = [m for i, member in enumerate(each.members) if i not in each.removed for m in member.models]
         own = [of[model] for model in models]
         make = partial(_made, each, own, settings, signatures)
         outputs = [branch.output for branch in own]
-        found[each.name] = make() if kept is None else kept.built(keys.of(each, outputs), make)
+        found[each.name] = kept.built(keys.of(each, outputs), make) if kept and keys else make()
     return found
 
 

@@ -6,15 +6,13 @@ as none; where a folder can't be written, the next review takes longer.
 
 from __future__ import annotations
 
-import contextlib
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from millstream.artifacts import replace
-from millstream.compile.cache import FORMAT
+from millstream.compile.cache import FORMAT, read_file, write_file
 from millstream.manifest import Compiled
 from millstream.optimizer.context import Change
 from millstream.optimizer.driver import Optimized, Step
@@ -45,12 +43,12 @@ class _Queries(Struct, frozen=True):
 
 def recall_plan(folder: Path, compiled: Compiled) -> Topology | None:
     """Return the plan that was kept of a version; its steps have no plans before and after."""
+    found = read_file(folder / _PLAN, _Plans)
+    if found is None or found.key != _key(compiled.catalog):
+        return None
     try:
-        found = msgspec.msgpack.decode((folder / _PLAN).read_bytes(), type=_Plans)
-        if found.key != _key(compiled.catalog):
-            return None
         nodes = decoded(found.table)
-    except (OSError, msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError):
         return None
     outputs = [node for node in nodes if isinstance(node, Output)]
     written, plan = Plan(tuple(outputs[: found.written])), Plan(tuple(outputs[found.written :]))
@@ -63,30 +61,21 @@ def keep_plan(folder: Path, compiled: Compiled, found: Topology) -> None:
     table = encoded((*found.written.outputs, *found.plan.outputs, *found.roots.values()))
     steps = tuple((step.rule, step.changes) for step in found.optimized.steps)
     plans = _Plans(_key(compiled.catalog), table, len(found.written.outputs), tuple(found.roots), steps)
-    _write(folder / _PLAN, plans)
+    write_file(folder / _PLAN, plans)
 
 
 def recall_queries(folder: Path | None) -> KeptQueries:
-    try:
-        data = (folder / _QUERIES).read_bytes() if folder is not None else b""
-        found = msgspec.msgpack.decode(data, type=_Queries)
-    except (OSError, msgspec.DecodeError, ValueError):
-        return KeptQueries()
-    return KeptQueries(found.queries if found.format == _FORMAT else None)
+    """Return the queries that the last review needed; none where there is no folder for them."""
+    found = read_file(folder / _QUERIES, _Queries) if folder is not None else None
+    return KeptQueries(found.queries if found and found.format == _FORMAT else None)
 
 
 def keep_queries(folder: Path | None, found: KeptQueries) -> None:
     """Keep the queries that this review needed: the next one is of about the same edits."""
     if folder is not None and found.grown:
-        _write(folder / _QUERIES, _Queries(_FORMAT, found.used))
+        write_file(folder / _QUERIES, _Queries(_FORMAT, found.used))
 
 
 def _key(catalog: bytes) -> str:
     """Return a digest of what a plan is made of: its target's settings are part of the catalog."""
     return blake2b(_FORMAT.encode() + catalog, digest_size=16).hexdigest()
-
-
-def _write(path: Path, value: Struct) -> None:
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace(path, msgspec.msgpack.encode(value))

@@ -12,7 +12,10 @@ from support.written import project
 from test_which_queries_differ import TOTALS, random_edit, with_counts
 
 from millstream.compile import compile_project
-from millstream.physical.kept import KeptQueries
+from millstream.physical.kept import KeptQueries, Keys
+from millstream.physical.lock import Assigned
+from millstream.physical.values import PhysicalSettings
+from millstream.plan.nodes import Plan
 from millstream.review.compare import review
 from millstream.review.kept import keep_plan, recall_plan, recall_queries
 from millstream.review.replay import Statistics
@@ -93,6 +96,15 @@ def reviewed(folder, before, after):
     caches = folder / "older", folder / "newer"
     old, new = compiled(folder / "old", before), compiled(folder / "new", after)
     return review(replace(old, cache=caches[0]), replace(new, cache=caches[1]), Statistics())
+
+
+def test_figures_of_columns_are_a_part_of_what_a_query_is_made_of():
+    def keys(distinct):
+        return Keys(PhysicalSettings(distinct=distinct), Plan(())).of(Assigned("q", ()), ())
+
+    counts = {("model.b", "x"): 2, ("model.a", "x"): 1}
+    assert keys(counts) == keys(dict(reversed(counts.items())))
+    assert keys(counts) != keys({**counts, ("model.a", "x"): 3})
 
 
 def queries(kept):
