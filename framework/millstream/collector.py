@@ -21,7 +21,7 @@ def collector_paused() -> Iterator[None]:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Spare the search to the end of a process, as far as all goes that was made within."""
+    """Pause the search, and leave out of later ones what was made meanwhile: of a command that ends soon."""
     with collector_paused():
         try:
             yield

@@ -6,6 +6,7 @@ with all whose topics and tables these read, its group, and settings.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
@@ -36,16 +37,13 @@ class KeptQueries:
 
     def built(self, key: bytes, make: Callable[[], Built]) -> Built:
         """Return a query that is known, or else make it."""
-        kept = self.known.get(key)
-        if kept is not None:
-            try:
+        if (kept := self.known.get(key)) is not None:
+            with contextlib.suppress(msgspec.DecodeError, ValueError):
                 found = msgspec.msgpack.decode(kept, type=Built)
-            except (msgspec.DecodeError, ValueError):
-                kept = None
-        if kept is None:
-            found = make()
-            kept = msgspec.msgpack.encode(found)
-        self.used[key] = kept
+                self.used[key] = kept
+                return found
+        found = make()
+        self.used[key] = msgspec.msgpack.encode(found)
         return found
 
     def text(self, key: bytes, make: Callable[[], str]) -> str:
