@@ -17,13 +17,3 @@ def collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Pause the search, and leave out of later ones what was made meanwhile: of a command that ends soon."""
-    with collector_paused():
-        try:
-            yield
-        finally:
-            gc.freeze()

@@ -33,7 +33,7 @@ class KeptQueries:
 
     @property
     def grown(self) -> bool:
-        return not self.used.keys() <= self.known.keys()
+        return not self.used.items() <= self.known.items()
 
     def built(self, key: bytes, make: Callable[[], Built]) -> Built:
         """Return a query that is known, or else make it."""

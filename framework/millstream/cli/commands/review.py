@@ -10,7 +10,7 @@ import click
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, older, root_of
-from millstream.collector import collector_off
+from millstream.collector import collector_paused
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def command(
     new = compiled(common, root)
     if failed(new):
         return finish(common.look, new.diagnostics, models=models_in(new))
-    with collector_off():
+    with collector_paused():
         found, problems = _found(
             common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
         )
