@@ -1,13 +1,21 @@
 """Reviews of a generated project: `uv run python benchmarks/review.py [--models 1000] [--edits 20] [--rounds 3]`.
 
 A git repository holds the project on `main`; the working tree has some models edited: comments, filters, columns,
-aggregates, in turn, spread over all layers. Three reviews against `main`, as whole processes: without any cache;
-where caches hold `main` and its review only; and once more, of the same two versions. Medians over the rounds.
+aggregates, in turn, spread over all layers. Reviews against `main`, as whole processes; medians over the rounds:
+
+    cold          without any cache: both versions are compiled and planned
+    main known    caches hold `main` and its review against itself, as a cache folder from CI's main branch does
+    with caches   both versions were reviewed, then the condition of one model more is edited: the next review
+                  while somebody works, or the next push of a branch whose cache folder was kept
+    once more     nothing was edited since: the review itself was kept
+
+The edit of `with caches` is of another layer each round, since an upper one reaches more queries.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import statistics
@@ -62,6 +70,18 @@ def edit(folder: Path, count: int) -> int:
     return done
 
 
+def edit_one_more(folder: Path, place: float) -> None:
+    """Edit the condition of a model that is as it was committed, so far down among the models."""
+    named = ["git", "status", "--porcelain", "--untracked-files=no"]
+    status = subprocess.run(named, cwd=folder, check=True, capture_output=True, text=True).stdout
+    edited = {line[3:] for line in status.splitlines()}
+    models = sorted((folder / "models").rglob("projection_*.sql"), key=lambda path: path.stem)
+    left = [path for path in models if path.relative_to(folder).as_posix() not in edited]
+    path = left[int(len(left) * place)]
+    found = re.sub(r"\nwhere (.*)\n", r"\nwhere (\1) and user_id <> 'somebody'\n", path.read_text(), count=1)
+    path.write_text(found)
+
+
 def git(folder: Path, *arguments: str) -> None:
     named = ["-c", "user.name=Benchmark", "-c", "user.email=benchmark@millstream.example"]
     subprocess.run(["git", *named, *arguments], cwd=folder, check=True, capture_output=True)
@@ -76,7 +96,7 @@ def measure(models: int, edits: int, rounds: int) -> dict[str, list[tuple[float,
         git(folder, "init", "-q", "-b", "main", ".")
         git(folder, "add", "-A")
         git(folder, "commit", "-q", "-m", "the project")
-        for _ in range(rounds):
+        for number in range(rounds):
             print(f"{edit(folder, edits)} models edited", file=sys.stderr)
             shutil.rmtree(folder / "target", ignore_errors=True)
             found.setdefault("cold", []).append(run(REVIEW, folder))
@@ -84,6 +104,8 @@ def measure(models: int, edits: int, rounds: int) -> dict[str, list[tuple[float,
             shutil.rmtree(folder / "target")
             run(REVIEW, folder)
             edit(folder, edits)
+            found.setdefault("main known", []).append(run(REVIEW, folder))
+            edit_one_more(folder, (number + 1) / (rounds + 1))
             found.setdefault("with caches", []).append(run(REVIEW, folder))
             found.setdefault("once more", []).append(run(REVIEW, folder))
             git(folder, "checkout", "-q", ".")
@@ -98,6 +120,8 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
+    # An installed Millstream has its bytecode: to compile 200 files is no part of a review.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     print(f"{'models':>7} {'':12} {'CPU s':>8} {'wall s':>8} {'peak MB':>8}")
     for models in arguments.models:
         for name, runs in measure(models, arguments.edits, arguments.rounds).items():

@@ -7,12 +7,13 @@ no rule touched is executed as it was written (spaces and comments aside).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.once import once
 from millstream.types import Type
 
 
@@ -58,24 +59,25 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
     stop: int = 0
     """Where it stands in the compiled SQL of its model."""
 
-    @cached_property
+    @once
     def refs(self) -> tuple[Ref, ...]:
         return tuple([piece for piece in self.pieces if isinstance(piece, Ref)])
 
-    @cached_property
+    @once
     def columns(self) -> frozenset[str]:
         """The names of the columns that it reads."""
         return frozenset([ref.column for ref in self.refs])
 
-    @cached_property
+    @once
     def folded(self) -> frozenset[str]:
         """The names of the columns that it reads, in lower case."""
         return frozenset([ref.column.lower() for ref in self.refs])
 
-    @cached_property
+    @once
     def reads(self) -> tuple[str, ...]:
         """The relations that its subqueries read."""
-        return tuple(dict.fromkeys(piece.relation for piece in self.pieces if isinstance(piece, Read)))
+        found = [piece.relation for piece in self.pieces if isinstance(piece, Read)]
+        return tuple(dict.fromkeys(found)) if found else ()
 
     @property
     def column(self) -> str | None:
@@ -83,7 +85,7 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
         pieces = self.pieces
         return pieces[0].column if len(pieces) == 1 and isinstance(pieces[0], Ref) else None
 
-    @cached_property
+    @once
     def content(self) -> str:
         """What it calculates, in one text: not where it stands."""
         return msgspec.json.encode((self.pieces, str(self.type))).decode()
@@ -93,7 +95,7 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
         """Tell whether it gives the same wherever it is evaluated, and never fails."""
         return self.deterministic and not self.raises
 
-    @cached_property
+    @once
     def text(self) -> str:
         """The expression for people to read, and what tells it from others."""
         return render(self)

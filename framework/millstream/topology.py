@@ -18,13 +18,15 @@ from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.optimizer.rules.delay_costly import delay_costly
+from millstream.physical.kept import KeptQueries
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Groups, Physical, alone, grouped_queries, physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import PhysicalSettings, Query
 from millstream.plan.build.catalog import Catalog
-from millstream.plan.build.plan import build_plan
-from millstream.plan.nodes import Plan
+from millstream.plan.build.catalog import Hints as CatalogHints
+from millstream.plan.build.plan import Models, build_models
+from millstream.plan.nodes import Node, Plan
 from millstream.results import RunResults
 
 
@@ -33,6 +35,10 @@ class Topology(Struct, frozen=True):
     optimized: Optimized
     measured: Measured = Measured()
     """What builds counted: used where YAML says nothing."""
+    kept: KeptQueries | None = None
+    """Queries that were planned before."""
+    roots: dict[str, Node] = {}
+    """By model: what it holds as written, before it is stored anywhere."""
 
     @property
     def written(self) -> Plan:
@@ -51,12 +57,30 @@ def read_catalog(compiled: Compiled) -> Catalog:
     return msgspec.msgpack.decode(compiled.catalog, type=Catalog)
 
 
+class _HintsOnly(Struct, frozen=True):
+    """A `Catalog` of which nothing else is read."""
+
+    hints: CatalogHints
+
+
+def read_hints(compiled: Compiled) -> CatalogHints:
+    """Return what YAML says of figures, without reading all models; nothing where there is no plan."""
+    if not compiled.catalog:
+        return CatalogHints()
+    return msgspec.msgpack.decode(compiled.catalog, type=_HintsOnly).hints
+
+
 def written_plan(catalog: Catalog) -> Plan:
     """Return the plan as written; the compiler has told all that is wrong with it."""
-    plan, problems = build_plan(catalog)
-    if problems:
-        raise AssertionError(f"not told by the compiler: {problems[0].message}")
-    return plan
+    return written_models(catalog).plan
+
+
+def written_models(catalog: Catalog) -> Models:
+    """Return the plan as written, and what of it each model is."""
+    found = build_models(catalog)
+    if found.problems:
+        raise AssertionError(f"not told by the compiler: {found.problems[0].message}")
+    return found
 
 
 @collector_paused()
@@ -72,12 +96,13 @@ def compiled_topology(
     if not tests:
         models = {id_: spec.untested for id_, spec in catalog.models.items()}
         catalog = structs.replace(catalog, models=models)
-    plan = written_plan(catalog)
+    written = written_models(catalog)
+    plan = written.plan
     wanted = catalog.target.get("optimization")
     rules = chosen(wanted, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), wanted)
     declared = hints_of(catalog)
-    found = Topology(catalog, optimize(plan, rules, declared, off))
+    found = Topology(catalog, optimize(plan, rules, declared, off), roots=written.roots)
     return using(found, measured(results, plan, declared))
 
 
@@ -95,7 +120,7 @@ def using(topology: Topology, found: Measured) -> Topology:
     off = switched_off(((id_, model.options) for id_, model in models), wanted)
     last = optimize(before.plan, (delay_costly,), hints, off)
     optimized = Optimized(before.written, last.plan, (*before.steps, *last.steps))
-    return Topology(topology.catalog, optimized, found)
+    return structs.replace(topology, optimized=optimized, measured=found)
 
 
 @collector_paused()
@@ -105,7 +130,9 @@ def physical_of(
     """Return the queries that run the plan, or `only` some by name; `lock` has the groups with state."""
     references = kept_references(topology.plan, topology.catalog.topics)
     settings = physical_settings(topology.catalog)
-    return physical_plan(topology.plan, settings, lock, references, topology.written, only)
+    return physical_plan(
+        topology.plan, settings, lock, references, topology.written, only, kept=topology.kept
+    )
 
 
 @collector_paused()

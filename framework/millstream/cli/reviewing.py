@@ -39,13 +39,12 @@ def known_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> St
     """Return what estimates stand on; Kafka is asked only where the user says so."""
     from millstream.results import read_results
     from millstream.review.replay import statistics
-    from millstream.topology import hints_of, read_catalog
+    from millstream.topology import read_hints
 
     settings, _ = read_settings(root)
     manifest = now.manifest
     results = read_results(root / settings.target_path, manifest.project, manifest.target)
-    rates = hints_of(read_catalog(now.compiled)).rows_per_second if now.compiled.catalog else {}
-    known = statistics(manifest, rates, results)
+    known = statistics(manifest, read_hints(now.compiled).rows_per_second, results)
     if not ask_kafka:
         return known
     from millstream.kafka.opening import connected

@@ -80,17 +80,17 @@ _CACHE, _SNAPSHOT = "cache/compile.msgpack", "cache/snapshot.msgpack"
 
 
 def read_cache(target: Path) -> Cache:
-    found = _read(target / _CACHE, Cache)
+    found = read_file(target / _CACHE, Cache)
     return found if found and found.format == FORMAT else Cache()
 
 
 def read_snapshot(target: Path) -> Snapshot | None:
-    found = _read(target / _SNAPSHOT, Snapshot)
+    found = read_file(target / _SNAPSHOT, Snapshot)
     return found if found and found.format == FORMAT else None
 
 
 def write_cache(target: Path, cache: Cache) -> None:
-    _write(target / _CACHE, cache)
+    write_file(target / _CACHE, cache)
 
 
 def write_snapshot(target: Path, snapshot: Snapshot | None) -> None:
@@ -99,21 +99,25 @@ def write_snapshot(target: Path, snapshot: Snapshot | None) -> None:
         with contextlib.suppress(OSError):
             (target / _SNAPSHOT).unlink(missing_ok=True)
         return
-    _write(target / _SNAPSHOT, snapshot)
+    write_file(target / _SNAPSHOT, snapshot)
 
 
 S = TypeVar("S")
 
 
-def _read(path: Path, wanted: type[S]) -> S | None:
+def read_file(path: Path, wanted: type[S]) -> S | None:
+    """Return what a file holds; None where it can't be read."""
     try:
         return msgspec.msgpack.decode(path.read_bytes(), type=wanted)
     except (OSError, msgspec.DecodeError, ValueError):
         return None
 
 
-def _write(path: Path, value: Struct) -> None:
-    """Replace a file as a whole; where the folder can't be written the next compile is slower, not wrong."""
+def write_file(path: Path, value: Struct) -> None:
+    """Replace a file as a whole, which only its owner reads: options may hold what others must not see.
+
+    Where the folder can't be written the next command is slower, not wrong.
+    """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import add, sub
 from typing import Any
@@ -79,7 +80,9 @@ class Costs:
         return self._plans[id(plan)][1]
 
     def _cost(self, plan: Plan, orders: list[list[Node]]) -> Cost:
-        counts = [self._node(node)[0] for order in orders for node in order]
+        times = Counter(id(node) for order in orders for node in order)
+        nodes = {id(node): node for order in orders for node in order}
+        counts = [[n * times[key] for n in self._node(node)[0]] for key, node in nodes.items()]
         found: dict[str, Any] = dict(zip(_COUNTS, map(sum, zip(*counts, strict=True)), strict=False))
         if self.hints.rows_per_second:
             found |= self._flows(plan, orders)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 
+from millstream.once import once
 from millstream.optimizer.changes import Changes
 from millstream.plan.nodes import Node, Plan
 from millstream.plan.walk import consumers
@@ -65,7 +65,7 @@ class Context:
         """All nodes, each once and after its inputs."""
         return self.plan.order
 
-    @cached_property
+    @once
     def consumers(self) -> dict[int, list[Node]]:
         """Who reads each node, by its `id`."""
         return consumers(self.plan)
@@ -78,7 +78,7 @@ class Context:
         """
         return self.order if self._changes is None else self._changes.since(rule)
 
-    @cached_property
+    @once
     def fans(self) -> frozenset[int]:
         """The `id`s of the nodes that more than one reads."""
         return frozenset(name for name, readers in self.consumers.items() if len(readers) > 1)

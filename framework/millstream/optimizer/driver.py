@@ -78,10 +78,11 @@ def check(rule: str, before: Context, after: Context) -> None:
             continue
         if (was.model, was.kind, was.keys) != (now.model, now.kind, now.keys):
             raise BrokenRuleError(f"{rule} changed the output {was.model}")
-        if [(c.name, c.type) for c in was.columns] != [(c.name, c.type) for c in now.columns]:
-            raise BrokenRuleError(f"{rule} changed the columns of {was.model}: {was.names} → {now.names}")
-        if any(n.nullable and not w.nullable for w, n in zip(was.columns, now.columns, strict=True)):
-            raise BrokenRuleError(f"{rule} made columns of {was.model} nullable")
+        if was.columns != now.columns:
+            if [(c.name, c.type) for c in was.columns] != [(c.name, c.type) for c in now.columns]:
+                raise BrokenRuleError(f"{rule} changed the columns of {was.model}: {was.names} → {now.names}")
+            if any(n.nullable and not w.nullable for w, n in zip(was.columns, now.columns, strict=True)):
+                raise BrokenRuleError(f"{rule} made columns of {was.model} nullable")
         first, second = traits_of(was), traits_of(now)
         if (first.mode, first.keys) != (second.mode, second.keys):
             raise BrokenRuleError(

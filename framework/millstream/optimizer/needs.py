@@ -59,8 +59,9 @@ def all_needs(context: Context, rule: str) -> Needs:
     found: dict[int, Names] = {id(node): set() for node in context.order}
     for node in reversed(context.order):
         own = found[id(node)]
-        own.update(map(str.lower, traits_of(node).keys))
-        if not context.allows(rule, node):
+        if keys := traits_of(node).keys:
+            own.update(map(str.lower, keys))
+        if context.switched_off and not context.allows(rule, node):
             own.update(map(str.lower, node.names))
         if not own and node.columns:
             own.add(_any_column(node).lower())

@@ -138,9 +138,11 @@ class Meanings:
             text = self.column(node, found.column)
             return f"({text})" if " " in text else text
 
-        digests = sorted({f"{name} {self.functions.get(name, '')}" for name in expression.functions})
         text = render(expression, ref, lambda read: read.relation)
-        return f"{text} [{', '.join(digests)}]" if digests else text
+        if not expression.functions:
+            return text
+        digests = sorted({f"{name} {self.functions.get(name, '')}" for name in expression.functions})
+        return f"{text} [{', '.join(digests)}]"
 
     def column(self, node: Node, name: str) -> str:
         key = (id(node), name.lower())
@@ -152,9 +154,14 @@ class Meanings:
 
     def _column(self, node: Node, name: str) -> str:
         below, way = self._down(node, name)
+        return self._made_by(below, way)
+
+    def _made_by(self, below: Node, way: str) -> str:
+        """Tell a column by the node that makes it."""
         match below:
             case Project():
-                return self.of(below.input, _item(below.items, way).expression)
+                made = below.made.get(way) or _item(below.items, way).expression
+                return self.of(below.input, made)
             case Aggregate():
                 for item in below.keys:
                     if item.name.lower() == way.lower():
@@ -186,15 +193,21 @@ class Meanings:
 
     def _passed_on(self, node: Node, name: str) -> tuple[Node, str] | None:
         """Return where a node has a column from, and what it is called there; None where it is made."""
+        if isinstance(node, _MAKING):
+            return None
         match node:
             case Filter() | Repartition() | Watermark() | Dedupe() | Output():
                 return node.input, name
             case Expand() if name.lower() not in {c.name.lower() for c in node.made}:
                 return node.input, name
             case Binary():
-                joined = next(j for j in node.joined if j.name.lower() == name.lower())
+                joined = node.by_joined[name.lower()]
                 return (node.left if joined.side == "left" else node.right), joined.source
         return None
+
+
+_MAKING = (Project, Aggregate, Union, Decode)
+"""Most columns end at one of these."""
 
 
 def _item(items: Iterable[Item], name: str) -> Item:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from millstream.physical.building import Built, Recipe, build, stateful_parts, s
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
 from millstream.physical.grouping import Group, group
+from millstream.physical.kept import KeptQueries, Keys
 from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
 from millstream.physical.naming import merged
 from millstream.physical.signature import Signatures
@@ -51,28 +53,25 @@ def physical_plan(
     only: Collection[str] | None = None,
     *,
     views: bool = False,
+    kept: KeptQueries | None = None,
 ) -> Physical:
     """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first.
 
     `written` is the plan before any rule, from which it is told what is counted. `only` are names of queries:
     the others are left out, which spares most of the work. With `views`, those that nobody reads are made,
-    too.
+    too. `kept` has queries with state that were planned before.
     """
     stored = Plan((*references, *plan.outputs)) if views else _stored(plan, references)
     drafted = _drafted(stored, settings, lock)
     recipes = [recipe for recipe in drafted.stateless if only is None or recipe.name in only]
     chosen = [each for each in drafted.assigned if only is None or each.name in only]
-    recipes += _stateful(drafted.stateful, chosen, settings)
     signatures = Signatures(settings.functions, written or plan)
     built = [build(recipe, settings, signatures) for recipe in recipes]
+    stateful = _stateful(drafted.stateful, chosen, settings, signatures, kept, written or plan)
     told = [Separation(model, why) for each in drafted.assigned for model, why in each.why]
-    now = {
-        recipe.name: replace(recipe.assigned, members=found.members)
-        for recipe, found in zip(recipes, built, strict=True)
-        if recipe.assigned is not None
-    }
+    now = {each.name: replace(each, members=stateful[each.name].members) for each in chosen}
     return Physical(
-        tuple(_sorted(built, drafted.listed)),
+        tuple(_sorted([*built, *stateful.values()], drafted.listed)),
         (*drafted.separations, *told),
         recorded([now.get(each.name, each) for each in drafted.assigned]),
         tuple(output.model for output in plan.outputs if output.kind == "view"),
@@ -240,14 +239,33 @@ def _stateful_name(group: Group) -> str:
 
 
 def _stateful(
-    groups: Iterable[Group], assigned: Iterable[Assigned], settings: PhysicalSettings
-) -> Iterable[Recipe]:
+    groups: Iterable[Group],
+    assigned: Iterable[Assigned],
+    settings: PhysicalSettings,
+    signatures: Signatures,
+    kept: KeptQueries | None,
+    written: Plan,
+) -> dict[str, Built]:
+    """Return the queries of groups by name."""
     of = {branch.model: branch for each in groups for branch in each.branches}
+    keys = Keys(settings, written) if kept is not None else None
+    found: dict[str, Built] = {}
     for each in assigned:
         models = [m for i, member in enumerate(each.members) if i not in each.removed for m in member.models]
-        found = _alone([of[model] for model in models], settings)
-        kind: Kind = "stateful" if len(found) > 1 else "single"
-        yield Recipe(each.name, kind, stateful_parts(found), found, None, each)
+        own = [of[model] for model in models]
+        make = partial(_made, each, own, settings, signatures)
+        outputs = [branch.output for branch in own]
+        found[each.name] = kept.built(keys.of(each, outputs), make) if kept and keys else make()
+    return found
+
+
+def _made(
+    assigned: Assigned, found: Sequence[Branch], settings: PhysicalSettings, signatures: Signatures
+) -> Built:
+    alone = _alone(found, settings)
+    kind: Kind = "stateful" if len(alone) > 1 else "single"
+    recipe = Recipe(assigned.name, kind, stateful_parts(alone), alone, None, assigned)
+    return build(recipe, settings, signatures)
 
 
 def _alone(found: Sequence[Branch], settings: PhysicalSettings) -> tuple[Branch, ...]:

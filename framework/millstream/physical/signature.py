@@ -27,9 +27,12 @@ class Signatures:
         self._meaning = Meanings(functions, self._written)
         """As written."""
         self._passing = Passing(self._written, self._meaning)
+        self._asked: list[Sequence[Output]] = []
+        """What is told of nodes is found by their `id`s: they are kept, or others could get these."""
 
     def operators(self, outputs: Sequence[Output]) -> tuple[Operator, ...]:
         """Return the stateful operators below some outputs, in the order in which rows reach them."""
+        self._asked.append(outputs)
         order = in_order(outputs)
         states = states_in(order)
         if not states:
@@ -52,6 +55,7 @@ class Signatures:
 
     def stored(self, outputs: Sequence[Output]) -> tuple[Stored, ...]:
         """Return what the rows are made of that stay where they are stored."""
+        self._asked.append(outputs)
         kept = [each for each in outputs if each.kind == "table" or traits_of(each.input).mode == "upsert"]
         return tuple(
             Stored(each.model, tuple(key.lower() for key in each.keys), self._made(each)) for each in kept

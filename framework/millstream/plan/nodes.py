@@ -6,7 +6,6 @@ Columns of a node have unique names (in any case), and its expressions read the 
 
 from __future__ import annotations
 
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any, ClassVar, Literal
 
@@ -15,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from millstream.expressions import Expression, Piece
+from millstream.once import once
 from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
 Emit = Literal["on_change", "on_close"]
@@ -104,7 +104,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     def __post_init__(self) -> None:
         force_setattr(self, "columns", self.derived_columns())
 
-    @cached_property
+    @once
     def fingerprint(self) -> str:
         """Of what it does and of what it reads, not of what it is called."""
         waiting = list(self.inputs)
@@ -133,7 +133,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         assert not inputs
         return self
 
-    @cached_property
+    @once
     def by_name(self) -> dict[str, Column]:
         """The columns by their names in lower case."""
         return {column.name.lower(): column for column in self.columns}
@@ -185,10 +185,15 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
-    @cached_property
+    @once
     def folded(self) -> tuple[tuple[str, JoinColumn], ...]:
         """The columns of both sides with their names in lower case."""
         return tuple((joined.name.lower(), joined) for joined in self.joined)
+
+    @once
+    def by_joined(self) -> dict[str, JoinColumn]:
+        """The columns of both sides by their names in lower case."""
+        return dict(self.folded)
 
     def with_inputs(self, *inputs: Node) -> Node:
         left, right = inputs
@@ -261,22 +266,22 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
     def derived_columns(self) -> tuple[Column, ...]:
         return tuple([Column(i.name, i.expression.type, i.expression.nullable) for i in self.items])
 
-    @cached_property
+    @once
     def made(self) -> dict[str, Expression]:
         """What each column is made of."""
         return {item.name: item.expression for item in self.items}
 
-    @cached_property
+    @once
     def calculated(self) -> dict[str, Expression]:
         """What those columns are made of that are more than one of the input under its own name."""
         return {name: each for name, each in self.made.items() if each.column != name}
 
-    @cached_property
+    @once
     def read(self) -> frozenset[str]:
         """The columns of the input that it reads, in lower case."""
         return frozenset[str]().union(*[each.folded for each in self.made.values()])
 
-    @cached_property
+    @once
     def deterministic(self) -> bool:
         return all(item.expression.deterministic for item in self.items)
 
@@ -422,7 +427,7 @@ class Plan(Struct, frozen=True, dict=True):
 
     outputs: tuple[Output, ...]
 
-    @cached_property
+    @once
     def order(self) -> tuple[Node, ...]:
         """All nodes, each once and after its inputs."""
         from millstream.plan.walk import in_order  # which itself knows plans

@@ -39,15 +39,21 @@ def rewrite(plan: Plan, visit: Callable[[Node, Node], Node], nodes: Iterable[Nod
     `nodes` are those to visit, and all above them; by default each.
     """
     new: dict[int, Node] = {}
+    """Those that are others now."""
     for node in plan.order if nodes is None else nodes:
-        inputs = node.inputs
-        over = node.with_inputs(*[new.get(id(each), each) for each in inputs]) if inputs else node
-        new[id(node)] = visit(over, node)
+        over, inputs = node, node.inputs
+        for each in inputs:
+            if id(each) in new:
+                over = node.with_inputs(*[new.get(id(each), each) for each in inputs])
+                break
+        found = visit(over, node)
+        if found is not node:
+            new[id(node)] = found
     outputs: list[Output] = []
     for output in plan.outputs:
-        found = new.get(id(output), output)
-        assert isinstance(found, Output)
-        outputs.append(found)
+        now = new.get(id(output), output)
+        assert isinstance(now, Output)
+        outputs.append(now)
     if all(a is b for a, b in zip(outputs, plan.outputs, strict=True)):
         return plan
     return Plan(tuple(outputs))

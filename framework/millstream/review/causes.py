@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from millstream.graph import reach
 from millstream.manifest import Manifest, ManifestNode
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.nodes import Node
 from millstream.review.meaning import Meant, Told, meanings
+from millstream.topology import Topology
 
 Causes = frozenset[str]
 _NONE: Causes = frozenset()
@@ -43,17 +44,17 @@ class Compared(Struct, frozen=True):
     after: Told
 
 
-def compared(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edited: Causes) -> Compared:
+def compared(old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes) -> Compared:
     """Compare two versions; `edited` are the sources, seeds and functions that are not the same."""
-    models = old[1].models.keys() | new[1].models.keys()
-    own = {id_ for id_ in models if old[1].models.get(id_) != new[1].models.get(id_)}
+    were, are = old[1].catalog.models, new[1].catalog.models
+    own = {id_ for id_ in were.keys() | are.keys() if were.get(id_) != are.get(id_)}
     touched = _touched(old, new, edited | own)
     before, after = (
-        meanings(catalog, _seeds(manifest), touched, own, _read(manifest, touched))
-        for manifest, catalog in (old, new)
+        meanings(topology.catalog, _seeds(manifest), _read(manifest, topology, touched), touched, own)
+        for manifest, topology in (old, new)
     )
     found: dict[str, Meaning] = {}
-    for id_ in new[1].models:  # each after what it reads
+    for id_ in are:  # each after what it reads
         if id_ in touched and id_ in before.whole:
             meaning = _meaning(new[0].nodes[id_], before, after, edited, found)
             if meaning.changed or meaning.own:
@@ -61,11 +62,11 @@ def compared(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edite
     return Compared(found, before, after)
 
 
-def _touched(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edited: Causes) -> Causes:
+def _touched(old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes) -> Causes:
     """Return the models that can mean something else: of all others nothing at all has changed."""
     touched: set[str] = set(edited)
-    for manifest, catalog in (old, new):
-        for id_ in catalog.models:
+    for manifest, topology in (old, new):
+        for id_ in topology.catalog.models:
             node = manifest.nodes[id_]
             reads = {*node.depends_on, *(f"function.{name}" for name in node.functions)}
             if not touched.isdisjoint(reads):
@@ -73,11 +74,12 @@ def _touched(old: tuple[Manifest, Catalog], new: tuple[Manifest, Catalog], edite
     return Causes(touched)
 
 
-def _read(manifest: Manifest, models: Causes) -> Causes:
-    """Return all that some models read, however far up, and themselves."""
+def _read(manifest: Manifest, topology: Topology, models: Causes) -> dict[str, Node]:
+    """Return what some models are, and all models that they read, however far up."""
     there = manifest.nodes
     parents = {id_: tuple(e for e in node.depends_on if e in there) for id_, node in there.items()}
-    return models | reach((id_ for id_ in models if id_ in there), parents)
+    read = models | reach((id_ for id_ in models if id_ in there), parents)
+    return {id_: root for id_, root in topology.roots.items() if id_ in read}
 
 
 def _seeds(manifest: Manifest) -> dict[str, str]:

@@ -8,6 +8,7 @@ from millstream.collector import collector_paused
 from millstream.review.contracts import contract_changes
 from millstream.review.cost import cost_rows, is_higher, rule_changes
 from millstream.review.diagram import diagram
+from millstream.review.kept import keep_queries, recall_queries
 from millstream.review.nodes import Nodes
 from millstream.review.replay import Statistics
 from millstream.review.state import query_changes, running
@@ -28,7 +29,8 @@ from millstream.review.version import Version, planned
 @collector_paused()
 def review(old: Version, new: Version, known: Statistics) -> Review:
     """Return what has changed between two versions, of which the newer one compiles."""
-    old, new = planned(old), planned(new)
+    before = recall_queries(new.cache)
+    old, new = planned(old, before, kept=True), planned(new, before)
     nodes = Nodes(old, new).changes()
     by_id = {each.id: each for each in nodes}
     contracts = contract_changes(old, new, by_id)
@@ -38,6 +40,7 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
     same = 0
     if old.topology and new.topology:
         found = running(old.topology, new.topology)
+        keep_queries(new.cache, before)
         queries = query_changes(found, known)
         others = sum(each.status not in {"same", "removed"} for each in queries)
         same = len(found.groups[1].models) - others

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, TableScan
+from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, Plan, TableScan
 from millstream.plan.traits import traits_of
-from millstream.plan.walk import in_order
 from millstream.review.compatible import misfits
 from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
@@ -92,6 +91,7 @@ def contracts(version: Version) -> dict[str, Contract]:
     """Return what the models of a version promise."""
     found: dict[str, Contract] = {}
     outputs = {o.model: o for o in version.topology.written.outputs} if version.topology else {}
+    taking = _taking_back(version.topology.written) if version.topology else set()
     for node in version.manifest.nodes.values():
         kind = node.config.get("materialized")
         if node.kind != "model" or kind not in {"sink", "table"}:
@@ -109,17 +109,23 @@ def contracts(version: Version) -> dict[str, Contract]:
             format=str(node.config.get("format") or "json"),
             options=node.config,
             upsert=mode == "upsert",
-            deletes=output is not None and _deletes(output),
+            deletes=output is not None and (id(output) in taking or _deletes(output)),
             store=str(node.config.get("store") or "delta"),
         )
     return found
 
 
 def _deletes(output: Output) -> bool:
-    """Tell whether rows can be taken back."""
-    return any(item.name == "delete_when" for item in output.extras) or any(
-        map(_takes_back, in_order((output.input,)))
-    )
+    return any(item.name == "delete_when" for item in output.extras)
+
+
+def _taking_back(plan: Plan) -> set[int]:
+    """Return the `id`s of nodes whose rows can be taken back."""
+    found: set[int] = set()
+    for node in plan.order:
+        if _takes_back(node) or any(id(each) in found for each in node.inputs):
+            found.add(id(node))
+    return found
 
 
 def _takes_back(node: Node) -> bool:

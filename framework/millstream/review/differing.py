@@ -5,7 +5,10 @@ Told coarsely first: what is written to the letter as it was, over what is so, i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import partial
+
+import msgspec
 
 from millstream.explain.savings import calls_itself, expressions_of
 from millstream.optimizer.context import Context, Hints
@@ -14,6 +17,7 @@ from millstream.physical.meanings import Meanings
 from millstream.physical.passing import Passing
 from millstream.physical.references import kept_references
 from millstream.plan.nodes import Node, Output, Plan, TopicScan
+from millstream.plan.table import shape
 from millstream.plan.walk import in_order
 from millstream.topology import Topology, physical_settings
 
@@ -76,14 +80,22 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
 def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:
     """Return by model what its output is without the columns that only others read."""
     settings = physical_settings(topology.catalog)
+    wanted = [output for output in topology.plan.outputs if output.model in models]
+    if prune_columns.__name__ not in settings.rules:
+        return {output.model: output.fingerprint for output in wanted}
+    off = msgspec.msgpack.encode(settings.switched_off, order="deterministic")
     found: dict[str, str] = {}
-    for output in topology.plan.outputs:
-        if output.model in models:
-            plan = Plan((output,))
-            if prune_columns.__name__ in settings.rules:
-                plan, _ = prune_columns(plan, Context(plan, Hints(), settings.switched_off))
-            found[output.model] = plan.outputs[0].fingerprint
+    for output in wanted:
+        make = partial(_pruned, output, settings.switched_off)
+        key = b"narrowed" + off + shape((output,))
+        found[output.model] = topology.kept.text(key, make) if topology.kept else make()
     return found
+
+
+def _pruned(output: Output, switched_off: Mapping[str, frozenset[str]]) -> str:
+    plan = Plan((output,))
+    plan, _ = prune_columns(plan, Context(plan, Hints(), switched_off))
+    return plan.outputs[0].fingerprint
 
 
 def _calls(node: Node) -> list[str]:

@@ -14,7 +14,6 @@ from msgspec import Struct
 from millstream.expressions import Expression
 from millstream.physical.meanings import Meanings, digest
 from millstream.plan.build.catalog import Catalog, ModelSpec
-from millstream.plan.build.plan import model_roots
 from millstream.plan.nodes import (
     Aggregate,
     Binary,
@@ -59,17 +58,16 @@ class Told(Struct, frozen=True):
 def meanings(
     catalog: Catalog,
     seeds: Mapping[str, str],
+    roots: Mapping[str, Node],
     models: Container[str],
     edited: Container[str],
-    read: Container[str] | None = None,
 ) -> Told:
     """Return what some models of a version mean; `seeds` has digests of rows by id.
 
     Those of them that are not `edited` are told in terms of sources alone: their own SQL is the same.
-    `read` are the ids of all that they read, however far up, and of themselves.
+    `roots` has what these models are, and all that they read, however far up.
     """
     functions = {name: function.digest for name, function in catalog.functions.items()}
-    roots = model_roots(catalog, read)
     leaves = {id_: f"{t.topic} {t.format} {t.key_type}" for id_, t in catalog.topics.items()}
     leaves |= {id_: seeds.get(id_, "") for id_ in catalog.seeds}
     names = {id(root): id_ for id_, root in roots.items()}
@@ -125,6 +123,8 @@ class _Depths(Meanings):
         if end := self._ends.get(id(below)):
             return f"{end}.{way.lower()}"
         match below:
+            case Project():
+                return self._made_by(below, way)
             case TableScan() if (root := self._roots.get(below.relation)) is not None:
                 return self.column(root, way)
             case Decode() if self._leaves and way.lower() not in self._made(below):
@@ -140,7 +140,7 @@ class _Depths(Meanings):
                 sides = (self.column(side, side.columns[place].name) for side in self._sides(below))
                 return f"union({', '.join(sides)})"
             case _:
-                return super()._column(below, way)
+                return self._made_by(below, way)
 
     def of(self, node: Node, expression: Expression) -> str:
         text = super().of(node, expression)

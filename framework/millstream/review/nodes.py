@@ -36,8 +36,8 @@ class Nodes:
         self._edited = {each.id: each for each in listed}
         if self.old.topology and self.new.topology:
             self.told = compared(
-                (self.old.manifest, self.old.topology.catalog),
-                (self.new.manifest, self.new.topology.catalog),
+                (self.old.manifest, self.old.topology),
+                (self.new.manifest, self.new.topology),
                 Causes(self._edited),
             )
         found = [*listed, *self._models(), *other_changes(self.old, self.new)]

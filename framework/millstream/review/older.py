@@ -49,7 +49,8 @@ def older_version(
         warnings = (*warnings, _broken(name, errors))
     elif not where_it_left and (apart := commits_apart(repository, commit)):
         warnings = (*warnings, _behind(name, apart))
-    return version_of(name, found, folder, commit=commit.short), warnings
+    cache = folder / read_settings(folder)[0].target_path / "cache"
+    return version_of(name, found, folder, commit=commit.short, cache=cache), warnings
 
 
 def _lend_cache(target: Path, folder: Path) -> None:

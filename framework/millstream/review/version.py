@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from millstream.artifacts import kept_catalog
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
+from millstream.physical.kept import KeptQueries
+from millstream.review.kept import keep_plan, recall_plan
 from millstream.topology import Topology, compiled_topology
 
 
@@ -25,6 +27,8 @@ class Version(Struct, frozen=True):
     """Where its files are; None: there is a manifest only."""
     less: str = ""
     """Why there is no plan of it, as a sentence's end."""
+    cache: Path | None = None
+    """The folder where reviews may keep what they found of it."""
 
     @property
     def manifest(self) -> Manifest:
@@ -34,22 +38,34 @@ class Version(Struct, frozen=True):
         return {id_: node for id_, node in self.manifest.nodes.items() if node.kind == kind}
 
 
-def version_of(name: str, compiled: Compiled, root: Path | None, *, commit: str = "") -> Version:
+def version_of(
+    name: str, compiled: Compiled, root: Path | None, *, commit: str = "", cache: Path | None = None
+) -> Version:
     """Return a version that was compiled; its plan is made where it is asked for (`planned`)."""
     errors = sum(each.severity == "error" for each in compiled.diagnostics)
     if not compiled.catalog:
         less = f"it does not compile ({errors} errors)" if errors != 1 else "it does not compile (1 error)"
         less = less if errors else "the columns of a model are not known in it"
         return Version(name, compiled, commit, root=root, less=less)
-    return Version(name, compiled, commit, root=root)
+    return Version(name, compiled, commit, root=root, cache=cache)
 
 
-def planned(version: Version) -> Version:
-    """Return a version with its plan, where there is one."""
+def planned(version: Version, queries: KeptQueries | None = None, *, kept: bool = False) -> Version:
+    """Return a version with its plan, where there is one; `kept`: as it was kept, or else to be kept.
+
+    `queries` were planned before.
+    """
     if version.less or version.topology:
         return version
     # Figures of builds are of this machine only: without them the review says the same everywhere.
-    return replace(version, topology=compiled_topology(version.compiled))
+    found = None
+    if kept and version.cache is not None:
+        found = recall_plan(version.cache, version.compiled)
+    if found is None:
+        found = compiled_topology(version.compiled)
+        if kept and version.cache is not None:
+            keep_plan(version.cache, version.compiled, found)
+    return replace(version, topology=replace(found, kept=queries))
 
 
 def version_of_manifest(path: Path) -> Version:

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from support.reviews import version
 
 from millstream.review.compare import review
@@ -80,6 +81,12 @@ def before(tmp_path_factory):
     return version(copied(tmp_path_factory.mktemp("example") / "shop"), "main")
 
 
+@pytest.fixture(scope="module")
+def caches(tmp_path_factory):
+    """Folders of two versions, in which each review finds what those before it have kept."""
+    return tmp_path_factory.mktemp("older"), tmp_path_factory.mktemp("newer")
+
+
 def edited(folder, edits):
     for path, was, now in edits:
         file = folder / path
@@ -97,9 +104,13 @@ def edited(folder, edits):
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_the_comment_on_a_pull_request(name, before, tmp_path):
+def test_the_comment_on_a_pull_request(name, before, caches, tmp_path):
     now = version(edited(copied(tmp_path / "shop"), EDITS[name]))
-    comment = markdown(review(before, now, statistics(now.manifest, {}, None)))
+    known = statistics(now.manifest, {}, None)
+    found = review(before, now, known)
+    for _ in range(2):  # the second time all of it is known
+        assert review(replace(before, cache=caches[0]), replace(now, cache=caches[1]), known) == found
+    comment = markdown(found)
     comment = re.sub(r"pyproject\.toml:\d+", "pyproject.toml:…", comment)  # whose other lines come and go
     golden = GOLDEN / f"{name}.md"
     if os.environ.get("MILLSTREAM_WRITE"):

@@ -11,9 +11,12 @@ from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, older, root_of
 from millstream.cli.reviewing import failing, known_of, shown
+from millstream.collector import collector_paused
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
+    from millstream.errors import Diagnostic
+    from millstream.manifest import Compiled
     from millstream.review.replay import Statistics
     from millstream.review.values import Review
     from millstream.review.version import Version
@@ -58,15 +61,32 @@ def command(
     new = compiled(common, root)
     if failed(new):
         return finish(common.look, new.diagnostics, models=models_in(new))
+    with collector_paused():
+        found, problems = _found(
+            common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
+        )
+        data, text = shown(found, common.output)
+    code = finish(common.look, problems, result=data, text=text, models=models_in(new))
+    return code or (1 if set(fail_on) & set(found.levels) else 0)
 
+
+def _found(
+    common: Common,
+    root: Path,
+    new: Compiled,
+    against: str | None,
+    manifest: Path | None,
+    *,
+    merge_base: bool,
+    ask_kafka: bool,
+) -> tuple[Review, list[Diagnostic]]:
+    """Return the review, and what there is to say of both versions."""
     from millstream.review.version import version_of
 
-    old, warnings = older(common, root, against, against_manifest, where_it_left=merge_base)
+    old, warnings = older(common, root, against, manifest, where_it_left=merge_base)
     now = version_of("the working tree", new, root)
     found = _reviewed(root, old, now, known_of(common, root, now, ask_kafka=ask_kafka))
-    data, text = shown(found, common.output)
-    code = finish(common.look, [*new.diagnostics, *warnings], result=data, text=text, models=models_in(new))
-    return code or (1 if set(fail_on) & set(found.levels) else 0)
+    return found, [*new.diagnostics, *warnings]
 
 
 def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> None:
@@ -85,8 +105,11 @@ def _reviewed(root: Path, old: Version, now: Version, known: Statistics) -> Revi
     target = root / read_settings(root)[0].target_path
     key = key_of(old, now, known)
     if (found := recall(target, key)) is None:
+        from msgspec.structs import replace
+
         from millstream.review.compare import review
 
-        found = review(old, now, known)
+        cache = target / "cache"
+        found = review(replace(old, cache=old.cache or cache), replace(now, cache=cache), known)
         remember(target, key, found)
     return found

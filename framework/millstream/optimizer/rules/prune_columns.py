@@ -46,9 +46,9 @@ def prune_columns(plan: Plan, context: Context) -> Result:
     narrow = _Narrow()
     changes: list[Change] = []
     for node in context.order:
-        inputs = tuple([new.get(id(each), each) for each in node.inputs])
-        if id(node) in needs.settled and inputs == node.inputs:
+        if id(node) in needs.settled and new.keys().isdisjoint(map(id, node.inputs)):
             continue
+        inputs = tuple([new.get(id(each), each) for each in node.inputs])
         own = needs.of[id(node)]
         kept = _narrowed(node, own)
         if kept is not node:

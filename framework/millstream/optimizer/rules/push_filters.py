@@ -60,6 +60,8 @@ class _Pushing:
         self.starts = {id(node) for node in nodes if isinstance(node, Filter | Binary)}
         """Where conditions may set out: the others had none that goes down when they were last asked."""
         self.edges: dict[_Edge, tuple[_Group, ...]] = {}
+        self.waiting: set[int] = set()
+        """The `id`s of nodes above which conditions came to stand."""
         self.on: dict[int, tuple[Expression, ...]] = {}
         self.crossed: set[int] = set()
         """The nodes that conditions passed: the relation that each was is no more."""
@@ -68,6 +70,8 @@ class _Pushing:
     # -- down
 
     def visit(self, node: Node) -> None:
+        if id(node) not in self.waiting and id(node) not in self.starts:
+            return
         if not self.context.allows(_NAME, node):
             return
         edge = self._only_edge(node)
@@ -79,6 +83,7 @@ class _Pushing:
                 tuple(_Condition(each, "") for each in node.conditions), node.models, node.label, node
             )
             self.edges[id(node), 0] = (own, *groups)
+            self.waiting.add(id(node.input))
             if edge and groups:
                 self.edges[edge] = ()
             return
@@ -134,6 +139,7 @@ class _Pushing:
 
     def _add(self, node: Node, index: int, group: _Group) -> None:
         self.edges[id(node), index] = (*self.edges.get((id(node), index), ()), group)
+        self.waiting.add(id(node.inputs[index]))
 
     def _note(self, written: str, models: tuple[str, ...], node: Node) -> None:
         self.passed.setdefault((written, models), {})[kind(node)] = None
@@ -148,27 +154,34 @@ class _Pushing:
 
     def rebuilt(self) -> list[Output]:
         new: dict[int, Node] = {}
+        """Those that are others now."""
         made: dict[tuple[object, ...], Node] = {}
-        outputs: list[Output] = []
+        changing = {name for name, _ in self.edges} | self.crossed | self.on.keys()
         for node in self.context.order:
-            inputs = [
-                self._filtered(new[id(each)], self.edges.get((id(node), i), ()), made)
-                for i, each in enumerate(node.inputs)
-            ]
-            if isinstance(node, Filter) and (id(node), 0) in self.edges:
-                new[id(node)] = inputs[0]
+            if id(node) not in changing and new.keys().isdisjoint(map(id, node.inputs)):
                 continue
-            found = node.with_inputs(*inputs)
-            if id(node) in self.on:
-                found = replace(found, on=self.on[id(node)])
-            if id(node) in self.crossed and found.label:
-                found = replace(found, label="")
-            new[id(node)] = found
+            found = self._rebuilt(node, [new.get(id(each), each) for each in node.inputs], made)
+            if found is not node:
+                new[id(node)] = found
+        outputs: list[Output] = []
         for output in self.context.plan.outputs:
-            found = new[id(output)]
+            found = new.get(id(output), output)
             assert isinstance(found, Output)
             outputs.append(found)
         return outputs
+
+    def _rebuilt(self, node: Node, inputs: list[Node], made: dict[tuple[object, ...], Node]) -> Node:
+        for index, each in enumerate(inputs):
+            if groups := self.edges.get((id(node), index)):
+                inputs[index] = self._filtered(each, groups, made)
+        if isinstance(node, Filter) and (id(node), 0) in self.edges:
+            return inputs[0]
+        found = node.with_inputs(*inputs)
+        if id(node) in self.on:
+            found = replace(found, on=self.on[id(node)])
+        if id(node) in self.crossed and found.label:
+            found = replace(found, label="")
+        return found
 
     @staticmethod
     def _filtered(node: Node, groups: tuple[_Group, ...], made: dict[tuple[object, ...], Node]) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,26 +22,27 @@ class StandIn(Struct, frozen=True):
     traits: Traits
 
 
+class Models(Struct, frozen=True):
+    plan: Plan
+    roots: dict[str, Node]
+    """By model: what it holds, before it is stored anywhere; over views, the very nodes of these."""
+    problems: list[PlanProblem]
+
+
 def build_plan(
     catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None
 ) -> tuple[Plan, list[PlanProblem]]:
     """Return the plan as written: nothing is shared but what a model names, nothing is moved."""
+    found = build_models(catalog, stand_ins)
+    return found.plan, found.problems
+
+
+def build_models(catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None) -> Models:
+    """Return the plan as written, and what of it each model is."""
     building = _Building(catalog, stand_ins or {})
     for model in catalog.models.values():
         building.add(model)
-    return building.plan(), building.problems
-
-
-def model_roots(catalog: Catalog, only: Container[str] | None = None) -> dict[str, Node]:
-    """Return what each model holds, before it is stored anywhere; over views, the very nodes of these.
-
-    `only` are ids of models, all that they read among them.
-    """
-    building = _Building(catalog, {})
-    for model in catalog.models.values():
-        if only is None or model.id in only:
-            building.add(model)
-    return building.roots
+    return Models(building.plan(), building.roots, building.problems)
 
 
 def seen_traits(catalog: Catalog) -> dict[str, Traits]:

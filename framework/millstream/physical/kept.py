@@ -1,0 +1,97 @@
+"""Queries with state that were planned before: the same parts of a plan give the same query.
+
+A query is known by a digest of all that it is made of: its part of the optimized plan, its models as written,
+with all whose topics and tables these read, its group, and settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+
+import msgspec
+from msgspec.structs import replace
+
+from millstream.physical.building import Built
+from millstream.physical.lock import Assigned
+from millstream.physical.naming import expressions
+from millstream.physical.values import PhysicalSettings
+from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.table import shape
+from millstream.plan.walk import in_order
+
+_ORDERED = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class KeptQueries:
+    """What is known, by digests, and what of it was used or came to it."""
+
+    def __init__(self, known: Mapping[bytes, bytes] | None = None) -> None:
+        self.known = known or {}
+        self.used: dict[bytes, bytes] = {}
+
+    @property
+    def grown(self) -> bool:
+        return not self.used.items() <= self.known.items()
+
+    def built(self, key: bytes, make: Callable[[], Built]) -> Built:
+        """Return a query that is known, or else make it."""
+        if (kept := self.known.get(key)) is not None:
+            with contextlib.suppress(msgspec.DecodeError, ValueError):
+                found = msgspec.msgpack.decode(kept, type=Built)
+                self.used[key] = kept
+                return found
+        found = make()
+        self.used[key] = msgspec.msgpack.encode(found)
+        return found
+
+    def text(self, key: bytes, make: Callable[[], str]) -> str:
+        """Return a text that is known, or else make it."""
+        kept = self.known.get(key)
+        found = make() if kept is None else kept.decode()
+        self.used[key] = found.encode()
+        return found
+
+
+class Keys:
+    """Digests of the queries of one plan."""
+
+    def __init__(self, settings: PhysicalSettings, written: Plan) -> None:
+        # Only keys that are texts can be put in an order.
+        distinct = sorted(settings.distinct.items())
+        self._settings = _ORDERED.encode((replace(settings, distinct={}), distinct))
+        self._written = {output.model: output for output in written.outputs}
+        self._own: dict[str, tuple[bytes, tuple[str, ...]]] = {}
+
+    def of(self, assigned: Assigned, outputs: Sequence[Output]) -> bytes:
+        """Return the digest of a group's query."""
+        hashed = blake2b(self._settings, digest_size=16)
+        hashed.update(_ORDERED.encode(assigned))
+        hashed.update(shape(outputs))
+        for model, digest in sorted(self._made_of(output.model for output in outputs).items()):
+            hashed.update(model.encode() + digest)
+        return hashed.digest()
+
+    def _made_of(self, models: Iterable[str]) -> dict[str, bytes]:
+        """Return digests of models, and of those that they read by topics and tables, however far up."""
+        found: dict[str, bytes] = {}
+        waiting = list(models)
+        while waiting:
+            model = waiting.pop()
+            if model in self._written and model not in found:
+                if model not in self._own:
+                    output = self._written[model]
+                    self._own[model] = (shape((output,)), _relations(in_order((output,))))
+                found[model], read = self._own[model]
+                waiting += read
+        return found
+
+
+def _relations(nodes: Iterable[Node]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for node in nodes:
+        if relation := getattr(node, "relation", ""):
+            found[relation] = None
+        found.update((name, None) for each in expressions(node) for name in each.reads)
+    return tuple(found)

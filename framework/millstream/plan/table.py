@@ -1,0 +1,129 @@
+"""A plan as a table of rows, one a node: what is shared stays shared, however deep it is.
+
+A row has all that a node was made of; what it reads is named by its place in the table, inputs first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Any, Union, get_args, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from millstream.plan.nodes import AnyNode, Node
+from millstream.plan.walk import in_order
+
+_Kind = type[Node]
+
+
+class _Form:
+    """How the nodes of a kind become rows, and rows nodes."""
+
+    def __init__(self, kind: _Kind) -> None:
+        hints = get_type_hints(kind)
+        self.kind = kind
+        follows = kind.derived_columns is not Node.derived_columns
+        reads = {name: hints[name] for name in kind.__struct_fields__ if _reads(hints[name])}
+        self._one = [name for name, hint in reads.items() if hint is Node]
+        self._many = [name for name in reads if name not in self._one]
+        self.names = [
+            name
+            for name in kind.__struct_fields__
+            if name not in reads and not (follows and name == "columns")
+        ]
+        self._said: Callable[[Node], tuple[Any, ...]] = attrgetter(*self.names)
+        fields = [("inputs", tuple[int, ...]), *((name, hints[name]) for name in self.names)]
+        self.row = msgspec.defstruct(
+            f"{kind.__name__}Row", fields, frozen=True, array_like=True, tag=kind.__name__
+        )
+
+    def row_of(self, node: Node, inputs: Sequence[int] = ()) -> Struct:
+        return self.row(tuple(inputs), *self._said(node))
+
+    def node_of(self, row: Struct, known: Sequence[Node]) -> Node:
+        inputs = [known[place] for place in row.inputs]  # type: ignore[attr-defined]  # a field of each row
+        reads: dict[str, Any] = dict(zip(self._one, inputs, strict=False))
+        if self._many:
+            (name,) = self._many
+            reads[name] = tuple(inputs)
+        return self.kind(**reads, **dict(zip(self.names, self._said(row), strict=True)))  # type: ignore[arg-type]
+
+
+def _reads(hint: Any) -> bool:
+    """Tell whether a field holds nodes."""
+    return hint is Node or Node in get_args(hint)
+
+
+class _Forms:
+    @cached_property
+    def by_kind(self) -> dict[_Kind, _Form]:
+        return {kind: _Form(kind) for kind in get_args(AnyNode)}
+
+    @cached_property
+    def by_row(self) -> dict[type[Struct], _Form]:
+        return {form.row: form for form in self.by_kind.values()}
+
+    @cached_property
+    def any_row(self) -> Any:
+        return Union[tuple(self.by_row)]  # noqa: UP007 - of as many as there are kinds
+
+
+_FORMS = _Forms()
+"""Made when a plan is first kept: most commands never do so."""
+_ORDERED = msgspec.msgpack.Encoder(order="deterministic")
+"""For digests; what is kept stays in the order that it has."""
+
+
+def encoded(roots: Iterable[Node]) -> bytes:
+    """Return some nodes, and all that they read, as bytes."""
+    listed, forms = list(roots), _FORMS.by_kind
+    places: dict[int, int] = {}
+    rows: list[Struct] = []
+    order = in_order(listed)
+    for node in order:
+        rows.append(forms[type(node)].row_of(node, [places[id(each)] for each in node.inputs]))
+        places[id(node)] = len(places)
+    # With fingerprints, which nobody calculates again.
+    found = (rows, [places[id(root)] for root in listed], [node.fingerprint for node in order])
+    return msgspec.msgpack.encode(found)
+
+
+def decoded(table: bytes) -> list[Node]:
+    """Return the nodes of which `encoded` was asked; raise `msgspec.DecodeError` for what is no table."""
+    wanted = tuple[list[_FORMS.any_row], list[int], list[str]]  # type: ignore[name-defined]  # made at run time
+    rows, roots, fingerprints = msgspec.msgpack.decode(table, type=wanted)
+    forms = _FORMS.by_row
+    nodes: list[Node] = []
+    for row, fingerprint in zip(rows, fingerprints, strict=True):
+        node = forms[type(row)].node_of(row, nodes)
+        node.__dict__["fingerprint"] = fingerprint
+        nodes.append(node)
+    if any(place >= len(nodes) for place in roots):
+        raise msgspec.DecodeError("a root is no place of the table")
+    return [nodes[place] for place in roots]
+
+
+def shape(roots: Iterable[Node]) -> bytes:
+    """Return a digest of nodes and of all that they read: of names for people and what is shared, too."""
+    listed = list(roots)
+    places: dict[int, int] = {}
+    hashed = blake2b(digest_size=16)
+    for node in in_order(listed):
+        hashed.update(_own(node))
+        hashed.update(repr([places[id(each)] for each in node.inputs]).encode())
+        places[id(node)] = len(places)
+    hashed.update(repr([places[id(root)] for root in listed]).encode())
+    return hashed.digest()
+
+
+def _own(node: Node) -> bytes:
+    """Return a digest of a node without what it reads, kept with it as its fingerprint is."""
+    kept: bytes | None = node.__dict__.get("own")
+    if kept is None:
+        row = _FORMS.by_kind[type(node)].row_of(node)
+        kept = node.__dict__["own"] = blake2b(_ORDERED.encode(row), digest_size=16).digest()
+    return kept

@@ -1,0 +1,81 @@
+"""What a review keeps for the next one: the plan of the older version, and queries that were planned.
+
+Each is found by a digest of all that it is made of. A file that can't be read, or of another version, counts
+as none; where a folder can't be written, the next review takes longer.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from millstream.compile.cache import FORMAT, read_file, write_file
+from millstream.manifest import Compiled
+from millstream.optimizer.context import Change
+from millstream.optimizer.driver import Optimized, Step
+from millstream.physical.kept import KeptQueries
+from millstream.plan.nodes import Output, Plan
+from millstream.plan.table import decoded, encoded
+from millstream.topology import Topology, read_catalog
+
+_FORMAT = f"{FORMAT}-1"
+_PLAN, _QUERIES = "plan.msgpack", "queries.msgpack"
+
+
+class _Plans(Struct, frozen=True):
+    key: str
+    table: bytes
+    """The outputs as written, then as optimized; then what models are."""
+    written: int
+    """How many outputs there are as written."""
+    models: tuple[str, ...]
+    steps: tuple[tuple[str, tuple[Change, ...]], ...]
+    """What each rule did; not the plans between."""
+
+
+class _Queries(Struct, frozen=True):
+    format: str
+    queries: dict[bytes, bytes]
+
+
+def recall_plan(folder: Path, compiled: Compiled) -> Topology | None:
+    """Return the plan that was kept of a version; its steps have no plans before and after."""
+    found = read_file(folder / _PLAN, _Plans)
+    if found is None or found.key != _key(compiled.catalog):
+        return None
+    try:
+        nodes = decoded(found.table)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    outputs = [node for node in nodes if isinstance(node, Output)]
+    written, plan = Plan(tuple(outputs[: found.written])), Plan(tuple(outputs[found.written :]))
+    steps = tuple(Step(rule, changes, Plan(()), Plan(())) for rule, changes in found.steps)
+    roots = dict(zip(found.models, nodes[len(outputs) :], strict=True))
+    return Topology(read_catalog(compiled), Optimized(written, plan, steps), roots=roots)
+
+
+def keep_plan(folder: Path, compiled: Compiled, found: Topology) -> None:
+    table = encoded((*found.written.outputs, *found.plan.outputs, *found.roots.values()))
+    steps = tuple((step.rule, step.changes) for step in found.optimized.steps)
+    plans = _Plans(_key(compiled.catalog), table, len(found.written.outputs), tuple(found.roots), steps)
+    write_file(folder / _PLAN, plans)
+
+
+def recall_queries(folder: Path | None) -> KeptQueries:
+    """Return the queries that the last review needed; none where there is no folder for them."""
+    found = read_file(folder / _QUERIES, _Queries) if folder is not None else None
+    return KeptQueries(found.queries if found and found.format == _FORMAT else None)
+
+
+def keep_queries(folder: Path | None, found: KeptQueries) -> None:
+    """Keep the queries that this review needed: the next one is of about the same edits."""
+    if folder is not None and found.grown:
+        write_file(folder / _QUERIES, _Queries(_FORMAT, found.used))
+
+
+def _key(catalog: bytes) -> str:
+    """Return a digest of what a plan is made of: its target's settings are part of the catalog."""
+    return blake2b(_FORMAT.encode() + catalog, digest_size=16).hexdigest()

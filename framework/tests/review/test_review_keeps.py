@@ -1,0 +1,158 @@
+"""What reviews keep for the next one changes nothing of what they say."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from support.evaluated import Generator, files
+from support.long import EXAMPLES
+from support.reviews import version, written
+from support.written import project
+from test_which_queries_differ import TOTALS, random_edit, with_counts
+
+from millstream.compile import compile_project
+from millstream.physical.kept import KeptQueries, Keys
+from millstream.physical.lock import Assigned
+from millstream.physical.values import PhysicalSettings
+from millstream.plan.nodes import Plan
+from millstream.review.compare import review
+from millstream.review.kept import keep_plan, recall_plan, recall_queries
+from millstream.review.replay import Statistics
+from millstream.review.version import version_of
+from millstream.topology import compiled_topology, physical_of
+
+VIEW = "select user_id, amount from {{ source('shop', 'events') }} where amount > %s"
+MODELS = {
+    "v": VIEW % 1,
+    "totals": TOTALS % "{{ ref('v') }}",
+    "sums": TOTALS % "{{ source('shop', 'events') }}",
+}
+
+
+def compiled(folder, models):
+    found = compile_project(written(folder, models), use_cache=False)
+    return None if any(d.severity == "error" for d in found.diagnostics) else version_of("it", found, folder)
+
+
+def edits(seed, count):
+    """Return a project and edits of it, each on top of the one before."""
+    generator = Generator(seed)
+    found = [generator.project]
+    for _ in range(count):
+        *_, generator.project = generator.edited()
+        found.append(generator.project)
+    return [with_counts(files(each)) for each in found]
+
+
+def check(folder, seed):
+    versions = [compiled(folder / str(n), models) for n, models in enumerate(edits(seed, 3))]
+    old, *rest = [each for each in versions if each]
+    caches = folder / "older", folder / "newer"
+    for now in rest:
+        plain = review(old, now, Statistics())
+        kept = review(replace(old, cache=caches[0]), replace(now, cache=caches[1]), Statistics())
+        assert msgspec.json.encode(kept) == msgspec.json.encode(plain), seed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_edits_one_after_another_are_told_as_without_caches(tmp_path, seed):
+    check(tmp_path, seed)
+
+
+@pytest.mark.long
+def test_many_random_edits_one_after_another(tmp_path):
+    for seed in range(8, 8 + EXAMPLES // 80):
+        check(tmp_path / str(seed), seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_plan_of_a_version_is_kept_as_it_is(tmp_path, seed):
+    for place, models in enumerate(random_edit(seed)):
+        if (now := compiled(tmp_path / str(place), models)) is not None:
+            plain = compiled_topology(now.compiled)
+            keep_plan(tmp_path, now.compiled, plain)
+            found = recall_plan(tmp_path, now.compiled)
+            assert physical_of(found) == physical_of(plain)
+            assert [step.changes for step in found.optimized.steps] == [
+                s.changes for s in plain.optimized.steps
+            ]
+            assert list(found.roots) == list(plain.roots)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_queries_that_are_known_are_as_they_would_be_made(tmp_path, seed):
+    queries = KeptQueries()
+    for place, models in enumerate(random_edit(seed)):
+        if (now := compiled(tmp_path / str(place), models)) is not None:
+            plain = compiled_topology(now.compiled)
+            first = physical_of(replace(plain, kept=queries))
+            queries = KeptQueries(queries.used)
+            assert physical_of(replace(plain, kept=queries)) == first == physical_of(plain)
+            assert not queries.grown
+
+
+def reviewed(folder, before, after):
+    caches = folder / "older", folder / "newer"
+    old, new = compiled(folder / "old", before), compiled(folder / "new", after)
+    return review(replace(old, cache=caches[0]), replace(new, cache=caches[1]), Statistics())
+
+
+def test_figures_of_columns_are_a_part_of_what_a_query_is_made_of():
+    def keys(distinct):
+        return Keys(PhysicalSettings(distinct=distinct), Plan(())).of(Assigned("q", ()), ())
+
+    counts = {("model.b", "x"): 2, ("model.a", "x"): 1}
+    assert keys(counts) == keys(dict(reversed(counts.items())))
+    assert keys(counts) != keys({**counts, ("model.a", "x"): 3})
+
+
+def queries(kept):
+    found = [msgspec.msgpack.decode(each) for key, each in kept.items() if not key.startswith(b"narrowed")]
+    return [each["query"]["name"] for each in found]
+
+
+def test_the_next_review_plans_only_what_was_edited_since(tmp_path):
+    # By keys of their own, so that they share no query.
+    other = VIEW.replace("user_id", "type")
+    models = {
+        "v": VIEW % 1,
+        "w": other % 1,
+        "totals": TOTALS % "{{ ref('v') }}",
+        "kinds": TOTALS.replace("user_id", "type") % "{{ ref('w') }}",
+    }
+    reviewed(tmp_path, models, {**models, "v": VIEW % 2})
+    before = recall_queries(tmp_path / "newer").known
+    reviewed(tmp_path, models, {**models, "v": VIEW % 2, "w": other % 8})
+    after = recall_queries(tmp_path / "newer").known
+    assert {*queries(before)} == {"totals"}
+    assert {*queries(after)} == {"totals", "kinds"}
+    assert before.items() <= after.items()
+
+
+@pytest.mark.parametrize("name", ["older/plan.msgpack", "newer/queries.msgpack"])
+@pytest.mark.parametrize("damage", [b"", b"no msgpack", None])
+def test_a_file_that_is_broken_is_not_used(tmp_path, name, damage):
+    after = {**MODELS, "v": VIEW % 2}
+    first = reviewed(tmp_path, MODELS, after)
+    file = tmp_path / name
+    file.write_bytes(file.read_bytes()[:-100] if damage is None else damage)
+    assert reviewed(tmp_path, MODELS, after) == first
+
+
+def test_the_plan_of_another_catalog_or_version_is_not_used(tmp_path, monkeypatch):
+    one, other = compiled(tmp_path / "one", MODELS), compiled(tmp_path / "other", {**MODELS, "v": VIEW % 2})
+    keep_plan(tmp_path, one.compiled, compiled_topology(one.compiled))
+    assert recall_plan(tmp_path, one.compiled) is not None
+    assert recall_plan(tmp_path, other.compiled) is None
+    monkeypatch.setattr("millstream.review.kept._FORMAT", "of another version")
+    assert recall_plan(tmp_path, one.compiled) is None
+
+
+def test_a_folder_that_can_not_be_written_makes_no_difference(tmp_path):
+    after = {**MODELS, "v": VIEW % 2}
+    first = reviewed(tmp_path, MODELS, after)
+    old, new = compiled(tmp_path / "old", MODELS), version(project(tmp_path / "new", after))
+    (tmp_path / "file").write_text("in the way")
+    nowhere = tmp_path / "file" / "cache"
+    assert review(replace(old, cache=nowhere), replace(new, cache=nowhere), Statistics()).nodes == first.nodes
