@@ -112,6 +112,8 @@ class _Depths(Meanings):
         self._rows: dict[int, str] = dict(ends)
         self._read: dict[int, tuple[str, ...]] = {id_: (name,) for id_, name in ends.items()}
         """The relations that each node reads, in an order of their own."""
+        self._ordered: dict[int, list[Node]] = {}
+        """The sides of each union."""
 
     # -- columns
 
@@ -173,14 +175,31 @@ class _Depths(Meanings):
         return self._rows[id(node)]
 
     def _sides(self, node: Union) -> list[Node]:
-        """Return sides by what they read: nobody sees in which order they are written."""
+        """Return sides in an order that says nothing of how they are written.
+
+        First by what they read, so that an edit of one moves no other one where that tells them apart.
+        """
+        if (known := self._ordered.get(id(node))) is not None:
+            return known
         for each in in_order(node.sides, self._read):
             if isinstance(each, TopicScan | TableScan | SeedScan):
                 self._read[id(each)] = (each.relation,)
             else:
                 names = {name for below in each.inputs for name in self._read[id(below)]}
                 self._read[id(each)] = tuple(sorted(names))
-        return sorted(node.sides, key=lambda side: self._read[id(side)])
+        read = [self._read[id(side)] for side in node.sides]
+        if len({*read}) == len(read):
+            found = sorted(node.sides, key=lambda side: self._read[id(side)])
+        else:
+            found = sorted(
+                node.sides, key=lambda side: (self._read[id(side)], self.rows(side), self._content(side))
+            )
+        self._ordered[id(node)] = found
+        return found
+
+    def _content(self, side: Node) -> str:
+        """Return what a side holds, by the places of its columns."""
+        return digest("\n".join(self.column(side, each.name) for each in side.columns))
 
     def _told_rows(self, node: Node) -> str:
         if isinstance(node, Project | Repartition | Watermark):

@@ -14,7 +14,9 @@ from millstream.selectors.methods import BEYOND_NODES
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/review.md").read_text(encoding="utf-8")
-COMMANDS = [line for line in re.findall(r"millstream (?:review|ls|build) --[^\n`]*", PAGE) if "…" not in line]
+DEPLOYING = (ROOT / "docs/deploying.md").read_text(encoding="utf-8")
+NAMED = re.findall(r"millstream (?:review|ls|build|plan|apply|run)\b[^\n`]*", PAGE + DEPLOYING)
+COMMANDS = [line for line in NAMED if "…" not in line]
 
 
 def options(command):
