@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from millstream.artifacts import replace
-from millstream.compile.cache import FORMAT
+from millstream.compile.cache import FORMAT, read_file, write_file
 from millstream.compile.snapshot import made_from
 from millstream.project.settings import read_settings
 from millstream.project.values import Target
@@ -42,15 +40,10 @@ def key_of(old: Version, new: Version, known: Statistics) -> str:
 
 
 def recall(target: Path, key: str) -> Review | None:
-    try:
-        found = msgspec.msgpack.decode((target / _FILE).read_bytes(), type=Remembered)
-    except (OSError, msgspec.DecodeError, ValueError):
-        return None
-    return found.review if found.key == key else None
+    found = read_file(target / _FILE, Remembered)
+    return found.review if found and found.key == key else None
 
 
 def remember(target: Path, key: str, review: Review) -> None:
     """Keep a review; where the folder can't be written, the next one takes longer."""
-    with contextlib.suppress(OSError):
-        (target / _FILE).parent.mkdir(parents=True, exist_ok=True)
-        replace(target / _FILE, msgspec.msgpack.encode(Remembered(key, review)))
+    write_file(target / _FILE, Remembered(key, review))
