@@ -103,7 +103,7 @@ class Replay(Struct, frozen=True):
     sent_again: tuple[str, ...] = ()
     """Topics that get records again which their consumers have seen."""
     tables: tuple[str, ...] = ()
-    """Tables that are dropped and filled anew."""
+    """Tables whose rows are made anew beside those that are there, and swapped."""
     seconds: float | None = None
 
 

@@ -99,7 +99,7 @@ def _replay(replay: Replay, title: str) -> str:
         holds = f"which holds {plain(read.holds)}" if read.holds else _UNKNOWN
         told.append(f"- reads topic {code(read.topic)} from {plain(read.start)}, {holds}{records}")
     if replay.tables:
-        told.append(f"- drops and fills {_codes(replay.tables)}")
+        told.append(f"- makes anew, and swaps, the rows of {_codes(replay.tables)}")
     if replay.sent_again:
         listed = ", ".join(_topic(each) for each in replay.sent_again)
         told.append(f"- sends records again to {listed}")

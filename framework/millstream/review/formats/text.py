@@ -103,7 +103,7 @@ def _commands(query: QueryChange) -> Iterator[Line]:
         holds = f"which holds {read.holds}" if read.holds else "and what it still holds only Kafka knows"
         yield Line(f"      reads topic {read.topic} from {read.start}, {holds}{records}")
     if query.replay.tables:
-        yield Line(f"      drops and fills {', '.join(query.replay.tables)}")
+        yield Line(f"      makes anew, and swaps, the rows of {', '.join(query.replay.tables)}")
     if query.replay.sent_again:
         yield Line(f"      sends records again to {', '.join(query.replay.sent_again)}")
 
