@@ -91,6 +91,7 @@ FIRSTS = """
 """
 
 
+@pytest.mark.long
 def test_what_is_new_goes_when_an_apply_is_taken_back(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0))

@@ -18,7 +18,9 @@ NEWEST = """
 """
 
 
-@pytest.mark.parametrize("sql", [TOTALS, NEWEST], ids=["state", "no state"])
+@pytest.mark.parametrize(
+    "sql", [TOTALS, pytest.param(NEWEST, marks=pytest.mark.long)], ids=["state", "no state"]
+)
 def test_a_batch_whose_rows_are_stored_and_that_is_run_again_ends(shop, first_spark, sql):
     shop.model("totals", sql)
     shop.send(event(1, value=2.0), event(2, value=3.0))
