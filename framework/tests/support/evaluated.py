@@ -155,8 +155,9 @@ class Generator:
         return Model((first, second._replace(items=items)), self.random.choice(("view", "sink")))
 
     def _own(self, select: Select) -> dict[str, str]:
-        columns = {f"r.{name}": kind for name, kind in self._readable()[select.read].items()}
-        return columns | dict(select.joined)
+        # An edit may have put what is read into a query of its own.
+        found = next(columns for read, columns in self._readable().items() if read in select.read)
+        return {f"r.{name}": kind for name, kind in found.items()} | dict(select.joined)
 
     def _grouped(self) -> Model:
         select = self._select()
