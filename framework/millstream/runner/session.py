@@ -196,11 +196,17 @@ def start_spark(
     threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
     # What is wrong with a query is told once, by us.
     logging.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger().addFilter(_is_no_lost_command)
     try:
         with log.kept(folder):
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise MillstreamError(_not_started(target, error, folder)) from None
+
+
+def _is_no_lost_command(record: logging.LogRecord) -> bool:
+    """Leave out what py4j shows of a JVM that is gone: the error that it raises is told by us."""
+    return record.msg != "Exception while sending command."
 
 
 def _not_started(target: Target, error: Exception, folder: Path) -> Diagnostic:

@@ -2,7 +2,7 @@
 
 from example.oracle import as_rows, expected, same
 from example.reading import latest
-from support.runs import pairs, table_rows
+from support.runs import headers, pairs, received, table_rows
 
 REFERENCES = {"product_data": "product_id", "user_profiles": "user_id"}
 
@@ -17,7 +17,8 @@ def stale(root, records, target=None):
     return found
 
 
-def differences(root, bootstrap, records, target=None):
+def differences(root, bootstrap, records, target=None, *, again=False):
+    """Tell what differs from what is expected; `again`: records may come again, as their headers tell."""
     assert stale(root, records, target) == []
     wanted = expected(records)
     found = {
@@ -25,11 +26,20 @@ def differences(root, bootstrap, records, target=None):
             name,
             [(row["user_id"], row) for row in table_rows(root, f"model.{name}", target)]
             if name == "user_activity_state"
-            else pairs(bootstrap, name),
+            else (once_each if again else pairs)(bootstrap, name),
         )
         for name in wanted
     }
     return same(wanted, found)
+
+
+def once_each(bootstrap, topic):
+    """Return the records of a topic, without those that say that they are of a record that has come before."""
+    found = {}
+    for number, each in enumerate(received(bootstrap, topic)):
+        place = headers(each).get("millstream.position", number)
+        found.setdefault(place, (each.key(), each.value()))
+    return list(found.values())
 
 
 def piece(records, number, size):

@@ -115,4 +115,5 @@ def test_the_rows_are_those_of_one_machine_although_a_worker_dies(cluster):
         code = run.stop()
     assert code == 0, run.said[-5:]
     subprocess.run([*MILLSTREAM, "build", "--target", "cluster"], cwd=root, check=True, capture_output=True)
-    assert differences(root, bootstrap, records, "cluster") == []
+    # A task that was lost with its worker may have sent records, which another one sends again.
+    assert differences(root, bootstrap, records, "cluster", again=True) == []
