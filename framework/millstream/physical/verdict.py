@@ -23,6 +23,11 @@ class Verdict(Struct, frozen=True):
     reasons: tuple[str, ...] = ()
 
 
+def is_lost(kind: str, *, accept_forward: bool) -> bool:
+    """Tell whether what a query keeps must be made anew before it goes on."""
+    return kind == "rebuild" or (kind == "forward" and not accept_forward)
+
+
 def verdict(old: Signature, new: Signature) -> Verdict:
     """Compare what a checkpoint was made with to what is to run; where it is not proven to fit, rebuild."""
     if old == new:

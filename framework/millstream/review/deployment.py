@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from millstream.manifest import Compiled
 from millstream.physical.plan import Physical
+from millstream.physical.verdict import is_lost
 from millstream.review.compare import levels_of, review, with_state
 from millstream.review.replay import Statistics
 from millstream.review.state import Ran, deployed_changes
@@ -51,8 +52,7 @@ def deployment(
 
 def made_anew(found: Review, *, accept_forward: bool) -> tuple[QueryChange, ...]:
     """Return the queries that an `apply` makes anew."""
-    lost = {"rebuild"} if accept_forward else {"rebuild", "forward"}
-    return tuple(each for each in found.queries if each.status in lost)
+    return tuple(each for each in found.queries if is_lost(each.status, accept_forward=accept_forward))
 
 
 def untouched(found: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:

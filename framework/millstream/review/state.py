@@ -10,7 +10,7 @@ from millstream.physical.commands import forward_command
 from millstream.physical.plan import Groups, Physical
 from millstream.physical.resent import with_readers
 from millstream.physical.values import Query, Signature
-from millstream.physical.verdict import verdict
+from millstream.physical.verdict import is_lost, verdict
 from millstream.review.differing import differing
 from millstream.review.outputs import plain, stored
 from millstream.review.replay import Statistics, replay
@@ -68,8 +68,7 @@ def deployed_changes(
     homes = {model: each.name for each in ran for model in each.stored}
     left = {model for query in new.queries for model in stored(query)}
     found = list(_changes(ran, homes, new, left, statistics))
-    lost = {"rebuild"} if accept_forward else {"rebuild", "forward"}
-    anew = {each.name for each in found if each.status in lost}
+    anew = {each.name for each in found if is_lost(each.status, accept_forward=accept_forward)}
     readers = with_readers((query for query in new.queries if query.name in anew), new.queries)
     return tuple(
         structs.replace(

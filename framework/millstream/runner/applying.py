@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from millstream.physical.lock import Lock
 from millstream.physical.resent import with_readers
 from millstream.physical.values import Query
-from millstream.physical.verdict import verdict
+from millstream.physical.verdict import is_lost, verdict
 from millstream.runner import previous
 from millstream.runner.checkpoints import Record, place_of, read_lock, records_in, taken_over
 from millstream.runner.deployed import set_manifest_aside
@@ -87,7 +87,7 @@ def _unfit(running: Engine, query: Query, known: Mapping[str, Record]) -> bool:
     if query.name not in known:
         return False
     kind = verdict(known[query.name].signature, query.signature).kind
-    return kind == "rebuild" or (kind == "forward" and not running.job.accept_forward)
+    return is_lost(kind, accept_forward=running.job.accept_forward)
 
 
 def _noted(running: Engine, anew: Iterable[str], new: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.commands import rebuild_command
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query, TableOutput
-from millstream.physical.verdict import Verdict, verdict
+from millstream.physical.verdict import Verdict, is_lost, verdict
 from millstream.runner import checkpoints, previous
 from millstream.runner.backfill import backfill, newcomers
 from millstream.runner.checkpoints import Place, Record, outputs_of, records_in, tables_of, taken_over
@@ -123,7 +123,7 @@ def _check(running: Engine, query: Query, record: Record) -> None:
             )
         )
     found = verdict(record.signature, query.signature)
-    if found.kind == "rebuild" or (found.kind == "forward" and not running.job.accept_forward):
+    if is_lost(found.kind, accept_forward=running.job.accept_forward):
         raise MillstreamError(_refused(query, found))
 
 
