@@ -154,7 +154,9 @@ def send(
     start = time.monotonic()
     now = int(time.time() * 1000)
     limits = {t: _limits(config, now) for t, config in configs(admin, [f.topic for f in feeds]).items()}
-    sender = _Sender(admin.cluster, limits, progress or _nobody, live=rate is not None)
+    # What comes one by one is sent at once; what comes in dozens, in batches, as a busy application would.
+    live = rate is not None and rate * _TICK <= 1
+    sender = _Sender(admin.cluster, limits, progress or _nobody, live=live)
     interrupted = False
     try:
         if rate is None:

@@ -1,11 +1,13 @@
 """Records reach Kafka, at the rate that was asked for, or it is told why not."""
 
+import struct
 import time
 from itertools import count, islice
 
 import pytest
 from msgspec.structs import replace
 
+from millstream.broker.place import place_of
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import Admin, Heard
 from millstream.kafka.cluster import Cluster
@@ -46,6 +48,30 @@ def test_a_rate_is_kept_for_each_feed(admin, name):
     found = send(admin, [feed(f"{name}_1"), feed(f"{name}_2")], 60, rate=60)
     assert found.records == {f"{name}_1": 60, f"{name}_2": 60}
     assert 0.8 < found.seconds < 3
+
+
+def test_what_comes_fast_comes_in_batches(admin, shop, name):
+    # Of 20 or more records each; one by one, they would cost the broker four times as much.
+    create_missing(admin, [Topic(name)])
+    send(admin, [feed(name)], 1000, rate=2000)
+    assert len(batches(shop, name)) < 50
+
+
+def test_what_comes_slowly_comes_at_once(admin, shop, name):
+    create_missing(admin, [Topic(name)])
+    send(admin, [feed(name)], 20, rate=40)
+    assert len(batches(shop, name)) == 20
+
+
+def batches(shop, topic):
+    """Return how many bytes each batch of records has: the broker's files begin each with offset and length."""
+    content = (place_of(shop).data / f"{topic}-0" / f"{0:020}.log").read_bytes()
+    found, at = [], 0
+    while at < len(content):
+        _, size = struct.unpack_from(">qi", content, at)
+        found.append(size)
+        at += 12 + size
+    return found
 
 
 def test_keys_go_where_javas_clients_send_them(admin, name):
