@@ -43,9 +43,9 @@ class Common(Struct, frozen=True):
 class Choice(Struct, frozen=True):
     """Which nodes the user asks for."""
 
-    select: tuple[str, ...]
-    exclude: tuple[str, ...]
-    selector: str | None
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    selector: str | None = None
     state: str | None = None
     """What `state:` selectors compare with."""
 

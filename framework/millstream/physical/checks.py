@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,8 +20,8 @@ from millstream.types import BOOLEAN, STRING
 WRONG_ROW = "a data test failed: "
 """What the text of an error begins with, so that it is found in what Spark makes of it."""
 
-TESTS, DEAD_LETTERS = "tests", "dead_letters"
-"""What the names of counts begin with; after a blank comes whose they are."""
+Fate = Literal["skipped", "dead_letters", "tests"]
+"""What becomes of rows that are counted."""
 
 
 class Asked(Struct, frozen=True):
@@ -59,10 +60,15 @@ def stopping(found: Asked, model: str, place: str | None) -> list[Expression]:
 def counting(rows: Draft, model: str, found: Asked, views: Callable[[str], str]) -> str:
     """Return SQL that counts the rows that each test finds wrong, and those that are sent to dead letters."""
     select = Select(replace(rows, items={}), views)
-    named = [(f"{TESTS} {test_id(check)}", wrong) for check, wrong in found.wrong]
+    named = [(count_name("tests", test_id(check)), wrong) for check, wrong in found.wrong]
     if sent := [[wrong] for check, wrong in found.wrong if check.severity == "dead_letter"]:
-        named.append((f"{DEAD_LETTERS} {model}", any_of(sent, BOOLEAN)))
+        named.append((count_name("dead_letters", model), any_of(sent, BOOLEAN)))
     return select.text([f"count_if({select.expression(each)}) as {quoted(name)}" for name, each in named])
+
+
+def count_name(fate: Fate, whose: str) -> str:
+    """Return the name of the column that counts rows; after its first blank comes whose they are."""
+    return f"{fate} {whose}"
 
 
 def test_id(check: Check) -> str:

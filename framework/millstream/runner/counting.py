@@ -7,26 +7,25 @@ fails and is tried again counts once, by the try that ended well.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Literal
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from millstream.physical.checks import count_name
 from millstream.physical.emit.draft import BAD
 from millstream.physical.emit.steps import CountedView
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ToKafka
 from millstream.runner.reading import OLDEST
 from millstream.runner.results import Counts
 
-Fate = Literal["skipped", "dead_letters", "tests"]
 Observed = dict[int, dict[str, int]]
 """By number of a batch: what was counted in it, by fate and whose records they were."""
 
 
 def without_bad(rows: DataFrame, step: CountedView) -> DataFrame:
     """Drop records that could not be decoded, and count them."""
-    counted = f.count_if(f.col(BAD)).alias(_named("skipped", step.relation))
+    counted = f.count_if(f.col(BAD)).alias(count_name("skipped", step.relation))
     return rows.observe(step.name, counted).where(f"not {BAD}").drop(BAD)
 
 
@@ -36,8 +35,8 @@ def counted(records: DataFrame, query: Query) -> DataFrame:
     letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
     if not isinstance(how, ToKafka) or not (letters or how.skips or how.tests):
         return records
-    observed = [_telling(model).alias(_named("skipped", model)) for model in how.skips]
-    observed += [_telling(test).alias(_named("tests", test)) for test in how.tests]
+    observed = [_telling(model).alias(count_name("skipped", model)) for model in how.skips]
+    observed += [_telling(test).alias(count_name("tests", test)) for test in how.tests]
     if letters:
         observed += _letters(letters, [each.model for each in query.outputs if isinstance(each, SinkOutput)])
     found = records.observe("records", *observed)
@@ -56,12 +55,12 @@ def _letters(letters: Iterable[DeadLetters], models: Collection[str]) -> Iterabl
     for model in models:
         own = is_letter & reason.startswith(f"{model.partition('.')[2]}: ")
         of_models |= own
-        yield f.count_if(own).alias(_named("dead_letters", model))
+        yield f.count_if(own).alias(count_name("dead_letters", model))
     for each in letters:
         if each.source in models:
             continue
         whose = (f.col("topic") == each.topic) & ~of_models
-        yield f.count_if(whose).alias(_named("dead_letters", each.source))
+        yield f.count_if(whose).alias(count_name("dead_letters", each.source))
 
 
 def observed(progress: Iterable[StreamingQueryProgress]) -> Observed:
@@ -92,7 +91,3 @@ def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
             if number:
                 found[fate][whose] = found[fate].get(whose, 0) + number
     return Counts(found["skipped"], found["dead_letters"], found["tests"])
-
-
-def _named(fate: Fate, whose: str) -> str:
-    return f"{fate} {whose}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame
 
-from millstream.physical.checks import TESTS, WRONG_ROW
+from millstream.physical.checks import WRONG_ROW, count_name
 from millstream.physical.values import DeadLetters, Delivery
 from millstream.runner.counting import counts
 from millstream.runner.results import Counts
@@ -44,7 +44,7 @@ def ask(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, int]:
         assert not isinstance(each.target, DeadLetters)
         model = each.target.model.partition(".")[2]
         for test in each.stops:
-            if number := numbers.pop(f"{TESTS} {test}"):
+            if number := numbers.pop(count_name("tests", test)):
                 name = test.partition(".")[2]
                 rows = "1 row" if number == 1 else f"{number:,} rows"
                 raise WrongRowError(f"{WRONG_ROW}model {model}, test {name}, {rows} of a batch")
