@@ -22,7 +22,7 @@ CODES = {
     "MS523": Code(
         "A dedupe within a time needs the time of its rows",
         "`dedupe: {within}` forgets a key by event time: the model's SELECT keeps the column of its source's "
-        "watermark, or `config(watermark=...)` names another one.",
+        "watermark, or `config(watermark=...)` names another one. It must be one: rows of a join may have two.",
     ),
     "MS524": Code(
         "An aggregate of what is distinct reads a stream",
@@ -35,6 +35,11 @@ CODES = {
         "`severity: drop` and `dead_letter` are obeyed while a model is stored: a row that is wrong is left out of its "
         "topic or table. So the model must be a sink or a table, and the test one of a single row: `not_null`, "
         "`accepted_values`, or an `expression` without subqueries, Python functions and random values.",
+    ),
+    "MS526": Code(
+        "A second watermark on the way of a row",
+        "Spark takes one watermark between a topic and what is made of it. A source's is that of all who read it; "
+        "`config(watermark=...)` and `WATERMARK ... DELAY OF` are for sources that have none.",
     ),
     "MS510": Code(
         "Rows that change later are read as if they were final",

@@ -13,7 +13,7 @@ class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Drop repeated keys."""
 
     keys: Annotated[str | list[str], about("the columns that tell events apart")]
-    within: Annotated[Duration | None, about("how long a key is remembered, such as 1 hour")] = None
+    within: Annotated[Duration | None, about("how long a key is remembered at least, such as 1 hour")] = None
 
 
 class StateConfig(Struct, frozen=True, forbid_unknown_fields=True):

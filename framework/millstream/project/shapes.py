@@ -146,7 +146,9 @@ class TopicDefaults(Shape):
     max_rows_per_trigger: Annotated[Positive | None, about("read at most this many records in a batch")] = (
         None
     )
-    min_rows_per_trigger: Annotated[Positive | None, about("wait for this many records")] = None
+    min_rows_per_trigger: Annotated[
+        Positive | None, about("wait for this many records, while `run` looks for new ones at intervals")
+    ] = None
     max_trigger_delay: Annotated[Duration | None, about("but not longer than this")] = None
     rows_per_second: Annotated[Rate | None, about("about how many records come, a hint")] = None
     hints: Annotated[HintsShape | None, about("what the optimizer can't know")] = None

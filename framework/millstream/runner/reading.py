@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -13,19 +14,47 @@ from millstream.expressions import quoted
 from millstream.physical.values import SourceRead
 from millstream.project.seed_rows import seed_texts
 from millstream.project.values import Project, Seed
+from millstream.runner.durations import milliseconds
 
 Ranges = Mapping[int, tuple[int, int]]
 """By partition: the first record, and the one after the last."""
 
 
+_LARGEST, _SMALLEST, _PATIENCE = "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"
 OLDEST = "oldest of "
 """What the name begins with of what is observed of a topic's records: when the oldest of a batch came."""
 
 
+def sizes(said: Mapping[str, Any]) -> dict[str, str]:
+    """Return how many records of a topic batches have, as Spark's Kafka source wants it."""
+    found = {_LARGEST: said.get("max_rows_per_trigger"), _SMALLEST: said.get("min_rows_per_trigger")}
+    if delay := said.get("max_trigger_delay"):
+        found[_PATIENCE] = f"{milliseconds(delay)}ms"
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def unobeyed(trigger: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the options of a topic's batches that must be left out.
+
+    Who reads what there is now would leave what is less than the smallest batch; real-time mode has no
+    batches.
+    """
+    if "processingTime" in trigger:
+        return ()
+    return (_SMALLEST, _PATIENCE) if "availableNow" in trigger else (_LARGEST, _SMALLEST, _PATIENCE)
+
+
 def records(
-    session: SparkSession, source: SourceRead, options: Mapping[str, str], *, timed: bool = False
+    session: SparkSession,
+    source: SourceRead,
+    options: Mapping[str, str],
+    trigger: Mapping[str, Any],
+    *,
+    timed: bool = False,
 ) -> None:
     """Read the records of a topic as they come; `timed` observes when the oldest of a batch came."""
+    without = unobeyed(trigger)
+    options = {name: value for name, value in options.items() if name not in without}
     reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())
     found = reader.load()
@@ -37,7 +66,8 @@ def records(
 
 def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:
     """Read the records of a topic between two offsets of each partition, as a table at rest."""
-    own = {name: value for name, value in options.items() if not name.startswith("starting")}
+    without = unobeyed({})
+    own = {name: v for name, v in options.items() if not name.startswith("starting") and name not in without}
     own["startingOffsets"] = offsets_of({source.topic: {n: first for n, (first, _) in ranges.items()}})
     own["endingOffsets"] = offsets_of({source.topic: {n: stop for n, (_, stop) in ranges.items()}})
     reader = session.read.format("kafka").options(**own).option("subscribe", source.topic)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from millstream.errors import Diagnostic
+from millstream.expressions import quoted
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step
 from millstream.physical.values import (
     OutputMode,
@@ -23,8 +25,12 @@ from millstream.physical.values import (
 from millstream.project.values import Project
 from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.deliveries import Stores, deliver, in_turn, send
+from millstream.runner.durations import milliseconds
 from millstream.runner.reading import Ranges
 from millstream.runner.tables import Tables
+
+_DELAY = "spark.watermarkDelayMs"
+"""What Spark notes of a column of event time."""
 
 
 class Around(Struct, frozen=True):
@@ -53,9 +59,7 @@ def start(
     **trigger: str | bool,
 ) -> StreamingQuery:
     """Start a query in a session of its own, whose views nobody else sees; `listener` hears of it alone."""
-    session = _session(
-        spark, query, around, lambda made, source: _stream(made, source, around, timed=listener is not None)
-    )
+    session = _session(spark, query, around, _streamed(around, trigger, timed=listener is not None))
     if listener is not None:
         session.streams.addListener(listener)
     rows = counting.counted(session.sql(query.sql), query)
@@ -116,11 +120,14 @@ def _session(spark: SparkSession, query: Query, around: Around, read: Read) -> S
     return session
 
 
-def _stream(session: SparkSession, source: SourceRead, around: Around, *, timed: bool) -> None:
-    if source.topic:
-        reading.records(session, source, around.sources[source.relation], timed=timed)
-    else:
-        around.tables.stream(session, source)
+def _streamed(around: Around, trigger: Mapping[str, object], *, timed: bool) -> Read:
+    def read(session: SparkSession, source: SourceRead) -> None:
+        if source.topic:
+            reading.records(session, source, around.sources[source.relation], trigger, timed=timed)
+        else:
+            around.tables.stream(session, source)
+
+    return read
 
 
 def _at_rest(session: SparkSession, read: StaticRead, around: Around) -> None:
@@ -136,14 +143,26 @@ def make_view(session: SparkSession, step: Step, project: Project, mode: OutputM
         case SqlView():
             made = session.sql(step.sql)
         case DedupeView():
-            rows = session.table(step.of)
-            keys = list(step.keys)
-            made = rows.dropDuplicatesWithinWatermark(keys) if step.within else rows.dropDuplicates(keys)
+            made = _distinct(session.table(step.of), step)
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
         case StatefulView():
             made = keyed.rows_made(session, project, step, mode)
     made.createOrReplaceTempView(step.name)
+
+
+def _distinct(rows: DataFrame, step: DedupeView) -> DataFrame:
+    """Keep the first row of each key.
+
+    Spark forgets a key when the watermark is past its time and the delay that its column of event time tells:
+    that is how late rows may come, and `within` is something else.
+    """
+    if step.within is None:
+        return rows.dropDuplicates(list(step.keys))
+    told = {_DELAY: milliseconds(step.within)}
+    times = [field.name for field in rows.schema if _DELAY in field.metadata]
+    named = {name: f.col(quoted(name)).alias(name, metadata=told) for name in times}
+    return rows.withColumns(named).dropDuplicatesWithinWatermark(list(step.keys))
 
 
 def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWriter:

@@ -19,7 +19,7 @@ from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import producer_config, sink_options, source_options
 from millstream.kafka.topics import Topic, create_missing, differences, topic_ids
 from millstream.physical.values import Query
-from millstream.runner.reading import Ranges, offsets_of
+from millstream.runner.reading import Ranges, offsets_of, sizes
 from millstream.runner.triggers import DEFAULT
 from millstream.runner.values import Job, Stage, Tell, Told
 from millstream.runner.wanted import read_topics, written_topics
@@ -37,7 +37,11 @@ class Kafka(Struct, frozen=True):
             starting = {"startingOffsets": offsets_of({topic: began})}
         else:
             starting = self._starting(str(said.get("starting") or "earliest"))
-        return starting | revealed(source_options(self.cluster, said.get("options") or {}, self.trigger))
+        return (
+            starting
+            | sizes(said)
+            | revealed(source_options(self.cluster, said.get("options") or {}, self.trigger))
+        )
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
         return revealed(sink_options(self.cluster, producer, self.trigger))

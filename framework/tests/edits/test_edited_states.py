@@ -112,7 +112,10 @@ def succeeded(results):
 
 
 def rows(shop, edit, target=None):
-    """Return the rows of a model's table; sets and lists of a group have no order."""
+    """Return the rows of a model's table; sets and lists of a group have no order.
+
+    A table keeps the case in which its columns were first written.
+    """
 
     def plain(value):
         if isinstance(value, float):
@@ -121,7 +124,8 @@ def rows(shop, edit, target=None):
 
     found = table_rows(shop.root, f"model.{name_of(edit)}", target)
     return sorted(
-        json.dumps({k: plain(v) for k, v in row.items()}, default=str, sort_keys=True) for row in found
+        json.dumps({k.lower(): plain(v) for k, v in row.items()}, default=str, sort_keys=True)
+        for row in found
     )
 
 

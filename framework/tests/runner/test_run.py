@@ -51,6 +51,25 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
 
 
 @pytest.mark.long
+def test_batches_have_as_many_records_as_the_source_says(shop, first_spark):
+    shop.source(max_rows_per_trigger=4, min_rows_per_trigger=3, max_trigger_delay="1 hour")
+    shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
+    shop.send(event(1))
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: rows_of(run, "events_topics") == 1)  # the first batch has waited for ever
+        shop.send(event(2), event(3))
+        shop.send(*map(event, range(4, 8)))
+        run.until(lambda: rows_of(run, "events_topics") >= 5)
+    batches = [each.batch.rows for each in run.of(Batched) if each.batch.rows]
+    assert batches[0] == 1
+    assert all(3 <= rows <= 4 for rows in batches[1:])
+    # A build reads what there is, however little it is.
+    shop.send(event(8))
+    built(shop.root, first_spark)
+    assert [each["id"] for each in shop.values("plain")] == list(range(1, 9))
+
+
+@pytest.mark.long
 def test_offsets_are_committed_for_a_group_of_each_query(shop, first_spark):
     shop.model("plain", SINK + "select id from {{ source('web', 'events') }}")
     shop.send(event(1), event(2))

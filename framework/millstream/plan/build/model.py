@@ -123,6 +123,21 @@ class ModelBuilder:
     def mode(self, node: Node) -> Mode:
         return self.traits.of(self.made(node, None)).mode
 
+    def timed(
+        self, node: Node, time: str, delay: str, start: int = 0, stop: int = 0, option: str = ""
+    ) -> Node:
+        """Return a relation with an event time; Spark takes one watermark on the way of a row."""
+        known = self.traits.of(node).watermarks
+        if (time, delay) in known:
+            return node
+        if known:
+            message = "these rows have a watermark already: `{}`, {}".format(*known[0])
+            remedy = "change that one, or leave this one out"
+            self.problem("MS526", message, remedy, start, stop, option)
+            return node
+        found = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
+        return self.made(found, None)
+
     def problem(
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> None:
@@ -177,8 +192,7 @@ class ModelBuilder:
     def _configured(self, node: Node) -> Node:
         models = (self.spec.id,)
         if self.spec.watermark:
-            time, delay = self.spec.watermark
-            node = self.made(Watermark(input=node, time=time, delay=delay, models=models), None)
+            node = self.timed(node, *self.spec.watermark, option="watermark")
         if self.spec.dedupe:
             keys, within = self.spec.dedupe
             known = self.traits.of(node)
@@ -187,6 +201,14 @@ class ModelBuilder:
                     "MS523",
                     "these rows have no event time by which `within` could forget them",
                     "select the column of the source's watermark, or set `watermark` of the model",
+                    option="dedupe",
+                )
+            elif within and known.mode == "append" and len(known.watermarks) > 1:
+                first, *_, last = (f"`{name}`" for name, _ in known.watermarks)
+                self.problem(
+                    "MS523",
+                    f"these rows have several event times: `within` could count by {first} or by {last}",
+                    "select one of them only, or the other one as text: cast(... as string)",
                     option="dedupe",
                 )
             together = Repartition(input=node, keys=keys, models=models)

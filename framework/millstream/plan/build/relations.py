@@ -18,7 +18,6 @@ from millstream.plan.nodes import (
     Project,
     Repartition,
     Stateful,
-    Watermark,
 )
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN
@@ -76,7 +75,7 @@ class Relations:
         if name is None:
             name = unused("event_time", node.names)
             node = Project(input=node, items=(*kept(node), Item(name, time)), models=self.models)
-        return Watermark(input=node, time=name, delay=delay, models=self.models)
+        return self.builder.timed(node, name, delay, each.start, each.stop)
 
     def _add(self, scope: Scope, each: From, names: dict[str, Column], node: Node) -> None:
         """Add a relation's columns by position: an alias, `as t(a, b)`, may have given them other names."""
