@@ -1,5 +1,6 @@
 """The `millstream` command."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -13,7 +14,10 @@ def main() -> NoReturn:
             _never_refuse(stream)
         from millstream.cli.group import millstream
 
-        sys.exit(millstream.main(prog_name="millstream"))
+        code = millstream.main(prog_name="millstream")
+        # What is left ends with the process: a last search for cycles in it takes a second.
+        gc.freeze()
+        sys.exit(code)
     except KeyboardInterrupt:
         # While modules are imported; later ones are told by `millstream.cli.failures`.
         sys.stderr.write("Interrupted.\n")

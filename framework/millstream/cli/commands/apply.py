@@ -20,7 +20,7 @@ from millstream.cli.reviewing import shown
 if TYPE_CHECKING:
     from millstream.runner.values import Job
 
-_ALL = Choice((), (), None)
+_ALL = Choice()
 
 
 @click.command(

@@ -11,6 +11,7 @@ from millstream.cli.diagnostics import count
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.collector import collector_paused
 from millstream.manifest import Compiled
 from millstream.project.settings import read_settings
 
@@ -22,6 +23,7 @@ from millstream.project.settings import read_settings
 @common()
 @choosing
 @click.option("--no-cache", is_flag=True, help="Check everything anew.")
+@collector_paused()
 def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     """Check the project and write its SQL and manifest.
 

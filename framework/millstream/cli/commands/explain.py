@@ -11,6 +11,7 @@ from millstream.cli.complete import complete_model
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.settings import read_settings
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--sql", is_flag=True, help="The SQL of each query, too.")
 @click.option("--written", is_flag=True, help="Draw the plan as written: mermaid, dot and kafka-streams.")
 @click.argument("models", metavar="[MODEL]...", nargs=-1, shell_complete=complete_model)
+@collector_paused()
 def command(
     common: Common, *, choice: Choice, rule: str | None, sql: bool, written: bool, models: tuple[str, ...]
 ) -> int:

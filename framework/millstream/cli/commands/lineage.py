@@ -8,6 +8,7 @@ from millstream.cli.complete import complete_model
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.collector import collector_paused
 from millstream.lineage.values import End
 from millstream.manifest import Manifest
 
@@ -25,6 +26,7 @@ from millstream.manifest import Manifest
 @click.option("--downstream", is_flag=True, help="Only what depends on it.")
 @click.option("--depth", type=click.IntRange(min=1), help="How many steps to follow.")
 @click.argument("name", metavar="[MODEL[.COLUMN]]", required=False, shell_complete=complete_model)
+@collector_paused()
 def command(
     common: Common, *, choice: Choice, upstream: bool, downstream: bool, depth: int | None, name: str | None
 ) -> int:

@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import ManifestNode
 
@@ -38,6 +39,7 @@ MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*
     metavar="KEYS",
     help="Only these keys of the JSON: 'name tags columns'; may be repeated.",
 )
+@collector_paused()
 def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_keys: tuple[str, ...]) -> int:
     """List what the project holds.
 

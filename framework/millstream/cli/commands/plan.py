@@ -10,6 +10,7 @@ from millstream.cli.options import Changes, Choice, Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import models_in, root_of
 from millstream.cli.reviewing import failing, shown
+from millstream.collector import collector_paused
 
 
 @click.command(
@@ -22,6 +23,7 @@ from millstream.cli.reviewing import failing, shown
 @common("markdown", alias=("--format",))
 @failing
 @click.option("--accept-forward", is_flag=True, help="As `apply --accept-forward` would.")
+@collector_paused()
 def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept_forward: bool) -> int:
     """Tell what `apply` would do to a target.
 
@@ -30,7 +32,7 @@ def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept
     when they were last started. Nothing is run or changed.
     """
     root = root_of(common)
-    found, job, diagnostics = compiled_job(common, root, Choice((), (), None), Changes())
+    found, job, diagnostics = compiled_job(common, root, Choice(), Changes())
     if job is None:
         return finish(common.look, found.diagnostics, models=models_in(found))
     told = deployment_of(common, root, found, job, accept_forward=accept_forward, ask_kafka=ask_kafka)

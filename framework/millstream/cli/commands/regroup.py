@@ -20,4 +20,4 @@ def command(common: Common) -> int:
     deployment. What changes by it is rebuilt from the start of its sources, beside what is there, and swapped
     when all of it has come to its end. The project must not run meanwhile.
     """
-    return built(common, Choice((), (), None), Changes(regroup=True), no_tests=True)
+    return built(common, Choice(), Changes(regroup=True), no_tests=True)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     help="A manifest.json to compare with, where there is no git.",
 )
 @failing
+@collector_paused()
 def command(
     common: Common,
     *,
@@ -61,11 +62,10 @@ def command(
     new = compiled(common, root)
     if failed(new):
         return finish(common.look, new.diagnostics, models=models_in(new))
-    with collector_paused():
-        found, problems = _found(
-            common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
-        )
-        data, text = shown(found, common.output)
+    found, problems = _found(
+        common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
+    )
+    data, text = shown(found, common.output)
     code = finish(common.look, problems, result=data, text=text, models=models_in(new))
     return code or (1 if set(fail_on) & set(found.levels) else 0)
 
