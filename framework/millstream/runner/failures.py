@@ -118,10 +118,19 @@ def told_of(query: Query) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
+_AROUND = re.compile(r"\[(?:STREAM_FAILED|FOREACH_BATCH_USER_FUNCTION_ERROR)\]")
+_RAISED_IN_PYTHON = re.compile(
+    r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n)+(?!py4j)[\w.]*?(\w+: [^\n]+)"
+)
+
+
 def _shortest(said: str) -> str:
-    """Return the last cause that Spark names, without its Java."""
-    causes = re.findall(r"Caused by: [\w.$]+: ([^\n]+)", said)
+    """Return the last cause that Spark names, without its Java, and without Python's way there."""
+    said = _AROUND.sub("", said)
+    raised = _RAISED_IN_PYTHON.findall(said)
     condition = re.search(r"\[[A-Z_]+(?:\.[A-Z_]+)*\][^\n]*", said)
-    text = condition.group(0) if condition else (causes[-1] if causes else said.strip().partition("\n")[0])
+    causes = re.findall(r"Caused by: [\w.$]+: ([^\n]+)", said)
+    first = said.strip().partition("\n")[0]
+    text = raised[-1] if raised else condition.group(0) if condition else causes[-1] if causes else first
     text = re.sub(r"\s*SQLSTATE: \w+.*", "", text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
