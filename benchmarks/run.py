@@ -1,0 +1,154 @@
+"""How far a run stays behind live traffic: `uv run python benchmarks/run.py --rate 2000 --minutes 10`.
+
+A copy of the example runs with a broker of its own, while `produce` sends so many records a second to each of its
+eight topics, all on this machine. Every twenty seconds: records that no query has read yet, how old the oldest record
+of the last batch was when it was stored (of the query that is the latest, and its name), and memory and CPU of the
+run with its JVM and its Python workers. At the end, how long it took to catch up when no more came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from prometheus_client.parser import text_string_to_metric_families
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ("pyproject.toml", "models", "macros", "seeds", "tests")
+PROFILES = """\
+shop:
+  target: local
+  outputs:
+    local: {{master: "local[*]", kafka: embedded, trigger: {trigger}}}
+"""
+MILLSTREAM = (sys.executable, "-m", "millstream")
+PORT = 9499
+EVERY = 20.0
+PATIENCE = 300.0
+"""Seconds that the run gets to start, and to catch up at the end."""
+
+
+class Look(NamedTuple):
+    lag: float
+    latency: dict[str, float]
+    """By query."""
+
+
+def copied(folder: Path, trigger: str) -> None:
+    for part in EXAMPLE:
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, folder / part)
+    (folder / "profiles.yml").write_text(PROFILES.format(trigger=trigger))
+
+
+def answer(path: str) -> str | None:
+    try:
+        with urlopen(f"http://127.0.0.1:{PORT}/{path}", timeout=10) as response:
+            return response.read().decode()
+    except (URLError, TimeoutError, ConnectionError):
+        return None
+
+
+def look() -> Look:
+    lag, latency = 0.0, dict[str, float]()
+    for family in text_string_to_metric_families(answer("metrics") or ""):
+        for sample in family.samples:
+            if sample.name == "millstream_lag":
+                lag += sample.value
+            elif sample.name == "millstream_latency_seconds":
+                latency[sample.labels["query"]] = sample.value
+    return Look(lag, latency)
+
+
+def until(done: Callable[[], bool], what: str) -> float:
+    """Wait until something is so; return how long it took."""
+    start = time.monotonic()
+    while not done():
+        if time.monotonic() - start > PATIENCE:
+            sys.exit(f"{what}: not within {PATIENCE:.0f} seconds")
+        time.sleep(0.5)
+    return time.monotonic() - start
+
+
+def used(pid: int) -> tuple[float, float]:
+    """Return megabytes and CPU seconds of a process and of all that it started."""
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,rss=,time="], check=True, capture_output=True, text=True
+    ).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    tree, grown = {str(pid)}, True
+    while grown:
+        more = {row[0] for row in rows if row[1] in tree} - tree
+        tree |= more
+        grown = bool(more)
+    own = [row for row in rows if row[0] in tree]
+    return sum(int(row[2]) for row in own) / 1024, sum(seconds(row[3]) for row in own)
+
+
+def seconds(text: str) -> float:
+    """Read the time that `ps` tells: [[days-]hours:]minutes:seconds."""
+    days, _, clock = text.rpartition("-")
+    found = 0.0
+    for part in clock.split(":"):
+        found = found * 60 + float(part)
+    return found + 86400 * int(days or 0)
+
+
+def measure(folder: Path, rate: float, length: float) -> None:
+    def started(*arguments: str, log: str) -> subprocess.Popen[bytes]:
+        with (folder / log).open("wb") as file:
+            return subprocess.Popen([*MILLSTREAM, *arguments], cwd=folder, stdout=file, stderr=file)
+
+    run = started("run", "--output", "json", "--port", str(PORT), log="run.log")
+    try:
+        took = until(lambda: run.poll() is not None or answer("readyz") is not None, "the run is ready")
+        if run.poll() is not None:
+            sys.exit((folder / "run.log").read_text())
+        print(f"ready after {took:.0f} s", file=sys.stderr)
+        produce = started("produce", "--rate", str(rate), "--quiet", log="produce.log")
+        print(f"{'second':>7} {'lag':>10} {'latency s':>10} {'of query':30} {'MB':>7} {'CPU s':>7}")
+        start = time.monotonic()
+        for number in range(1, int(length / EVERY) + 1):
+            time.sleep(max(0.0, start + number * EVERY - time.monotonic()))
+            found, (memory, cpu) = look(), used(run.pid)
+            query, latest = max(found.latency.items(), key=lambda each: each[1], default=("", 0.0))
+            print(
+                f"{number * EVERY:7.0f} {found.lag:10,.0f} {latest:10.1f} {query:30} {memory:7.0f} {cpu:7.0f}",
+                flush=True,
+            )
+        produce.send_signal(signal.SIGTERM)
+        produce.wait()
+        print(f"caught up {until(lambda: look().lag == 0, 'it caught up'):.1f} s after the last record")
+    finally:
+        run.send_signal(signal.SIGTERM)
+        run.wait()
+        subprocess.run([*MILLSTREAM, "broker", "stop"], cwd=folder, check=False, capture_output=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rate", type=float, default=2000)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--trigger", default="1 second")
+    arguments = parser.parse_args()
+    os.environ.pop("MILLSTREAM_TARGET", None)
+    with tempfile.TemporaryDirectory() as temporary:
+        copied(Path(temporary), arguments.trigger)
+        measure(Path(temporary), arguments.rate, arguments.minutes * 60)
+
+
+if __name__ == "__main__":
+    main()
