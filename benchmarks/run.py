@@ -9,14 +9,13 @@ run with its JVM and its Python workers. At the end, how long it took to catch u
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import URLError
@@ -62,7 +61,10 @@ def answer(path: str) -> str | None:
 
 def look() -> Look:
     lag, latency = 0.0, dict[str, float]()
-    for family in text_string_to_metric_families(answer("metrics") or ""):
+    metrics = answer("metrics")
+    if metrics is None:
+        sys.exit("the run does not answer")
+    for family in text_string_to_metric_families(metrics):
         for sample in family.samples:
             if sample.name == "millstream_lag":
                 lag += sample.value
@@ -105,35 +107,40 @@ def seconds(text: str) -> float:
     return found + 86400 * int(days or 0)
 
 
-def measure(folder: Path, rate: float, length: float) -> None:
-    def started(*arguments: str, log: str) -> subprocess.Popen[bytes]:
-        with (folder / log).open("wb") as file:
-            return subprocess.Popen([*MILLSTREAM, *arguments], cwd=folder, stdout=file, stderr=file)
-
-    run = started("run", "--output", "json", "--port", str(PORT), log="run.log")
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command, which ends with the block; what it says is in a file of its name."""
+    with (folder / f"{arguments[0]}.log").open("wb") as log:
+        process = subprocess.Popen([*MILLSTREAM, *arguments], cwd=folder, stdout=log, stderr=log)
     try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def measure(folder: Path, rate: float, length: float) -> None:
+    with started(folder, "run", "--output", "json", "--port", str(PORT)) as run:
         took = until(lambda: run.poll() is not None or answer("readyz") is not None, "the run is ready")
         if run.poll() is not None:
             sys.exit((folder / "run.log").read_text())
         print(f"ready after {took:.0f} s", file=sys.stderr)
-        produce = started("produce", "--rate", str(rate), "--quiet", log="produce.log")
-        print(f"{'second':>7} {'lag':>10} {'latency s':>10} {'of query':30} {'MB':>7} {'CPU s':>7}")
-        start = time.monotonic()
-        for number in range(1, int(length / EVERY) + 1):
-            time.sleep(max(0.0, start + number * EVERY - time.monotonic()))
-            found, (memory, cpu) = look(), used(run.pid)
-            query, latest = max(found.latency.items(), key=lambda each: each[1], default=("", 0.0))
-            print(
-                f"{number * EVERY:7.0f} {found.lag:10,.0f} {latest:10.1f} {query:30} {memory:7.0f} {cpu:7.0f}",
-                flush=True,
-            )
-        produce.send_signal(signal.SIGTERM)
-        produce.wait()
+        with started(folder, "produce", "--rate", str(rate), "--quiet"):
+            watch(run.pid, length)
         print(f"caught up {until(lambda: look().lag == 0, 'it caught up'):.1f} s after the last record")
-    finally:
-        run.send_signal(signal.SIGTERM)
-        run.wait()
-        subprocess.run([*MILLSTREAM, "broker", "stop"], cwd=folder, check=False, capture_output=True)
+
+
+def watch(pid: int, length: float) -> None:
+    print(f"{'second':>7} {'lag':>10} {'latency s':>10} {'of query':30} {'MB':>7} {'CPU s':>7}")
+    start = time.monotonic()
+    for number in range(1, int(length / EVERY) + 1):
+        time.sleep(max(0.0, start + number * EVERY - time.monotonic()))
+        found, (memory, cpu) = look(), used(pid)
+        query, latest = max(found.latency.items(), key=lambda each: each[1], default=("", 0.0))
+        print(
+            f"{number * EVERY:7.0f} {found.lag:10,.0f} {latest:10.1f} {query:30} {memory:7.0f} {cpu:7.0f}",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -144,7 +151,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--trigger", default="1 second")
     arguments = parser.parse_args()
-    os.environ.pop("MILLSTREAM_TARGET", None)
     with tempfile.TemporaryDirectory() as temporary:
         copied(Path(temporary), arguments.trigger)
         measure(Path(temporary), arguments.rate, arguments.minutes * 60)

@@ -128,9 +128,9 @@ def _shortest(said: str) -> str:
     """Return the last cause that Spark names, without its Java, and without Python's way there."""
     said = _AROUND.sub("", said)
     raised = _RAISED_IN_PYTHON.findall(said)
-    condition = re.search(r"\[[A-Z_]+(?:\.[A-Z_]+)*\][^\n]*", said)
+    conditions = re.findall(r"\[[A-Z_]+(?:\.[A-Z_]+)*\][^\n]*", said)
     causes = re.findall(r"Caused by: [\w.$]+: ([^\n]+)", said)
     first = said.strip().partition("\n")[0]
-    text = raised[-1] if raised else condition.group(0) if condition else causes[-1] if causes else first
-    text = re.sub(r"\s*SQLSTATE: \w+.*", "", text)
+    best = (*raised[-1:], *conditions[:1], *causes[-1:], first)[0]
+    text = re.sub(r"\s*SQLSTATE: \w+.*", "", best)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

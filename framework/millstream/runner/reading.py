@@ -18,9 +18,9 @@ from millstream.runner.durations import milliseconds
 
 Ranges = Mapping[int, tuple[int, int]]
 """By partition: the first record, and the one after the last."""
-
-
-_LARGEST, _SMALLEST, _PATIENCE = "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"
+_LARGEST = "maxOffsetsPerTrigger"
+_WAITING = _SMALLEST, _PATIENCE = "minOffsetsPerTrigger", "maxTriggerDelay"
+_SIZES = (_LARGEST, *_WAITING)
 OLDEST = "oldest of "
 """What the name begins with of what is observed of a topic's records: when the oldest of a batch came."""
 
@@ -33,15 +33,15 @@ def sizes(said: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
-def unobeyed(trigger: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the options of a topic's batches that must be left out.
+def _unobeyed(trigger: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what `sizes` says that must be left out.
 
     Who reads what there is now would leave what is less than the smallest batch; real-time mode has no
     batches.
     """
     if "processingTime" in trigger:
         return ()
-    return (_SMALLEST, _PATIENCE) if "availableNow" in trigger else (_LARGEST, _SMALLEST, _PATIENCE)
+    return _WAITING if "availableNow" in trigger else _SIZES
 
 
 def records(
@@ -53,7 +53,7 @@ def records(
     timed: bool = False,
 ) -> None:
     """Read the records of a topic as they come; `timed` observes when the oldest of a batch came."""
-    without = unobeyed(trigger)
+    without = _unobeyed(trigger)
     options = {name: value for name, value in options.items() if name not in without}
     reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())
@@ -66,8 +66,7 @@ def records(
 
 def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:
     """Read the records of a topic between two offsets of each partition, as a table at rest."""
-    without = unobeyed({})
-    own = {name: v for name, v in options.items() if not name.startswith("starting") and name not in without}
+    own = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
     own["startingOffsets"] = offsets_of({source.topic: {n: first for n, (first, _) in ranges.items()}})
     own["endingOffsets"] = offsets_of({source.topic: {n: stop for n, (_, stop) in ranges.items()}})
     reader = session.read.format("kafka").options(**own).option("subscribe", source.topic)

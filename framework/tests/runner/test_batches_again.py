@@ -2,16 +2,12 @@
 
 import pytest
 from support.runs import built, problems, table_rows
-from support.shops import event
+from support.shops import TOTALS, event
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
 )
 
-TOTALS = """
-    {{ config(materialized='table', unique_key='user') }}
-    select user, sum(value) as total from {{ source('web', 'events') }} group by user
-"""
 NEWEST = """
     {{ config(materialized='table', unique_key='user', order_by='id') }}
     select user, id, value * 6 as total from {{ source('web', 'events') }}

@@ -2,6 +2,7 @@
 
 import pytest
 from support.runs import built, headers, problems, received, statuses, table_rows
+from support.shops import TOTALS
 
 from millstream.errors import MillstreamError
 from millstream.runner.only import alone
@@ -128,12 +129,6 @@ def test_records_have_the_time_of_a_column(shop, first_spark):
     (record,) = received(shop.bootstrap, "timed")
     assert record.timestamp()[1] == 1767323045678
     assert (record.key(), headers(record)["kind"]) == (b"1", "x")
-
-
-TOTALS = """
-    {{ config(materialized='table', unique_key='user') }}
-    select user, sum(value) as total from {{ source('web', 'events') }} group by user
-"""
 
 
 def test_a_table_goes_on_where_it_stopped(shop, first_spark):

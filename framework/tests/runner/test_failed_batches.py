@@ -2,18 +2,13 @@
 
 import pytest
 from support.runs import built, problems
-from support.shops import event
+from support.shops import TOTALS, event
 
 from millstream.runner.failures import problem_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
 )
-
-TOTALS = """
-    {{ config(materialized='table', unique_key='user') }}
-    select user, sum(value) as total from {{ source('web', 'events') }} group by user
-"""
 
 
 @pytest.mark.long

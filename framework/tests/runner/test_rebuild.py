@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 from support.postgres import rows
 from support.running import running
 from support.runs import built, job_of, received, statuses, table_rows
-from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
+from support.shops import POSTGRES, SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, minute
 
 from millstream.errors import MillstreamError
 from millstream.runner.checkpoints import place_of
@@ -21,10 +21,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
 )
 
-TOTALS = """
-    {{ config(materialized='table', unique_key='user') }}
-    select user, sum(value) as total from {{ source('web', 'events') }} group by user
-"""
 REBUILD = {"rebuild": frozenset({"model.totals"})}
 
 

@@ -9,6 +9,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 from support.running import running
 from support.runs import built, create_topics, received, table_rows
+from support.shops import TOTALS
 
 from millstream.errors import MillstreamError
 from millstream.ops.serving import serving
@@ -19,10 +20,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 SINK = "{{ config(materialized='sink') }}"
-TOTALS = """
-    {{ config(materialized='table', unique_key='user') }}
-    select user, sum(value) as total from {{ source('web', 'events') }} group by user
-"""
 
 
 def rows_of(run, query):

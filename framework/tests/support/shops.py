@@ -36,6 +36,10 @@ SUMS = """
     select kind, sum(events) as total from {{ ref('windows') }} group by kind
 """
 """Counts the rows of `windows`."""
+TOTALS = """
+    {{ config(materialized='table', unique_key='user') }}
+    select user, sum(value) as total from {{ source('web', 'events') }} group by user
+"""
 UNOPTIMIZED = """
     shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, optimization: none}}}
 """
