@@ -102,7 +102,6 @@ class Around(Struct, frozen=True, eq=False):
             keep_bad=self.letters is not None,
             records=records,
             reserved=(*self.shared.used, *used),
-            watermarks=self.shared.watermarks,
             told=True,
         )
         return in_steps(roots, self.leaf, deletes=self.deletes, reads=self.views.of, how=how)

@@ -215,6 +215,8 @@ class Given(Node, frozen=True, eq=False, kw_only=True):
     mode: Literal["append", "upsert", "static"] = "append"
     keys: tuple[str, ...] = ()
     watermarks: tuple[tuple[str, str], ...] = ()
+    below: tuple[Any, ...] = ()
+    """The steps with state that its rows pass in the query that makes them (`streaming.Kind`)."""
 
 
 class SeedScan(Node, frozen=True, eq=False, kw_only=True):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref
 from millstream.plan.nodes import (
@@ -35,6 +36,7 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
+from millstream.plan.streaming import ApartError, Kind, Refused, bounds_both, conflicts, kind_of
 
 Mode = Literal["append", "upsert", "static"]
 
@@ -47,6 +49,8 @@ class Traits(Struct, frozen=True):
     """The columns whose equal values are in one place; () is everything in one place."""
     watermarks: tuple[tuple[str, str], ...] = ()
     """Event times: column and delay."""
+    below: tuple[Kind, ...] = ()
+    """The steps with state, and the watermark, that its rows pass within the query that makes them."""
 
 
 _DISTINCT = re.compile(r"\w+\(\s*distinct\b", re.IGNORECASE)
@@ -118,6 +122,44 @@ class KnownTraits:
 
 
 def traits(node: Node, inputs: list[Traits]) -> Traits:
+    """Return the traits of a node that reads these; raise where a streaming query can't run it right."""
+    found = _traits(node, inputs)
+    if found.mode == "static":
+        return found
+    own = _own_kind(node, inputs)
+    below = {*found.below, *(kind for each in inputs for kind in each.below), *((own,) if own else ())}
+    return found if below == {*found.below} else replace(found, below=tuple(sorted(below)))
+
+
+def apart_ignored(node: Node, inputs: list[Traits]) -> Traits:
+    """Return the traits that a node would have if it could share a query with what it reads."""
+    return traits(node, [replace(each, below=()) for each in inputs])
+
+
+def _own_kind(node: Node, inputs: list[Traits]) -> Kind | None:
+    """Return what a step is to its query, once it is sure that the query can run it."""
+    kind = kind_of(node, bounded=isinstance(node, Join) and _bounds(node, *inputs))
+    if kind is None:
+        return None
+    found = conflicts(kind, {below for each in inputs for below in each.below})
+    for rule in found.values():
+        if isinstance(rule, Refused):
+            raise NotIncrementalError(rule.code, rule.why, rule.remedy)
+    if found:
+        raise ApartError(kind, frozenset(found), next(iter(found.values())).why)
+    return kind
+
+
+def _bounds(node: Join, left: Traits, right: Traits) -> bool:
+    names: dict[tuple[str, str], str] = {(j.side, j.source.lower()): j.name for j in node.joined}
+    sides = [
+        {names[side, name.lower()] for name, _ in given.watermarks if (side, name.lower()) in names}
+        for side, given in (("left", left), ("right", right))
+    ]
+    return bounds_both(node, *sides)
+
+
+def _traits(node: Node, inputs: list[Traits]) -> Traits:
     match node:
         case Filter() | Output():
             return inputs[0]
@@ -126,7 +168,7 @@ def traits(node: Node, inputs: list[Traits]) -> Traits:
         case Union():
             return _united(inputs)
         case Given():
-            return Traits(node.mode, node.keys, None, node.watermarks)
+            return Traits(node.mode, node.keys, None, node.watermarks, node.below)
         case TopicScan():
             return Traits("append")
         case SeedScan():
@@ -190,8 +232,26 @@ def projected(given: Traits, items: Iterable[Item], chosen: tuple[str, ...] = ()
     partitioned = given.partitioned
     if partitioned is not None:
         partitioned = _renamed(partitioned, names)
-    times = tuple((names[name.lower()], delay) for name, delay in given.watermarks if name.lower() in names)
-    return Traits(given.mode, keys, partitioned, times)
+    return Traits(given.mode, keys, partitioned, _event_times(given, listed))
+
+
+def _event_times(given: Traits, items: Iterable[Item]) -> tuple[tuple[str, str], ...]:
+    """Return the event times that items keep: as they are, or a window's as `window_time(window)`."""
+    delays = {name.lower(): delay for name, delay in given.watermarks}
+    found: dict[str, tuple[str, str]] = {}
+    for item in items:
+        kept = item.expression.column or window_time_of(item.expression)
+        if kept is not None and kept.lower() in delays:
+            found.setdefault(f"{item.expression.text}", (item.name, delays[kept.lower()]))
+    return tuple(found.values())
+
+
+def window_time_of(expression: Expression) -> str | None:
+    """Return the window whose time `window_time(window)` is."""
+    match expression.pieces:
+        case (str() as call, Ref() as ref, ")") if call.lower().replace(" ", "") == "window_time(":
+            return ref.column
+    return None
 
 
 def _renamed(columns: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -267,6 +327,10 @@ def _aggregated(node: Aggregate, given: Traits) -> Traits:
     if window is not None:
         time = _time_of(window.expression)
         times = tuple((window.name, delay) for name, delay in given.watermarks if name.lower() == time)
+    else:
+        delays = {name.lower(): delay for name, delay in given.watermarks}
+        kept = ((key.name, key.expression.column) for key in node.keys)
+        times = tuple((name, delays[of.lower()]) for name, of in kept if of and of.lower() in delays)
     keys = tuple(key.name for key in node.keys)
     _check_emit(node, times)
     mode: Mode = "append" if node.emit == "on_close" else "upsert"

@@ -21,6 +21,13 @@ RECORD = "_record"
 """The record that a row was decoded from, for who tells of it or sends it on."""
 
 
+BARRIER = Expression(("rand() + 1 > 0",), BOOLEAN, nullable=False, deterministic=False)
+"""A condition that always holds, and that Catalyst moves no other condition across.
+
+`rand() >= 0` would not do: OptimizeRand makes `true` of it.
+"""
+
+
 class Source(Struct, frozen=True):
     """A view or CTE in a FROM clause."""
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import Draft, Lateral, Source, fits, once, within
+from millstream.physical.emit.draft import BARRIER, Draft, Lateral, Source, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
 from millstream.types import BOOLEAN
 
@@ -26,7 +26,9 @@ def filtered(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
     conditions = tuple(within(draft, each) for each in node.conditions)
     if deletes:
         return replace(draft, deleted=dropped(draft.deleted, conditions))
-    if not draft.plain and any(not each.deterministic for each in (*conditions, *draft.items.values())):
+    if not draft.plain and any(
+        not each.deterministic for each in (*conditions, *draft.items.values(), *draft.where)
+    ):
         # Which rows a generator of numbers sees is part of what it gives.
         return None
     if draft.keys is not None:
@@ -148,7 +150,10 @@ def marked(draft: Draft, node: Watermark) -> Draft | None:
     time = draft.items[node.time].column
     assert time is not None
     (source,) = draft.sources
-    return replace(draft, sources=(replace(source, watermark=(time, node.delay)),))
+    # Catalyst would ask conditions below it (PushPredicateThroughNonJoin), those that it infers, too
+    # (InferFiltersFromConstraints). It would not follow all rows then, and windows would close later.
+    timed = replace(source, watermark=(time, node.delay))
+    return replace(draft, sources=(timed,), where=(*draft.where, BARRIER))
 
 
 def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:

@@ -8,10 +8,10 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read, Ref, column, quoted
+from millstream.expressions import Read, Ref, column, quoted
 from millstream.physical.emit.decode import counts_bad, decoded, with_bad, with_badness, with_record
 from millstream.physical.emit.deletes import upsert_related
-from millstream.physical.emit.draft import RECORD, Draft, of_relation
+from millstream.physical.emit.draft import BARRIER, RECORD, Draft, of_relation
 from millstream.physical.emit.fuse import (
     cast,
     expanded,
@@ -44,7 +44,7 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.traits import traits_of
-from millstream.types import BOOLEAN, UNKNOWN
+from millstream.types import UNKNOWN
 
 Leaf = Callable[[Node], "str | None"]
 """The name of a view that stands for a node; None for a node that is to be written as SQL."""
@@ -95,8 +95,6 @@ class How(Struct, frozen=True):
     """Keep of each row where its record is, or all of it, in `_record`."""
     reserved: tuple[str, ...] = ()
     """Names that no CTE may take."""
-    watermarks: Mapping[str, tuple[str, str]] = {}
-    """Event time and delay of a view, that each SELECT of it states."""
     told: bool = False
     """Calls of Python functions say which row they are for, where no record is kept to tell it."""
     lasting: frozenset[str] = frozenset()
@@ -171,8 +169,9 @@ class _Writer:
         """Bring rows together once: Spark runs a CTE that is not deterministic once for all its readers."""
         if draft.whole or draft.keys is not None or draft.laterals:
             draft = self.closed(draft, node.inputs[0] if node.inputs else node)
-        rand = Expression(("rand() >= 0",), BOOLEAN, nullable=False, deterministic=False)
-        return self.closed(replace(draft, where=(*draft.where, rand), hint=self.how.shared[id(node)]), node)
+        return self.closed(
+            replace(draft, where=(*draft.where, BARRIER), hint=self.how.shared[id(node)]), node
+        )
 
     def _relation(self, name: str, node: Node) -> Draft:
         columns = ((c.name, c) for c in node.columns)
@@ -180,9 +179,7 @@ class _Writer:
         if self.how.records and isinstance(node, Decode):
             record = replace(column(RECORD, UNKNOWN), pieces=(Ref(RECORD, name),))
             draft = replace(draft, items={**draft.items, RECORD: record})
-        if name not in self.how.watermarks:
-            return draft
-        return replace(draft, sources=(replace(draft.sources[0], watermark=self.how.watermarks[name]),))
+        return draft
 
     def upsert(self, node: Node) -> bool:
         return self.deletes and traits_of(node).mode == "upsert"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from msgspec import Struct
@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Read
 from millstream.plan.build.catalog import ModelSpec, PlanProblem
+from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.scope import kept
 from millstream.plan.build.select import select
+from millstream.plan.build.topics import without_watermarks
 from millstream.plan.nodes import (
     Dedupe,
     Node,
@@ -22,7 +24,8 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.traits import KnownTraits, Mode, NotIncrementalError, Traits
+from millstream.plan.streaming import STATES, ApartError
+from millstream.plan.traits import KnownTraits, Mode, NotIncrementalError, Traits, apart_ignored
 from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
@@ -45,17 +48,61 @@ class Around(Struct, frozen=True):
     """Whether a relation can be read as its newest rows, instead of row by row."""
     keyed: frozenset[str] = frozenset()
     """Python functions that keep state by key."""
+    relayed: Callable[[str], Node | None] = lambda _: None
+    """The node of a view whose rows are read from a topic of its own; None where it can't have one."""
+
+
+class BuiltModel(Struct, frozen=True):
+    root: Node
+    """The model's relation, before it is stored anywhere."""
+    problems: list[PlanProblem]
+    relays: tuple[str, ...] = ()
+    """The views that it reads from topics of their own, since it can't share a query with them."""
+
+
+def build_model(spec: ModelSpec, around: Around, known: KnownTraits) -> BuiltModel:
+    """Return a model over the nodes of what it reads, cut off from those that can't run in its query."""
+    builder = ModelBuilder(spec, around, known)
+    root = builder.finished()
+    if not builder.cuts:
+        return BuiltModel(root, builder.problems)
+    again = ModelBuilder(spec, around, known, builder.behind_cuts())
+    root = again.finished()
+    for cut in again.cuts:
+        again.refuse(cut)
+    return BuiltModel(root, again.problems, tuple(again.relays))
+
+
+class Cut(Struct, frozen=True):
+    """A step that can't run in the query of what it reads."""
+
+    step: Node
+    error: ApartError
+    place: Place | None
 
 
 class ModelBuilder:
-    """Builds one model; `problems` says what can't be."""
+    """Builds one model; `problems` says what can't be, `cuts` what can't be in one query."""
 
-    def __init__(self, spec: ModelSpec, around: Around, known: KnownTraits) -> None:
+    def __init__(
+        self, spec: ModelSpec, around: Around, known: KnownTraits, relays: Collection[str] = ()
+    ) -> None:
         self.spec = spec
         self.around = around
         self.traits = known
         self.ctes: dict[str, Node] = {}
         self.problems: list[PlanProblem] = []
+        self.cuts: list[Cut] = []
+        self.relays: dict[str, Node] = {}
+        """The nodes of views that are read from topics."""
+        self._wanted = frozenset(relays)
+        self._provided: dict[int, tuple[Node, str]] = {}
+        """The relations that it reads by the `id` of their node."""
+
+    def finished(self) -> Node:
+        """Return the model's relation with the keys of its output."""
+        root = self.build()
+        return root if self.problems else checked_keys(self, root)
 
     def build(self) -> Node:
         """Return the model's relation, before it is stored anywhere."""
@@ -78,7 +125,36 @@ class ModelBuilder:
     # -- what a model is made of
 
     def relation(self, relation: str, *, at_rest: bool) -> Node:
-        return self.around.provide(relation, at_rest and self.around.can_rest(relation))
+        if relation in self._wanted and relation not in self.relays:
+            found = self.around.relayed(relation)
+            if found is not None:
+                self.relays[relation] = found
+        if relation in self.relays:
+            return self.relays[relation]
+        node = self.around.provide(relation, at_rest and self.around.can_rest(relation))
+        self._provided[id(node)] = (node, relation)
+        return node
+
+    def behind_cuts(self) -> set[str]:
+        """Return the relations whose steps keep one of the model's own from running in their query."""
+        found: set[str] = set()
+        for cut in self.cuts:
+            waiting = [*cut.step.inputs]
+            while waiting:
+                node = waiting.pop()
+                if id(node) not in self._provided:
+                    waiting += node.inputs
+                elif cut.error.below & {*self.traits.of(node).below}:
+                    found.add(self._provided[id(node)][1])
+        return found
+
+    def refuse(self, cut: Cut) -> None:
+        """Report a step that no topic can come before: both are in this model, or no topic holds the rows."""
+        below = ", ".join(sorted(cut.error.below))
+        message = f"a {cut.error.above} can't share a query with the {below} that it reads: {cut.error.why}"
+        remedy = "make what it reads a model of its own, materialized='sink': its topic comes between"
+        start, stop = _extent(cut.place)
+        self.problem("MS527", message, remedy, start, stop)
 
     def streams(self, given: Input) -> bool:
         """Tell whether an input of a FROM clause can only be read row by row."""
@@ -113,11 +189,11 @@ class ModelBuilder:
         try:
             self.traits.of(node)
         except NotIncrementalError as error:
-            start, stop = (place.start, place.stop) if place else (0, 0)
-            if isinstance(place, Select | UnionOf | Whole):
-                stop = min(stop, start + len("select"))  # its first word stands for all of it
-            self.problem(error.code, error.message, error.remedy, start, stop)
+            self.problem(error.code, error.message, error.remedy, *_extent(place))
             self.traits.note(node, Traits("append"))
+        except ApartError as error:
+            self.cuts.append(Cut(node, error, place))
+            self.traits.note(node, apart_ignored(node, [self.traits.of(each) for each in node.inputs]))
         return node
 
     def mode(self, node: Node) -> Mode:
@@ -135,6 +211,8 @@ class ModelBuilder:
             remedy = "change that one, or leave this one out"
             self.problem("MS526", message, remedy, start, stop, option)
             return node
+        if not {*STATES} & {*self.traits.of(node).below}:
+            node = without_watermarks(node)
         found = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
         return self.made(found, None)
 
@@ -223,3 +301,13 @@ class ModelBuilder:
         named = replace(node, label=label)
         self.traits.note(named, self.traits.of(node))
         return named
+
+
+def _extent(place: Place | None) -> tuple[int, int]:
+    if place is None:
+        return 0, 0
+    if isinstance(place, Select | UnionOf | Whole):
+        return place.start, min(
+            place.stop, place.start + len("select")
+        )  # its first word stands for all of it
+    return place.start, place.stop
