@@ -21,8 +21,8 @@ from millstream.optimizer.rules.share_repartition import share_repartition
 RULES: tuple[Rule, ...] = (
     # First, so that a model and what reads its topic are one graph for all rules after it.
     bypass_topics,
-    # An event time that only a watermark reads keeps columns alive and filters up. What reads a bypassed topic
-    # has its rows without their event time; the topic gets the same rows now.
+    # An event time that only a watermark reads keeps columns alive and filters up. What reads a bypassed
+    # topic has its rows without their event time; the topic gets the same rows now.
     drop_watermarks,
     # Who shares what must be known before anything moves: a filter may only move where nobody else reads.
     share_equal,
