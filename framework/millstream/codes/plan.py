@@ -41,6 +41,24 @@ CODES = {
         "Spark takes one watermark between a topic and what is made of it. A source's is that of all who read it; "
         "`config(watermark=...)` and `WATERMARK ... DELAY OF` are for sources that have none.",
     ),
+    "MS527": Code(
+        "A join of two tables",
+        "Each change of the left table looks up the newest row of the right one, so a change of the right table alone "
+        "would never reach the result. Join the events that the left table is built from with the right table, or join "
+        "both tables where they are read.",
+    ),
+    "MS528": Code(
+        "Windows close over a join without time bounds",
+        "A join without bounds of time keeps rows forever, and gives rows that are older than the watermark: a closing "
+        "window above it would drop them as late. Compare the event times of both sides in ON, such as "
+        "`a.at between b.at - interval 1 hour and b.at`.",
+    ),
+    "MS529": Code(
+        "Two steps can't share a streaming query",
+        "Spark runs some steps that keep state in queries of their own: see "
+        "[what may follow what](streaming.md). Between two models Millstream puts a topic; within one model it can't. "
+        "Make the inner step a model of its own.",
+    ),
     "MS510": Code(
         "Rows that change later are read as if they were final",
         "A relation holds either events, which are only added, or the newest row per key, as an aggregate "

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import quoted
 from millstream.physical.calling import Called, Calls, certain
-from millstream.physical.checks import asked, sends_letters, stopping, telling, telling_tests
+from millstream.physical.checks import asked, stopping, telling, telling_tests
 from millstream.physical.emit.draft import Draft, of_relation
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
@@ -172,7 +172,7 @@ def _look(parts: Sequence[Part], around: Around) -> Look:
     return Look(
         headers=bool(letters_of(parts, around))
         or any(part.placed for part in parts)
-        or sends_letters(outputs)
+        or bool(telling_tests(outputs))
         or any(name.startswith("headers.") for name in extras),
         timestamp=any(output.options.get("timestamp") for output in outputs),
     )

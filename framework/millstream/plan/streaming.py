@@ -24,10 +24,12 @@ Kind = Literal[
     "outer join",
     "keyed function",
     "watermark",
+    "table changes",
 ]
-"""What a step means to the query that runs it. A watermark keeps no state, but a query has only one."""
+"""What a step means to the query that runs it. A watermark keeps no state, but a query has only one; changes
+of a table are rows whose other sides may change, too."""
 
-KINDS: tuple[Kind, ...] = (
+STEPS: tuple[Kind, ...] = (
     "watermark",
     "closing aggregate",
     "refining aggregate",
@@ -38,7 +40,7 @@ KINDS: tuple[Kind, ...] = (
     "keyed function",
 )
 
-STATES: tuple[Kind, ...] = KINDS[1:]
+STATES: tuple[Kind, ...] = STEPS[1:]
 
 
 class Apart(Struct, frozen=True):

@@ -174,7 +174,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case SeedScan():
             return Traits("static")
         case TableScan():
-            return Traits("upsert", node.keys) if node.changes else Traits("static")
+            return Traits("upsert", node.keys, below=("table changes",)) if node.changes else Traits("static")
         case Decode():
             return Traits("upsert", node.unique_by) if node.unique_by else Traits("append")
         case Watermark():

@@ -152,9 +152,9 @@ class ModelBuilder:
         """Report a step that no topic can come before: both are in this model, or no topic holds the rows."""
         below = ", ".join(sorted(cut.error.below))
         message = f"a {cut.error.above} can't share a query with the {below} that it reads: {cut.error.why}"
-        remedy = "make what it reads a model of its own, materialized='sink': its topic comes between"
+        remedy = "make the inner step a model of its own: a topic then comes between"
         start, stop = _extent(cut.place)
-        self.problem("MS527", message, remedy, start, stop)
+        self.problem("MS529", message, remedy, start, stop)
 
     def streams(self, given: Input) -> bool:
         """Tell whether an input of a FROM clause can only be read row by row."""

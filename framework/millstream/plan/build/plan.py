@@ -56,7 +56,7 @@ def seen(model: ModelSpec, found: Traits) -> Traits:
     """Return what others see of a model whose SQL has these traits."""
     match model.kind:
         case "table":
-            return Traits("upsert", model.keys or found.keys)
+            return Traits("upsert", model.keys or found.keys, below=("table changes",))
         case "sink":
             # A topic is read row by row, whatever it was written from.
             mode: Mode = "upsert" if found.mode == "upsert" else "append"
