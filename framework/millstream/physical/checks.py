@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, any_of, joined, quoted, rebound
+from millstream.expressions import Expression, Piece, Ref, any_of, joined, rebound
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
 from millstream.physical.formats.base import literal
@@ -63,7 +63,9 @@ def counting(rows: Draft, model: str, found: Asked, views: Callable[[str], str])
     if sent := [[wrong] for check, wrong in found.wrong if check.severity == "dead_letter"]:
         named.append((count_name("dead_letters", model), any_of(sent, BOOLEAN)))
     # Each count is of one condition, so none is the name of a column.
-    counts = {name: replace(e, pieces=joined(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named}
+    counts = {
+        name: replace(e, pieces=joined(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
+    }
     return Select(replace(rows, items=counts, deleted=None), views).text()
 
 

@@ -8,7 +8,6 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import quoted
 from millstream.physical.calling import Called, Calls, certain
 from millstream.physical.checks import asked, sends_letters, stopping, telling, telling_tests
 from millstream.physical.emit.draft import Draft, of_relation

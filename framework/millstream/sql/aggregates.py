@@ -92,6 +92,7 @@ def windowed(walk: Expressions, node: exp.Window) -> Value:
     if order := node.args.get("order"):
         sources |= as_kind(influences([walk.value(part.this) for part in order.expressions]), "order")
     walk.findings.not_understood(node, "a window function: a stream has no end to order by")
+    walk.findings.form("window function", node.this, walk.scope.reads)
     return Value(value.type, value.nullable, sources)
 
 

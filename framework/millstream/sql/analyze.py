@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.project.values import Function
@@ -55,10 +56,10 @@ def _query(binder: Binder, result: Result) -> Query:
         findings.marks.not_apart("a WATERMARK of something that is no relation")
     reasons = tuple(findings.opaque or findings.marks.whole)
     if result.body is not None and not reasons:
-        return query(result.body, binder.bodies)
+        return replace(query(result.body, binder.bodies), forms=findings.forms)
     pieces = whole(text.found, findings.marks)
     reasons = reasons or ("a query that is not understood",)
-    return Query(Whole(pieces, reasons, 0, len(findings.sql)))
+    return Query(Whole(pieces, reasons, 0, len(findings.sql)), forms=findings.forms)
 
 
 def _word(sql: str, start: int) -> str:

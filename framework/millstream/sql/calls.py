@@ -51,6 +51,8 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         return aggregates.aggregate(walk, node, signature)
     if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
         walk.findings.marks.call(node, impure=True)
+    if name == "monotonically_increasing_id":
+        walk.findings.form("row number", node, walk.scope.reads)
     if signature.window and id(node) not in walk.window_calls:
         walk.findings.problem(node, "MS415", f"{name}() needs OVER (…)", "write which rows it looks at")
     if signature.generator:

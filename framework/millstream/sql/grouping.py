@@ -33,6 +33,7 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
     keys = [_evaluated(key, node, walk) for key in nodes]
     if sets:
         walk.findings.not_understood(group, f"GROUP BY {type(sets[0]).__name__.upper()}")
+        walk.findings.form("grouping sets", sets[0], walk.scope.reads)
         inside = [found for part in sets for found in _members(part)]
         keys += [_evaluated(key, node, walk) for key in inside]
         for _, value in keys:

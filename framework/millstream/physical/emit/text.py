@@ -110,7 +110,9 @@ class Select:
     def _lateral(self, each: Lateral) -> str:
         outer = "outer " if each.outer else ""
         columns = ", ".join(map(quoted, each.columns))
-        return f"lateral view {outer}{self.expression(each.call)} {quoted(self._alias(each.alias))} as {columns}"
+        return (
+            f"lateral view {outer}{self.expression(each.call)} {quoted(self._alias(each.alias))} as {columns}"
+        )
 
     def _condition(self, expression: Expression, *, qualified: bool = False) -> str:
         text = self.expression(expression, qualified=qualified)

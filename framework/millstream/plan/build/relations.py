@@ -116,7 +116,7 @@ class Relations:
     ) -> Node:
         joined, names = self._columns(stream, table, each, added="left" if swapped else "right")
         self._bring(stream if swapped else table, each, names, "left" if swapped else "right")
-        on = self.builder.static_reads(self.scope.bind_all(each.on))
+        on = self.scope.bind_all(each.on)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
         if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
             self._check_semi(node, each)
