@@ -78,8 +78,9 @@ def _summable(found: Type) -> bool:
 def filtered(walk: Expressions, node: exp.Filter) -> Value:
     value = walk.value(node.this)
     keys, walk.keys = walk.keys, None
+    inside, walk.inside_aggregate = walk.inside_aggregate, True
     found = condition(walk, node.expression.this)
-    walk.keys = keys
+    walk.keys, walk.inside_aggregate = keys, inside
     sources = value.sources | as_kind(found.sources, "filter")
     return Value(value.type, value.nullable, sources, None, aggregate=True)
 

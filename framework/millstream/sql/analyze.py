@@ -9,6 +9,7 @@ from millstream.project.values import Function
 from millstream.sql.binder import Binder
 from millstream.sql.bodies import query
 from millstream.sql.findings import extent
+from millstream.sql.foreign import foreign
 from millstream.sql.parse import Parsed, parse
 from millstream.sql.query import Query, Whole
 from millstream.sql.result import Result
@@ -33,7 +34,8 @@ def analyze(
         deep = Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models")
         return Analysis(open=True, problems=(deep,))
     findings = binder.findings
-    problems = [*findings.problems, *_names(result, sql)]
+    more = foreign(parsed.tree, parsed.tokens.tokens, sql)
+    problems = [*findings.problems, *more, *_names(result, sql)]
     return Analysis(
         columns=tuple(ResultColumn(c.name, c.type, c.nullable, c.sources) for c in result.columns if c.name),
         rows=result.rows,

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace as replaced
 from sqlglot import exp
 
+from millstream.project.references import RESERVED_COLUMNS
 from millstream.project.values import Function
 from millstream.sql import sets
 from millstream.sql.clauses import NotApartError, source
@@ -114,6 +115,7 @@ class Binder:
             if len(self.findings.problems) == before:
                 walk.group_by(keys)
         columns, origins = project(walk, node.expressions)
+        self._check_names(columns, origins)
         walk.outputs = outputs(columns)
         walk.spelt |= {column.name.lower(): column.name for column in columns}
         if having := node.args.get("having"):
@@ -128,9 +130,26 @@ class Binder:
             reads=frozenset(scope.reads),
         )
 
+    def _check_names(self, columns: list[Bound], origins: list[exp.Expr]) -> None:
+        """Refuse names of columns that queries add to rows."""
+        for column, item in zip(columns, origins, strict=False):
+            if column.name.lower() in RESERVED_COLUMNS:
+                message = f"'{column.name}' is a column that queries add to rows themselves"
+                self.findings.problem(
+                    item, "MS416", message, f"name it otherwise: … as {column.name.strip('_')}"
+                )
+
     def _grouped(self, node: exp.Select, keys: Keys, scope: Scope) -> None:
         place = keyword_after(self.text.found, node, "group")
         self.findings.form("grouping", place, scope.reads)
+        windows = [key for key, _ in keys if function_name(key) in {"window", "session_window"}]
+        if len({key.sql("spark") for key in windows}) > 1:
+            self.findings.problem(
+                windows[1],
+                "MS435",
+                "GROUP BY has two windows, which Spark can't combine",
+                "write a model for each of them",
+            )
         if keys and all(function_name(key) == "session_window" for key, _ in keys):
             self.findings.form("session of all rows", keys[0][0], scope.reads)
 

@@ -185,7 +185,8 @@ class Relations:
         self, node: exp.Join, left: frozenset[str], right: frozenset[str], kind: str, side: str
     ) -> None:
         place = node.this if isinstance(node.this, exp.Table) else node.this.args.get("alias") or node
-        self.findings.form("join", place, left, right)
+        if left and right:
+            self.findings.form("join", place, left, right)
         if side in {"LEFT", "FULL"} or kind in {"SEMI", "ANTI"}:
             self.findings.form("outer join", place, right)
         if side in {"RIGHT", "FULL"}:
