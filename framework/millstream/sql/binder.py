@@ -20,7 +20,7 @@ from millstream.sql.grouping import group_keys
 from millstream.sql.keywords import keyword_after
 from millstream.sql.names import function_name
 from millstream.sql.parse import Parsed
-from millstream.sql.projection import project
+from millstream.sql.projection import name_place, project
 from millstream.sql.query import Body, FormKind
 from millstream.sql.relations import Relations
 from millstream.sql.result import Result, renamed
@@ -45,6 +45,7 @@ class Binder:
     ) -> None:
         self.findings = Findings(sql, functions, parsed.tokens.variant_paths, self.query)
         found = source(sql, parsed.tokens.tokens)
+        self.findings.source = found
         self.text = Text(found, self.findings, list(parsed.tokens.watermarks))
         self.bodies: dict[str, Body] = {}
         """The CTEs by unique names."""
@@ -135,9 +136,9 @@ class Binder:
         for column, item in zip(columns, origins, strict=False):
             if column.name.lower() in RESERVED_COLUMNS:
                 message = f"'{column.name}' is a column that queries add to rows themselves"
-                self.findings.problem(
-                    item, "MS416", message, f"name it otherwise: … as {column.name.strip('_')}"
-                )
+                start, stop = name_place(item, self.findings.sql)
+                remedy = f"name it otherwise: … as {column.name.strip('_')}"
+                self.findings.problem_at(start, stop, "MS416", message, remedy)
 
     def _grouped(self, node: exp.Select, keys: Keys, scope: Scope) -> None:
         place = keyword_after(self.text.found, node, "group")
@@ -233,7 +234,7 @@ def _reads_itself(cte: exp.Expr) -> bool:
 def _is_no_limit(node: exp.Expr) -> bool:
     """`LIMIT ALL` limits nothing."""
     given = node.args.get("expression")
-    return isinstance(node, exp.Limit) and given is not None and _is_all(given)
+    return isinstance(node, exp.Limit) and given is not None and given.name.lower() == "all"
 
 
 def _is_all(key: exp.Expr) -> bool:

@@ -27,9 +27,19 @@ if TYPE_CHECKING:
 
 _UNIT_FIRST = frozenset(["dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"])
 _KINDS = {"make_dt_interval": "time", "make_ym_interval": "months"}
+_SOMEWHERE = ("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length")
 _RANDOM = frozenset(
-    ("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id")
-    + ("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length")
+    (
+        "rand",
+        "random",
+        "randn",
+        "randstr",
+        "uniform",
+        "uuid",
+        "shuffle",
+        "monotonically_increasing_id",
+        *_SOMEWHERE,
+    )
 )
 """Functions that Spark takes neither within an aggregate nor in the condition of a join."""
 _EXTRACTS = frozenset(["extract", "date_part", "datepart"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.project.values import Function
+from millstream.sql.clauses import Source
 from millstream.sql.marks import Marks
 from millstream.sql.query import Form, FormKind
 from millstream.sql.values import Problem
@@ -34,6 +35,8 @@ class Findings:
         self.subquery = subquery
         self.problems: list[Problem] = []
         self.opaque: list[str] = []
+        self.source: Source | None = None
+        """The tokens of the SQL."""
         self.called: set[str] = set()
         self._forms: list[tuple[FormKind, AbstractSet[str], AbstractSet[str], int, int]] = []
         self.marks = Marks(variant_paths)

@@ -184,7 +184,8 @@ class Relations:
     def _note_forms(
         self, node: exp.Join, left: frozenset[str], right: frozenset[str], kind: str, side: str
     ) -> None:
-        place = node.this if isinstance(node.this, exp.Table) else node.this.args.get("alias") or node
+        alias = node.this.args.get("alias")
+        place = node.this if isinstance(node.this, exp.Table) or alias is None else alias.this or node
         if left and right:
             self.findings.form("join", place, left, right)
         if side in {"LEFT", "FULL"} or kind in {"SEMI", "ANTI"}:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from millstream.sql.keywords import first_word
 from millstream.sql.scope import NOTHING, Bound, as_kind
 from millstream.sql.value import Value
 from millstream.types import UNKNOWN
@@ -31,7 +32,8 @@ def scalar(walk: Expressions, node: exp.Expr) -> Value:
 
 def of_rest(walk: Expressions, node: exp.Expr, result: Result) -> Result:
     """Note a subquery, which has to read what is at rest, and stand where Spark takes one."""
-    walk.findings.form("subquery", node, result.reads)
+    found = walk.findings.source
+    walk.findings.form("subquery", node if found is None else first_word(found, node), result.reads)
     if walk.lambdas:
         message = "a subquery can't stand within a lambda"
         walk.findings.problem(node, "MS431", message, "join what it reads, and use the column in the lambda")

@@ -90,17 +90,12 @@ class Streamed(Struct, frozen=True):
             return Reference(view, tuple(records), kept)
         return Rows(view, _ddl(self.catalog.models[relation].columns), tuple(tables.get(name, ())))
 
-    def streamed(
+    def run(
         self, spark: Any, query: Query, topics: Mapping[str, Batches], tables: Mapping[str, Any] | None = None
     ) -> list[tuple[str, dict[str, Any]]]:
-        """Run a query as a stream, and return what it stores: the topic or model, and the row."""
-        return _made(as_stream(spark, self.trial(query, topics, tables or {}), "spark.log"))
-
-    def batched(
-        self, spark: Any, query: Query, topics: Mapping[str, Batches], tables: Mapping[str, Any] | None = None
-    ) -> list[tuple[str, dict[str, Any]]]:
-        """Run a query over all rows at once."""
-        return _made(as_batch(spark, self.trial(query, topics, tables or {}), "spark.log"))
+        """Run a query, as a stream if it reads one; return what it stores: topic or model, and the row."""
+        run = as_stream if query.sources else as_batch
+        return _made(run(spark, self.trial(query, topics, tables or {}), "spark.log"))
 
 
 def streamed(root: Path, target: str = "all", name: str = "shop") -> Streamed:

@@ -24,7 +24,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits, Mode, NotIncrementalError, Traits
-from millstream.sql.query import Body, Cte, Derived, Generated, Input, Query, Scan, Select, Whole
+from millstream.sql.query import Body, Cte, Derived, Form, Generated, Input, Query, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
 
@@ -61,7 +61,7 @@ class ModelBuilder:
     def build(self) -> Node:
         """Return the model's relation, before it is stored anywhere."""
         query = self.spec.query
-        self._check_forms(query)
+        self.check_forms(query)
         for name, body in query.ctes.items():
             self.ctes[name] = self._labelled(self.body(body), name)
         node = self.body(query.body)
@@ -147,23 +147,27 @@ class ModelBuilder:
         if found not in self.problems:
             self.problems.append(found)
 
-    def _check_forms(self, query: Query) -> None:
+    def check_forms(self, query: Query) -> None:
         """Refuse what can't look at the rows of a stream; each construct is one mistake."""
         whole = query.body if isinstance(query.body, Whole) else None
-        for form in query.forms:
+        found = [(form, relation) for form in query.forms if (relation := self._stream_of(form, whole))]
+        # What is not understood because of one of these is no mistake of its own.
+        first = [each for each in found if not REFUSALS[each[0].kind].only_opaque]
+        for form, relation in first or (found if whole else []):
             refusal = REFUSALS[form.kind]
-            moves = self._asks if form.kind == "subquery" else self._comes if whole else self._moves
-            found = [relation for relation in form.reads if moves(relation)]
-            if not found or (form.others and not any(map(moves, form.others))):
-                continue
-            if refusal.only_opaque and whole is None:
-                continue
             message = refusal.message.format(
-                name=found[0].partition(".")[2],
-                kind="a stream" if self._comes(found[0]) else "a view",
+                name=relation.partition(".")[2],
+                kind="a stream" if self._comes(relation) else "a view",
                 reason=whole.reasons[0].partition(" (line ")[0] if whole else "",
             )
             self.problem(refusal.code, message, refusal.remedy, form.start, form.stop)
+
+    def _stream_of(self, form: Form, whole: Whole | None) -> str:
+        """Return a stream that a form looks at; nothing where all of its rows are at rest."""
+        moves = self._asks if form.kind == "subquery" else self._comes if whole else self._moves
+        if form.others and not any(map(moves, form.others)):
+            return ""
+        return next(filter(moves, form.reads), "")
 
     def _asks(self, relation: str) -> bool:
         """Tell whether a subquery would have to ask a relation that is not stored."""
