@@ -72,6 +72,15 @@ class Planning:
             problems = problems + meaningless_state(model.id, state, found.root, own="state" in own)
         return spec, None if problems else seen(spec, known.of(found.root)), problems
 
+    def refused(self, model: Model, query: Query) -> list[PlanProblem]:
+        """Return what a model's SQL asks of a stream that can't be, though its columns are not known."""
+        if any(self.traits.get(reference.id) is None for reference in model.references):
+            return []
+        spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
+        builder = ModelBuilder(spec, Around(self._given, self._can_rest, self.catalog.keyed), KnownTraits())
+        builder.check_forms(query)
+        return builder.problems
+
     def add(self, model: Model) -> None:
         """Let models that come later read this one."""
         self.traits[model.id] = model.traits

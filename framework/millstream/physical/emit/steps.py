@@ -13,7 +13,7 @@ from millstream.physical.emit.decode import counts_bad
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
 from millstream.physical.emit.text import Reads
-from millstream.physical.emit.walk import Emitted, How, Leaf, emit
+from millstream.physical.emit.walk import Emitted, How, Leaf, emit, read_names
 from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, Watermark
 from millstream.plan.streaming import is_window
 from millstream.plan.walk import in_order
@@ -92,6 +92,7 @@ def in_steps(
         return Stepped((), emit(roots, leaf, deletes=deletes, reads=reads, how=how))
     names: dict[int, str] = {}
     used = [*how.reserved, *(name for node in order if (name := leaf(node)) is not None)]
+    used += read_names(order, reads) if reads else ()
     below = _reached(roots, leaf)
 
     def known(node: Node) -> str | None:

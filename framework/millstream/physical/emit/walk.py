@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read, Ref, column, quoted
+from millstream.optimizer.pure import expressions_of
 from millstream.physical.emit.decode import counts_bad, decoded, with_bad, with_badness, with_record
 from millstream.physical.emit.deletes import upsert_related
 from millstream.physical.emit.draft import BARRIER, RECORD, Draft, of_relation
@@ -48,6 +50,9 @@ from millstream.types import UNKNOWN
 
 Leaf = Callable[[Node], "str | None"]
 """The name of a view that stands for a node; None for a node that is to be written as SQL."""
+
+
+_WORD = re.compile(r"\w+")
 
 
 class Final(Struct, frozen=True):
@@ -134,7 +139,7 @@ class _Writer:
     def write(self, roots: Sequence[Node]) -> Emitted:
         leaves: dict[int, str] = {}
         order = list(_below(roots, self.leaf, leaves))
-        self.used |= {name.lower() for name in leaves.values()}
+        self.used |= {name.lower() for name in (*leaves.values(), *read_names(order, self.reads))}
         readers: dict[int, int] = {}
         for each in [*roots, *(below for node in order if id(node) not in leaves for below in node.inputs)]:
             readers[id(each)] = readers.get(id(each), 0) + 1
@@ -273,10 +278,14 @@ class _Writer:
 
     def _opaque(self, node: Opaque) -> Draft:
         names: dict[str, str] = {}
+        words = _words(node)
         for relation, below in zip(node.relations, node.reads, strict=True):
             draft = self.drafts[id(below)]
             if not draft.plain or tuple(draft.items) != tuple(e.column for e in draft.items.values()):
-                draft = self.closed(draft, below)
+                draft = self.closed(draft, below, unused_in(called(below), words))
+            elif draft.sources[0].name.lower() in words:
+                # A CTE within the SQL may have this name, and would be read in its place.
+                draft = self.closed(draft, below, unused_in(draft.sources[0].name, words))
             names[relation] = draft.sources[0].name
         parts = []
         for piece in node.pieces:
@@ -289,6 +298,18 @@ class _Writer:
                     parts.append(piece)
         columns = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
         return self.closed(Draft(columns, whole="".join(parts).strip()), node)
+
+
+def _words(node: Opaque) -> set[str]:
+    """Return all that could be a name within opaque SQL, in lower case."""
+    return {word.lower() for piece in node.pieces if isinstance(piece, str) for word in _WORD.findall(piece)}
+
+
+def read_names(nodes: Iterable[Node], reads: Reads) -> Iterator[str]:
+    """Yield the views that subqueries read: a CTE of such a name would be read instead."""
+    for node in nodes:
+        for expression in expressions_of(node):
+            yield from map(reads, expression.reads)
 
 
 def _below(roots: Iterable[Node], leaf: Leaf, leaves: dict[int, str]) -> Iterable[Node]:

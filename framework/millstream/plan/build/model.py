@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read
+from millstream.expressions import Read
 from millstream.plan.build.catalog import ModelSpec, PlanProblem
 from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.scope import kept
@@ -24,9 +24,10 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
+from millstream.plan.refusals import REFUSALS
 from millstream.plan.streaming import STATES, ApartError
 from millstream.plan.traits import KnownTraits, Mode, NotIncrementalError, Traits, apart_ignored
-from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
+from millstream.sql.query import Body, Cte, Derived, Form, Generated, Input, Query, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
 
@@ -107,6 +108,7 @@ class ModelBuilder:
     def build(self) -> Node:
         """Return the model's relation, before it is stored anywhere."""
         query = self.spec.query
+        self.check_forms(query)
         for name, body in query.ctes.items():
             self.ctes[name] = self._labelled(self.body(body), name)
         node = self.body(query.body)
@@ -223,19 +225,38 @@ class ModelBuilder:
         if found not in self.problems:
             self.problems.append(found)
 
-    def static_reads(self, expressions: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        """Check that subqueries within expressions read only what is at rest."""
-        for expression in expressions:
-            for relation in expression.reads:
-                if not self.around.can_rest(relation):
-                    self.problem(
-                        "MS517",
-                        f"a subquery can't read {relation.partition('.')[2]}, which is a stream",
-                        "read a table, a seed or a reference topic there, or join the stream",
-                        expression.start,
-                        expression.stop,
-                    )
-        return expressions
+    def check_forms(self, query: Query) -> None:
+        """Refuse what can't look at the rows of a stream; each construct is one mistake."""
+        whole = query.body if isinstance(query.body, Whole) else None
+        found = [(form, relation) for form in query.forms if (relation := self._stream_of(form, whole))]
+        # What is not understood because of one of these is no mistake of its own.
+        first = [each for each in found if not REFUSALS[each[0].kind].only_opaque]
+        for form, relation in first or (found if whole else []):
+            refusal = REFUSALS[form.kind]
+            message = refusal.message.format(
+                name=relation.partition(".")[2],
+                kind="a stream" if self._comes(relation) else "a view",
+                reason=whole.reasons[0].partition(" (line ")[0] if whole else "",
+            )
+            self.problem(refusal.code, message, refusal.remedy, form.start, form.stop)
+
+    def _stream_of(self, form: Form, whole: Whole | None) -> str:
+        """Return a stream that a form looks at; nothing where all of its rows are at rest."""
+        moves = self._asks if form.kind == "subquery" else self._comes if whole else self._moves
+        if form.others and not any(map(moves, form.others)):
+            return ""
+        return next(filter(moves, form.reads), "")
+
+    def _asks(self, relation: str) -> bool:
+        """Tell whether a subquery would have to ask a relation that is not stored."""
+        return not self.around.can_rest(relation)
+
+    def _comes(self, relation: str) -> bool:
+        """Tell whether a relation is a stream, which is never at rest."""
+        return not self.around.can_rest(relation) and self._moves(relation)
+
+    def _moves(self, relation: str) -> bool:
+        return self.mode(self.relation(relation, at_rest=False)) != "static"
 
     # -- the other kinds of bodies
 
@@ -253,6 +274,7 @@ class ModelBuilder:
 
     def _opaque(self, body: Whole) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
+        known = bool(self.problems)
         # Beside a stream, what can be at rest is: a table is looked up, as in SQL that is understood.
         streams = not all(map(self.around.can_rest, relations))
         node = Opaque(
@@ -263,6 +285,9 @@ class ModelBuilder:
             columns=self.spec.columns,
             models=(self.spec.id,),
         )
+        if known:
+            self.traits.note(node, Traits("append"))  # what it says is wrong with more than its rows
+            return node
         return self.made(node, body)
 
     # -- what the configuration adds

@@ -117,7 +117,7 @@ class Relations:
     ) -> Node:
         joined, names = self._columns(stream, table, each, added="left" if swapped else "right")
         self._bring(stream if swapped else table, each, names, "left" if swapped else "right")
-        on = self.builder.static_reads(self.scope.bind_all(each.on))
+        on = self.scope.bind_all(each.on)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
         if wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
             message, remedy = wrong
