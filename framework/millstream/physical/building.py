@@ -179,6 +179,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         realtime=prevented(
             order, reads, functions, deliver=deliver, sides=len(recipe.parts) + len(gone) + _unions(order)
         ),
+        letters=recipe.letters.relation if recipe.letters is not None else "",
     )
     return Built(query, _members(recipe, moved, shared, whole))
 

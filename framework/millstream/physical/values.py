@@ -199,6 +199,8 @@ class Query(Struct, frozen=True):
     """Those of them that are called within an aggregate or the condition of a join, by their plain names."""
     realtime: tuple[str, ...] = ()
     """What prevents real-time mode; empty: it is possible."""
+    letters: str = ""
+    """The source whose undecodable records it sends to dead letters; no other query of the plan does."""
 
     @property
     def outputs(self) -> tuple[Target, ...]:

@@ -54,6 +54,8 @@ class Around(Struct, frozen=True):
     """Models that got what the query had read before, on their own."""
     left_out: Mapping[str, Diagnostic] = {}
     """Models that should have, and failed."""
+    without_sent: Callable[[DataFrame], DataFrame] | None = None
+    """Leaves out dead letters that were sent before."""
 
 
 def start(
@@ -67,7 +69,7 @@ def start(
     session = _session(spark, query, around, _streamed(around, trigger, timed=listener is not None))
     if listener is not None:
         session.streams.addListener(listener)
-    rows = counting.counted(session.sql(query.sql), query)
+    rows = counting.counted(_records(session, query, around), query)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", around.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
     return _to(writer, query, around.stores).start()
@@ -76,7 +78,8 @@ def start(
 def run_once(spark: SparkSession, query: Query, around: Around, ranges: Mapping[str, Ranges]) -> None:
     """Run a query without state as one batch: over some records of each topic, and all rows of tables."""
     session = _session(spark, query, around, _bounded(around, ranges))
-    rows, how, stores = counting.counted(session.sql(query.sql), query), query.deliver, around.stores
+    rows = counting.counted(_records(session, query, around), query)
+    how, stores = query.deliver, around.stores
     if isinstance(how, PerBatch):
         deliver(how, stores)(rows, 0)
     elif how.by_number:
@@ -95,6 +98,11 @@ def try_out(spark: SparkSession, query: Query, around: Around, ranges: Mapping[s
         made = [session.sql(each.sql) for each in query.deliver.deliveries]
     for each in made:
         each.write.format("noop").mode("overwrite").save()
+
+
+def _records(session: SparkSession, query: Query, around: Around) -> DataFrame:
+    found = session.sql(query.sql)
+    return found if around.without_sent is None else around.without_sent(found)
 
 
 Read = Callable[[SparkSession, SourceRead], None]
