@@ -23,7 +23,7 @@ from millstream.plan.build.catalog import (
 )
 from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.model import Around, ModelBuilder
-from millstream.plan.build.plan import seen
+from millstream.plan.build.plan import seen, zone_of
 from millstream.plan.build.topics import topic_node
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
@@ -65,7 +65,7 @@ class Planning:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # what it reads is wrong; nothing follows from that
         known = KnownTraits()
-        around = Around(self._given, self._can_rest, self.catalog.keyed)
+        around = Around(self._given, self._can_rest, self.catalog.keyed, zone_of(self.catalog))
         builder = ModelBuilder(spec, around, known)
         root = builder.build()
         if not builder.problems:
@@ -95,6 +95,7 @@ class Planning:
             mode=traits.mode,
             keys=traits.keys,
             watermarks=traits.watermarks,
+            spaced=tuple((each.column, each.apart, each.window) for each in traits.spaced),
             label=relation.rpartition(".")[2],
         )
 

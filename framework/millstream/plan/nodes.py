@@ -215,6 +215,8 @@ class Given(Node, frozen=True, eq=False, kw_only=True):
     mode: Literal["append", "upsert", "static"] = "append"
     keys: tuple[str, ...] = ()
     watermarks: tuple[tuple[str, str], ...] = ()
+    spaced: tuple[tuple[str, int, bool], ...] = ()
+    """Times of which it is known how far apart they are: column, microseconds, whether it is a window."""
 
 
 class SeedScan(Node, frozen=True, eq=False, kw_only=True):

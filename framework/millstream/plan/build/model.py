@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from millstream.expressions import Expression, Read
 from millstream.plan.build.catalog import ModelSpec, PlanProblem
 from millstream.plan.build.scope import kept
 from millstream.plan.build.select import select
+from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import (
     Dedupe,
     Node,
@@ -22,7 +23,14 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.traits import KnownTraits, Mode, NotIncrementalError, Traits
+from millstream.plan.traits import (
+    KeyLostError,
+    KnownTraits,
+    Mode,
+    NotIncrementalError,
+    Traits,
+    projected_keys,
+)
 from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
@@ -45,6 +53,13 @@ class Around(Struct, frozen=True):
     """Whether a relation can be read as its newest rows, instead of row by row."""
     keyed: frozenset[str] = frozenset()
     """Python functions that keep state by key."""
+    zone: str = "UTC"
+    """The time zone of the session."""
+
+    @property
+    def fixed_offset(self) -> bool:
+        """Tell whether clocks are never put back, so that no local time comes twice."""
+        return has_fixed_offset(self.zone)
 
 
 class ModelBuilder:
@@ -108,17 +123,30 @@ class ModelBuilder:
         """Return what `select 1` reads."""
         return self.made(SeedScan(relation="", label="one row"), None)
 
-    def made(self, node: Node, place: Place | None) -> Node:
-        """Take note of a node's traits, and of what can't be done, which is told of a place in the SQL."""
+    def made(self, node: Node, place: Place | None, names: Mapping[str, str] | None = None) -> Node:
+        """Take note of a node's traits, and of what can't be done, which is reported at a place in the SQL.
+
+        `names` has the SQL of columns that the plan has given names to.
+        """
         try:
             self.traits.of(node)
+            self._check_clocks(node)
         except NotIncrementalError as error:
+            if isinstance(error, KeyLostError):
+                error = error.written(names or {})
             start, stop = (place.start, place.stop) if place else (0, 0)
             if isinstance(place, Select | UnionOf | Whole):
                 stop = min(stop, start + len("select"))  # its first word stands for all of it
             self.problem(error.code, error.message, error.remedy, start, stop)
             self.traits.note(node, Traits("append"))
         return node
+
+    def _check_clocks(self, node: Node) -> None:
+        """Refuse a key made of local times where clocks are put back: a plan's traits know no time zone."""
+        if isinstance(node, Project) and not (node.keys or self.around.fixed_offset):
+            given = self.traits.of(node.input)
+            if given.mode == "upsert":
+                projected_keys(given, node.input, list(node.items), fixed_offset=False)
 
     def mode(self, node: Node) -> Mode:
         return self.traits.of(self.made(node, None)).mode
