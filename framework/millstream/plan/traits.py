@@ -264,8 +264,8 @@ def projected_keys(
 ) -> tuple[str, ...]:
     """Return the columns that tell rows apart after a projection.
 
-    A key is kept under its new name, or as what it can be told from, such as the start of a window; several keys by one
-    column that tells all of them. Whether clocks are ever put back (`fixed_offset`), only the builder knows.
+    A key is kept under its new name, or as what it can be told from, such as the start of a window; several
+    keys as one column from which all can be told. Only the builder knows the time zone (`fixed_offset`).
     """
     known = known_columns(of, given)
     wanted = [key.lower() for key in given.keys]
@@ -368,7 +368,7 @@ def _time_of(window: Expression) -> str:
 
 def _aggregate_remedy(given: Traits) -> str:
     if given.watermarks and any(each.window for each in given.spaced):
-        return "give the windows a model of their own with config(emit='on_close'), whose rows are final, and read that"
+        return "move the windows to a model of their own with config(emit='on_close'): its rows are final"
     return "read events instead of the result of another aggregate, or of a topic with `table: true`"
 
 
