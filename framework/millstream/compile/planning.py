@@ -21,8 +21,8 @@ from millstream.plan.build.catalog import (
     SeedSpec,
     TopicSpec,
 )
-from millstream.plan.build.model import Around, build_model
-from millstream.plan.build.plan import relayed_traits, seen
+from millstream.plan.build.model import Around, ModelBuilder, build_model
+from millstream.plan.build.plan import relayed_traits, seen, zone_of
 from millstream.plan.build.topics import is_faithful, topic_node
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
@@ -65,7 +65,7 @@ class Planning:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # what it reads is wrong; nothing follows from that
         known = KnownTraits()
-        around = Around(self._given, self._can_rest, self.catalog.keyed, self._relayed)
+        around = Around(self._given, self._can_rest, self.catalog.keyed, self._relayed, zone_of(self.catalog))
         found = build_model(spec, around, known)
         problems = found.problems
         if state := model.config.get("state"):
@@ -115,6 +115,7 @@ class Planning:
             keys=traits.keys,
             watermarks=traits.watermarks,
             below=traits.below,
+            spaced=tuple((each.column, each.apart, each.window) for each in traits.spaced),
             label=relation.rpartition(".")[2],
         )
 

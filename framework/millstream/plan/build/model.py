@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.scope import kept
 from millstream.plan.build.select import select
 from millstream.plan.build.topics import without_watermarks
+from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import (
     Dedupe,
     Node,
@@ -26,7 +27,15 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.refusals import REFUSALS
 from millstream.plan.streaming import STATES, ApartError
-from millstream.plan.traits import KnownTraits, Mode, NotIncrementalError, Traits, apart_ignored
+from millstream.plan.traits import (
+    KeyLostError,
+    KnownTraits,
+    Mode,
+    NotIncrementalError,
+    Traits,
+    apart_ignored,
+    projected_keys,
+)
 from millstream.sql.query import Body, Cte, Derived, Form, Generated, Input, Query, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
@@ -51,6 +60,13 @@ class Around(Struct, frozen=True):
     """Python functions that keep state by key."""
     relayed: Callable[[str], Node | None] = lambda _: None
     """The node of a view whose rows are read from a topic of its own; None where it can't have one."""
+    zone: str = "UTC"
+    """The time zone of the session."""
+
+    @property
+    def fixed_offset(self) -> bool:
+        """Tell whether clocks are never put back, so that no local time comes twice."""
+        return has_fixed_offset(self.zone)
 
 
 class BuiltModel(Struct, frozen=True):
@@ -186,17 +202,30 @@ class ModelBuilder:
         """Return what `select 1` reads."""
         return self.made(SeedScan(relation="", label="one row"), None)
 
-    def made(self, node: Node, place: Place | None) -> Node:
-        """Take note of a node's traits, and of what can't be done, which is told of a place in the SQL."""
+    def made(self, node: Node, place: Place | None, names: Mapping[str, str] | None = None) -> Node:
+        """Take note of a node's traits, and of what can't be done, which is reported at a place in the SQL.
+
+        `names` has the SQL of columns that the plan has given names to.
+        """
         try:
             self.traits.of(node)
+            self._check_clocks(node)
         except NotIncrementalError as error:
+            if isinstance(error, KeyLostError):
+                error = error.written(names or {})
             self.problem(error.code, error.message, error.remedy, *_extent(place))
             self.traits.note(node, Traits("append"))
         except ApartError as error:
             self.cuts.append(Cut(node, error, place))
             self.traits.note(node, apart_ignored(node, [self.traits.of(each) for each in node.inputs]))
         return node
+
+    def _check_clocks(self, node: Node) -> None:
+        """Refuse a key made of local times where clocks are put back: a plan's traits know no time zone."""
+        if isinstance(node, Project) and not (node.keys or self.around.fixed_offset):
+            given = self.traits.of(node.input)
+            if given.mode == "upsert":
+                projected_keys(given, node.input, list(node.items), fixed_offset=False)
 
     def mode(self, node: Node) -> Mode:
         return self.traits.of(self.made(node, None)).mode

@@ -74,11 +74,16 @@ def _of_topic(mode: Mode, keys: tuple[str, ...], found: Traits) -> Traits:
     return Traits(mode, keys, None, found.watermarks, ("watermark",) if found.watermarks else ())
 
 
+def zone_of(catalog: Catalog) -> str:
+    """Return the time zone of the target's sessions."""
+    return str(catalog.target.get("timezone") or "UTC")
+
+
 class _Building:
     def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn]) -> None:
         self.catalog = catalog
         self.stand_ins = stand_ins
-        self.around = Around(self.provide, self.can_rest, catalog.keyed, self.relayed)
+        self.around = Around(self.provide, self.can_rest, catalog.keyed, self.relayed, zone_of(catalog))
         self.problems: list[PlanProblem] = []
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}

@@ -30,12 +30,20 @@ def select(builder: ModelBuilder, query: Select) -> Node:
             node = builder.made(
                 Filter(input=node, conditions=scope.bind_all(query.having), models=models), query
             )
-    node = builder.made(_project(builder, query, node, scope), query)
+    node = builder.made(_project(builder, query, node, scope), query, _as_written(query))
     if query.distinct:
         names = node.names
         together = builder.made(Repartition(input=node, keys=names, models=models), query)
         node = builder.made(Dedupe(input=together, keys=names, models=models), query)
     return node
+
+
+def _as_written(query: Select) -> dict[str, str]:
+    """Return the SQL of group keys, a window by its start."""
+    return {
+        key.name: f"{key.name}.start" if is_window(key.expression) else key.expression.text
+        for key in query.keys or ()
+    }
 
 
 def _project(builder: ModelBuilder, query: Select, node: Node, scope: Scope) -> Node:
