@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from millstream.expressions import quoted
+from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.steps import SqlView, Step, in_steps
 from millstream.physical.emit.text import Cte, deeper, statement
 from millstream.physical.emit.walk import How
@@ -80,7 +81,8 @@ def neutral(removed: Removed, columns: Sequence[Column]) -> str:
         quoted(name) if known.get(name) == type_ else f"cast(null as {type_}) as {quoted(name)}"
         for name, type_ in removed.columns
     ]
-    none = f"select\n  {', '.join(items)}\nfrom {quoted(removed.of)}\nwhere rand() + 1 > 0\n  and false"
+    where = f"where {barrier().text}\n  and false"
+    none = f"select\n  {', '.join(items)}\nfrom {quoted(removed.of)}\n{where}"
     return _all_of(statement((Cte(removed.of, none),), _all_of(removed.sql)))
 
 

@@ -98,7 +98,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     models: tuple[str, ...] = ()
     """Ids of the models in whose SQL it stands."""
 
-    quiet: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns"))
+    quiet: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy"))
     """What a fingerprint says nothing of: names for people, and what follows from the rest."""
 
     def __post_init__(self) -> None:
@@ -339,6 +339,8 @@ class Watermark(Unary, frozen=True, eq=False, kw_only=True):
 
     time: str
     delay: str
+    copy: int = 0
+    """Tells copies of the same rows apart in one query."""
 
 
 class Stateful(Unary, frozen=True, eq=False, kw_only=True):

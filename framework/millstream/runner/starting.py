@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from millstream.errors import Diagnostic
 from millstream.expressions import quoted
-from millstream.physical.emit.draft import BARRIER
+from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
 from millstream.physical.values import (
@@ -35,7 +35,6 @@ _DELAY = "spark.watermarkDelayMs"
 """What Spark notes of a column of event time."""
 _WINDOW = "spark.timeWindow"
 """What it notes of a window (TimeWindow.marker)."""
-_BARRIER = "".join(map(str, BARRIER.pieces))
 
 
 class Around(Struct, frozen=True):
@@ -188,7 +187,11 @@ def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
     delay = milliseconds(step.delay)
     last = unused("last_instant", rows.columns)
     ends = f.expr(f"{quoted(step.window)}.end - interval 1 microsecond")
-    timed = rows.withColumn(last, ends).withWatermark(last, f"{delay} milliseconds").where(_BARRIER)
+    timed = (
+        rows.withColumn(last, ends)
+        .withWatermark(last, f"{delay} milliseconds")
+        .where(barrier(step.copy).text)
+    )
     marks = {_DELAY: delay, _WINDOW: True}
     return timed.select(
         *(

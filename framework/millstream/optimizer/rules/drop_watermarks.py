@@ -19,13 +19,15 @@ from millstream.plan.walk import rewrite
 def drop_watermarks(plan: Plan, context: Context) -> Result:
     if not any(isinstance(node, Watermark) for node in context.order):
         return plan, ()
-    needed = _below_state(context)
+    below = _below_state(context)
+    # One that others need stays: what reads the same rows can share their shuffle.
+    needed = {n.fingerprint for n in context.order if isinstance(n, Watermark) and id(n) in below}
     changes: list[Change] = []
     dropped: set[int] = set()
     for node in context.order:
         if isinstance(node, Watermark):
             twice = (node.time, node.delay) in traits_of(node.input).watermarks
-            if twice or id(node) not in needed:
+            if twice or node.fingerprint not in needed:
                 why = "has one already" if twice else "is read by no state"
                 of = f" of {node.label}" if node.label else ""
                 changes.append(Change(f"{node.time}{of} {why}: no watermark", node.models))

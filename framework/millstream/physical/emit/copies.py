@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Sequence
 
 from msgspec.structs import replace
 
+from millstream.plan.chains import has_chain
 from millstream.plan.nodes import Node, Watermark
 from millstream.plan.walk import in_order
 
@@ -25,9 +26,10 @@ def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[
     for read in [*roots, *(each for node in order if leaf(node) is None for each in node.inputs)]:
         readers[id(read)] = readers.get(id(read), 0) + 1
     several = {id(n) for n in order if id(n) in marked and leaf(n) is None and readers[id(n)] > 1}
-    if not several - {name for name in several if name in once}:
+    chained = has_chain(order)
+    if not chained and all(name in once for name in several):
         return list(roots)
-    return _Copying(marked, leaf, once).copies(roots)
+    return _Copying(marked, leaf, once, chained=chained).copies(roots)
 
 
 def _reached(roots: Sequence[Node], leaf: Leaf) -> list[Node]:
@@ -55,10 +57,12 @@ def _marked(order: Sequence[Node], leaf: Leaf) -> set[int]:
 
 
 class _Copying:
-    def __init__(self, marked: set[int], leaf: Leaf, once: Container[int]) -> None:
+    def __init__(self, marked: set[int], leaf: Leaf, once: Container[int], *, chained: bool) -> None:
         self.marked = marked
         self.leaf = leaf
         self.once = once
+        self.chained = chained
+        self.watermarks = 0
         self.seen: set[int] = set()
         self.only: dict[int, Node] = {}
 
@@ -87,7 +91,10 @@ class _Copying:
         if len(done) < len(node.inputs):
             return None
         found = node.with_inputs(*done)
-        if found is node and id(node) in self.seen:
+        if isinstance(found, Watermark) and self.chained:
+            found = replace(found, copy=self.watermarks)
+            self.watermarks += 1
+        elif found is node and id(node) in self.seen:
             found = replace(node)
         self.seen.add(id(node))
         if id(node) in self.once:

@@ -21,11 +21,13 @@ RECORD = "_record"
 """The record that a row was decoded from, for who tells of it or sends it on."""
 
 
-BARRIER = Expression(("rand() + 1 > 0",), BOOLEAN, nullable=False, deterministic=False)
-"""A condition that always holds, and that Catalyst moves no other condition across.
+def barrier(copy: int = 0) -> Expression:
+    """Return a condition that always holds, and that Catalyst moves no other condition across.
 
-`rand() >= 0` would not do: OptimizeRand makes `true` of it.
-"""
+    `rand() >= 0` would not do: OptimizeRand makes `true` of it, and IncrementalExecution gives each `rand()`
+    a seed of its own, so that no exchange above two of them is reused. `copy` marks copies that must not be.
+    """
+    return Expression((f"spark_partition_id() >= {-copy}",), BOOLEAN, nullable=False, deterministic=False)
 
 
 class Source(Struct, frozen=True):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import BARRIER, Draft, Lateral, Source, fits, once, within
+from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
 from millstream.plan.walk import in_order
 from millstream.types import BOOLEAN
@@ -161,7 +161,7 @@ def marked(draft: Draft, node: Watermark) -> Draft | None:
     # Catalyst would ask conditions below it (PushPredicateThroughNonJoin), those that it infers, too
     # (InferFiltersFromConstraints). It would not follow all rows then, and windows would close later.
     timed = replace(source, watermark=(time, node.delay))
-    return replace(draft, sources=(timed,), where=(*draft.where, BARRIER))
+    return replace(draft, sources=(timed,), where=(*draft.where, barrier(node.copy)))
 
 
 def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:

@@ -43,6 +43,7 @@ class WindowView(Struct, frozen=True, tag="window"):
     of: str
     window: str
     delay: str
+    copy: int = 0
 
 
 class StatefulView(Struct, frozen=True, tag="stateful"):
@@ -167,7 +168,7 @@ def _input(emitted: Emitted, node: Node, named: Callable[[Node], str], steps: li
 def _step(node: Dedupe | Stateful | Watermark, name: str, of: str) -> Step:
     match node:
         case Watermark():
-            return WindowView(name, of, node.time, node.delay)
+            return WindowView(name, of, node.time, node.delay, node.copy)
         case Dedupe():
             return DedupeView(name, of, node.keys, node.within)
         case Stateful():

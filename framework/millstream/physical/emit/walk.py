@@ -13,7 +13,7 @@ from millstream.expressions import Read, Ref, column, quoted
 from millstream.optimizer.pure import expressions_of
 from millstream.physical.emit.decode import counts_bad, decoded, with_bad, with_badness, with_record
 from millstream.physical.emit.deletes import upsert_related
-from millstream.physical.emit.draft import BARRIER, RECORD, Draft, of_relation
+from millstream.physical.emit.draft import RECORD, Draft, barrier, of_relation
 from millstream.physical.emit.fuse import (
     cast,
     expanded,
@@ -175,7 +175,7 @@ class _Writer:
         if draft.whole or draft.keys is not None or draft.laterals:
             draft = self.closed(draft, node.inputs[0] if node.inputs else node)
         return self.closed(
-            replace(draft, where=(*draft.where, BARRIER), hint=self.how.shared[id(node)]), node
+            replace(draft, where=(*draft.where, barrier()), hint=self.how.shared[id(node)]), node
         )
 
     def _relation(self, name: str, node: Node) -> Draft:
