@@ -6,6 +6,7 @@ no rule touched is executed as it was written (spaces and comments aside).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
@@ -102,6 +103,22 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
 
     def __str__(self) -> str:
         return self.text
+
+
+def called(expression: Expression) -> str:
+    """Return the name of a function, in lower case, when an expression is one call of it and nothing more."""
+    first = expression.pieces[0] if expression.pieces else ""
+    name = first.partition("(")[0] if isinstance(first, str) else ""
+    if not name.isidentifier() or not isinstance(first, str) or not first.startswith(f"{name}("):
+        return ""
+    # What stands for a column closes nothing.
+    text = _QUOTED.sub("", "".join(piece if isinstance(piece, str) else "x" for piece in expression.pieces))
+    depth = 0
+    for index, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if sign == ")" and not depth:
+            return name.lower() if index == len(text) - 1 else ""
+    return ""
 
 
 def column(name: str, found: Type, *, nullable: bool = True) -> Expression:
@@ -276,6 +293,7 @@ def _combined(pieces: list[Piece], parts: list[Expression], found: Type) -> Expr
     )
 
 
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""")
 _WORDS = """
 all and anti any as authorization between both by case cast check collate column constraint create cross
 current_date current_time current_timestamp current_user distinct else end escape except exists false fetch

@@ -77,6 +77,11 @@ CODES = {
         "Spark calls `rand()`, `uuid()` and the like neither within an aggregate nor in JOIN … ON. Make a column of it "
         "in a subquery or CTE.",
     ),
+    "MS437": Code(
+        "Unknown expression",
+        "The expression is of another database, such as `at time zone` or `> any (select …)`, or newer than what "
+        "Millstream knows of Spark SQL. Most have a function that does the same: `from_utc_timestamp(ts, 'Europe/Berlin')`.",
+    ),
     "MS415": Code(
         "Aggregate not allowed here", "WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate."
     ),

@@ -86,6 +86,10 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
     return result
 
 
+def collated(walk: Expressions, node: exp.Collate) -> Value:
+    return computed(STRING, [walk.value(node.this)])
+
+
 def concatenated(walk: Expressions, node: exp.DPipe) -> Value:
     return concatenation(walk, node, walk.values([node.left, node.right]))
 
@@ -183,6 +187,7 @@ HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
     **dict.fromkeys(_SIGNS, calculation),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), shifted),
     **dict.fromkeys((exp.Neg, exp.BitwiseNot), negative),
+    exp.Collate: collated,
     exp.DPipe: concatenated,
     **dict.fromkeys((exp.Cast, exp.TryCast), cast),
     exp.Case: case,

@@ -150,6 +150,16 @@ CASES = [
         "a model for each",
     ),
     ("MS436", f"select sum(rand()) as x {E}", "rand", "make a column of it"),
+    ("MS436", f"select max(localtimestamp) as x {E}", "localtimestamp", "make a column of it"),
+    ("MS433", f"select id {E} |> where id > 1", "|>", "write it as SELECT"),
+    ("MS436", f"select max(now()) as x {E}", "now", "make a column of it"),
+    ("MS437", f"select ts at time zone 'UTC' as x {E}", "ts at time zone 'UTC'", "a function of Spark"),
+    (
+        "MS437",
+        f"select id {E} where value > any (select age from models.users)",
+        "value",
+        "compare with a value",
+    ),
     ("MS436", f"select count(*) filter (where rand() < 0.5) as x {E}", "rand", "make a column of it"),
     (
         "MS436",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Read, Ref, quoted, render
+from millstream.expressions import Expression, Read, Ref, called, quoted, render
 from millstream.physical.emit.draft import DELETED, Draft, Lateral, Source
-from millstream.physical.emit.fuse import unused_in
+from millstream.physical.emit.fuse import JOINED_LATERALLY, unused_in
 
 Reads = Callable[[str], str]
 """The name of the view that stands for a relation, by its id, in a subquery of an expression."""
@@ -27,7 +27,18 @@ def statement(ctes: Iterable[Cte], body: str) -> str:
     for cte in ctes:
         comment = f"  -- {cte.comment}\n" if cte.comment else ""
         parts.append(f"{quoted(cte.name)} as (\n{comment}  {deeper(cte.sql)}\n)")
-    return f"with {', '.join(parts)}\n{body}" if parts else body
+    return _with_shifts(f"with {', '.join(parts)}\n{body}" if parts else body)
+
+
+def _with_shifts(sql: str) -> str:
+    """Write constructors as names where SQL shifts bits.
+
+    After the word `array`, `map` or `struct`, Spark's lexer takes `>>` for the end of two types
+    (SqlBaseLexer.isShiftRightOperator), however far behind it stands.
+    """
+    if ">>" not in sql:
+        return sql
+    return _CONSTRUCTORS.sub(lambda found: f"`{found[1]}`(" if found[1] else found[0], sql)
 
 
 class Select:
@@ -108,11 +119,14 @@ class Select:
         return f"{source.join} {name}" + (f" on {on}" if on else "")
 
     def _lateral(self, each: Lateral) -> str:
+        alias = quoted(self._alias(each.alias))
+        if called(each.call) in JOINED_LATERALLY:
+            names = ", ".join(map(quoted, each.columns))
+            kind = "left join" if each.outer else "join"
+            return f"{kind} lateral {self.expression(each.call)} as {alias}({names})"
         outer = "outer " if each.outer else ""
         columns = ", ".join(map(quoted, each.columns))
-        return (
-            f"lateral view {outer}{self.expression(each.call)} {quoted(self._alias(each.alias))} as {columns}"
-        )
+        return f"lateral view {outer}{self.expression(each.call)} {alias} as {columns}"
 
     def _condition(self, expression: Expression, *, qualified: bool = False) -> str:
         text = self.expression(expression, qualified=qualified)
@@ -142,6 +156,10 @@ def _clause(word: str, conditions: list[str]) -> list[str]:
     return [f"{word} {deeper(conditions[0])}", *(f"  and {deeper(each)}" for each in conditions[1:])]
 
 
+_CONSTRUCTORS = re.compile(
+    r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|--[^\n]*|\b(array|map|struct)\(""",
+    re.DOTALL,
+)
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
 _UNBROKEN = re.compile(
     r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|--[^\n]*|\n""", re.DOTALL

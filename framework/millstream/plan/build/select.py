@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.expressions import Expression, column
+from millstream.expressions import Expression, called, column
 from millstream.plan.build.relations import Relations
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
@@ -110,5 +110,5 @@ def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tup
 
 
 def is_window(expression: Expression) -> bool:
-    first = expression.pieces[0]
-    return isinstance(first, str) and first.startswith(("window(", "session_window("))
+    """Tell whether a key is a window; `window(…).start` is a time like any other."""
+    return called(expression) in {"window", "session_window"}
