@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
+
+from millstream.sql.findings import extent
 
 if TYPE_CHECKING:
     from millstream.sql.expressions import Expressions
@@ -29,7 +32,11 @@ def check_random(walk: Expressions, node: exp.Expr, name: str) -> None:
     """Refuse such a value within an aggregate and in the condition of a join."""
     where = "an aggregate" if walk.inside_aggregate else walk.no_aggregates
     if name in _RANDOM and (walk.inside_aggregate or where.startswith("JOIN")):
-        message = f"{name} can't stand in {where}"
-        walk.findings.problem(
-            node, "MS436", message, "make a column of it in a subquery or CTE, and use that"
+        message, remedy = (
+            f"{name} can't stand in {where}",
+            "make a column of it in a subquery or CTE, and use that",
         )
+        # Without parentheses the tree has no place of it.
+        found = None if node.meta else re.search(rf"\b{name}\b", walk.findings.sql, re.IGNORECASE)
+        start, stop = found.span() if found else extent(node, walk.findings.sql)
+        walk.findings.problem_at(start, stop, "MS436", message, remedy)
