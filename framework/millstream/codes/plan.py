@@ -143,6 +143,11 @@ CODES = {
         "DISTINCT or a join of streams in it would keep a state of which nobody could tell what an edit means. Put "
         "what is not understood in a model of its own; `millstream explain --unsupported` shows what it is.",
     ),
+    "MS540": Code(
+        "A UNION of a stream with rows at rest",
+        "Spark's streaming unites streams with streams. Rows of a seed or a table, or rows that are written in SQL, "
+        "would have to come once, before all others: send them to a topic, and unite the topics.",
+    ),
     "MS519": Code(
         "An option names no column of the model",
         "`key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of `watermark` "

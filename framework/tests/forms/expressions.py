@@ -56,8 +56,8 @@ EXPRESSIONS = {
         ~x
         shiftleft(x, 1)
         x << 1
-        x >> 1
-        x >>> 1
+        shiftright(x, 1)
+        shiftrightunsigned(x, 1)
         bit_count(x)
         getbit(x, 0)
     """,

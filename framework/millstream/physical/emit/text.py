@@ -27,18 +27,7 @@ def statement(ctes: Iterable[Cte], body: str) -> str:
     for cte in ctes:
         comment = f"  -- {cte.comment}\n" if cte.comment else ""
         parts.append(f"{quoted(cte.name)} as (\n{comment}  {deeper(cte.sql)}\n)")
-    return _with_shifts(f"with {', '.join(parts)}\n{body}" if parts else body)
-
-
-def _with_shifts(sql: str) -> str:
-    """Write constructors as names where SQL shifts bits.
-
-    After the word `array`, `map` or `struct`, Spark's lexer takes `>>` for the end of two types
-    (SqlBaseLexer.isShiftRightOperator), however far behind it stands.
-    """
-    if ">>" not in sql:
-        return sql
-    return _CONSTRUCTORS.sub(lambda found: f"`{found[1]}`(" if found[1] else found[0], sql)
+    return f"with {', '.join(parts)}\n{body}" if parts else body
 
 
 class Select:
@@ -156,10 +145,6 @@ def _clause(word: str, conditions: list[str]) -> list[str]:
     return [f"{word} {deeper(conditions[0])}", *(f"  and {deeper(each)}" for each in conditions[1:])]
 
 
-_CONSTRUCTORS = re.compile(
-    r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|--[^\n]*|\b(array|map|struct)\(""",
-    re.DOTALL,
-)
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
 _UNBROKEN = re.compile(
     r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|--[^\n]*|\n""", re.DOTALL
