@@ -121,6 +121,21 @@ def called(expression: Expression) -> str:
     return ""
 
 
+def windows(expression: Expression) -> frozenset[str]:
+    """Return the calls of `window` and `session_window` within an expression: Spark takes one in a SELECT."""
+    if not any(isinstance(piece, str) and "window(" in piece for piece in expression.pieces):
+        return frozenset()
+    text = "".join(piece if isinstance(piece, str) else str(piece) for piece in expression.pieces)
+    found: list[str] = []
+    for start in _WINDOW.finditer(text):
+        depth, index = 1, start.end()
+        while index < len(text) and depth:
+            depth += (text[index] == "(") - (text[index] == ")")
+            index += 1
+        found.append(text[start.start() : index])
+    return frozenset(found)
+
+
 def column(name: str, found: Type, *, nullable: bool = True) -> Expression:
     """Return the expression that is a column."""
     return Expression((Ref(name),), found, nullable, atomic=True)
@@ -164,6 +179,8 @@ def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool
         if found is None:
             continue
         if ref.fixed and (found.column is None or found.column != ref.column):
+            return False
+        if windows(found):
             return False
         if ref.in_lambda and (found.reads or found.functions):
             return False  # Spark runs neither subqueries nor Python within a lambda
@@ -294,6 +311,7 @@ def _combined(pieces: list[Piece], parts: list[Expression], found: Type) -> Expr
 
 
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""")
+_WINDOW = re.compile(r"\b(?:session_)?window\(")
 _WORDS = """
 all and anti any as authorization between both by case cast check collate column constraint create cross
 current_date current_time current_timestamp current_user distinct else end escape except exists false fetch

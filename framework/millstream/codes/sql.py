@@ -69,8 +69,9 @@ CODES = {
         "and has no months; its slide is not longer than the window, its start shorter than its slide.",
     ),
     "MS435": Code(
-        "Several windows in one GROUP BY",
-        "Spark puts a row into the windows of one `window` or `session_window` only. Write a model for each.",
+        "Several windows in one SELECT",
+        "Spark puts a row into the windows of one `window` or `session_window` only. Write a model or a subquery for "
+        "each.",
     ),
     "MS436": Code(
         "Random value in an aggregate or a join",

@@ -60,7 +60,7 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
 def shifted(walk: Expressions, node: exp.Binary) -> Value:
     left, right = walk.value(node.left), walk.value(node.right)
     if isinstance(node, exp.BitwiseRightShift):
-        # Anywhere behind the word `struct`, `array` or `map`, Spark's lexer takes `>>` for the end of two types
+        # Behind the word `struct`, `array` or `map`, Spark's lexer takes `>>` for the end of two types
         # (SqlBaseLexer.isShiftRightOperator); and every record is written as a struct.
         message = "Spark can't read >> everywhere: after struct, array or map it means something else"
         walk.findings.problem(node, "MS437", message, "write shiftright(…, …), or shiftrightunsigned for >>>")

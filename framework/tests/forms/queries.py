@@ -84,6 +84,8 @@ STATELESS = [
     "select id, v:a::int as a, v:b[0]::int as b from E",
     "select id, 'literal' as a, null as b, true as c, 1 as d, array(null) as e_ from E",
     "select id, window(ts, '5 minutes') as w from E",
+    "select id, window(ts, '5 minutes').start as w, window(e.ts, '5 minutes').end as v from E as e",
+    "select id, w, window(ts, '1 hour') as v from (select id, ts, window(ts, '5 minutes') as w from E)",
     "select id, s.a as `s.a`, e.s.c.d as deep from E as e",
 ]
 """Row by row; sinks."""
@@ -208,6 +210,7 @@ JOINED = [
 """Streams with streams; sinks."""
 
 REFUSED = [
+    ("MS435", "select window(ts, '5 minutes').start as v, window(ts, '1 hour').start as w from E"),
     ("MS402", "select nothing from E"),
     ("MS402", "select 1_000 as v from E"),
     ("MS405", "select iff(ok, 1, 2) as v from E"),
@@ -230,6 +233,14 @@ REFUSED = [
     ("MS434", "select window(ts, '1 month').start as v from E"),
     ("MS524", "select k, count(distinct x) as v from E group by k"),
     ("MS524", "select k, sum(distinct x) as v from E group by k"),
+    (
+        "MS541",
+        "select window(ts, '5 minutes').start as w, ts, count(*) as n from E group by window(ts, '5 minutes'), ts",
+    ),
+    (
+        "MS541",
+        "select distinct e.ts, h.seen from E as e join H as h on h.user_id = e.k and h.seen between e.ts and e.ts + interval 5 minutes",
+    ),
     ("MS540", "select k from E union all select category from P"),
     ("MS517", "select id from E where k in (select path from H)"),
     ("MS530", "select id, ntile(2) over (order by ts) as v from E"),

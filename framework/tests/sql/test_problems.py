@@ -147,7 +147,7 @@ CASES = [
         "MS435",
         f"select count(*) as n {E} group by window(ts, '1 minute'), window(ts, '1 hour')",
         "window",
-        "a model for each",
+        "a model, or a subquery, for each",
     ),
     ("MS436", f"select sum(rand()) as x {E}", "rand", "make a column of it"),
     ("MS436", f"select max(localtimestamp) as x {E}", "localtimestamp", "make a column of it"),

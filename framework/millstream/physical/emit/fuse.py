@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, called, joined
+from millstream.expressions import Expression, Piece, Ref, called, joined, windows
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import Draft, Lateral, Source, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
@@ -69,6 +69,8 @@ def projected(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
     if not fits(draft, expressions):
         return None
     items = {item.name: within(draft, item.expression) for item in node.items}
+    if len({call for each in (*items.values(), *draft.where) for call in windows(each)}) > 1:
+        return None
     if guarded and draft.deleted is not None:
         items = {n: e if n in keys else _unless(draft.deleted, e) for n, e in items.items()}
     return replace(draft, items=items)
