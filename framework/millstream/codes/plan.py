@@ -159,7 +159,18 @@ CODES = {
         "SQL that is not understood keeps state over a stream",
         "Where part of a model's SQL is not understood, all of it runs as it is written, row by row. An aggregate, "
         "DISTINCT or a join of streams in it would keep a state of which nobody could tell what an edit means. Put "
-        "what is not understood in a model of its own; `millstream explain --unsupported` shows what it is.",
+        "what is not understood in a model of its own; `millstream explain` lists it.",
+    ),
+    "MS540": Code(
+        "A UNION of a stream with rows at rest",
+        "Spark's streaming unites streams with streams. Rows of a seed or a table, or rows that are written in SQL, "
+        "would have to come once, before all others: send them to a topic, and unite the topics.",
+    ),
+    "MS541": Code(
+        "A state by several event times",
+        "Spark drops what it keeps of a group, or of a row that DISTINCT has seen, by one event time, and refuses "
+        "keys that have two: a window next to the time that it is of, or the times of both sides of a join. Leave one "
+        "out, or make a text of it.",
     ),
     "MS519": Code(
         "An option names no column of the model",

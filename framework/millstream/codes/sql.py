@@ -69,13 +69,19 @@ CODES = {
         "and has no months; its slide is not longer than the window, its start shorter than its slide.",
     ),
     "MS435": Code(
-        "Several windows in one GROUP BY",
-        "Spark puts a row into the windows of one `window` or `session_window` only. Write a model for each.",
+        "Several windows in one SELECT",
+        "Spark puts a row into the windows of one `window` or `session_window` only. Write a model or a subquery for "
+        "each.",
     ),
     "MS436": Code(
         "Random value in an aggregate or a join",
         "Spark calls `rand()`, `uuid()` and the like neither within an aggregate nor in JOIN … ON. Make a column of it "
         "in a subquery or CTE.",
+    ),
+    "MS437": Code(
+        "Unknown expression",
+        "The expression is of another database, such as `at time zone` or `> any (select …)`, or newer than what "
+        "Millstream knows of Spark SQL. Most have a function that does the same: `from_utc_timestamp(ts, 'Europe/Berlin')`.",
     ),
     "MS415": Code(
         "Aggregate not allowed here", "WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate."

@@ -91,6 +91,12 @@ REFUSALS: dict[FormKind, Refusal] = {
         "take the place of the record, concat_ws('-', _topic, _partition, _offset), or uuid()",
         maintained=False,
     ),
+    "union": Refusal(
+        "MS540",
+        "a UNION can't add rows at rest to a stream",
+        "store both sides in a topic or table of their own, or send the rows at rest to a topic once",
+        maintained=True,
+    ),
     "grouping": Refusal(
         "MS539", "an aggregate can't stand next to {reason}", _BESIDE, maintained=False, only_opaque=True
     ),

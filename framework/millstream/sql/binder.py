@@ -16,7 +16,7 @@ from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
 from millstream.sql.froms import Text
-from millstream.sql.grouping import group_keys
+from millstream.sql.grouping import group_keys, quiet_shape
 from millstream.sql.keywords import keyword_after
 from millstream.sql.names import function_name
 from millstream.sql.parse import Parsed
@@ -117,6 +117,7 @@ class Binder:
                 walk.group_by(keys)
         columns, origins = project(walk, node.expressions)
         self._check_names(columns, origins)
+        self._check_windows(node, walk)
         walk.outputs = outputs(columns)
         walk.spelt |= {column.name.lower(): column.name for column in columns}
         if having := node.args.get("having"):
@@ -140,17 +141,24 @@ class Binder:
                 remedy = f"name it otherwise: … as {column.name.strip('_')}"
                 self.findings.problem_at(start, stop, "MS416", message, remedy)
 
+    def _check_windows(self, node: exp.Select, walk: Expressions) -> None:
+        parts = [*node.expressions, node.args.get("where"), node.args.get("group")]
+        calls = [
+            found
+            for part in parts
+            if isinstance(part, exp.Expr)
+            for found in part.walk(prune=lambda each: isinstance(each, exp.Query))
+            if isinstance(found, exp.Anonymous) and function_name(found) in {"window", "session_window"}
+        ]
+        if len(calls) > 1 and len({quiet_shape(walk, call) for call in calls}) > 1:
+            message = "a SELECT has two windows, which Spark can't combine"
+            self.findings.problem(
+                calls[1], "MS435", message, "write a model, or a subquery, for each of them"
+            )
+
     def _grouped(self, node: exp.Select, keys: Keys, scope: Scope) -> None:
         place = keyword_after(self.text.found, node, "group")
         self.findings.form("grouping", place, scope.reads)
-        windows = [key for key, _ in keys if function_name(key) in {"window", "session_window"}]
-        if len({key.sql("spark") for key in windows}) > 1:
-            self.findings.problem(
-                windows[1],
-                "MS435",
-                "GROUP BY has two windows, which Spark can't combine",
-                "write a model for each of them",
-            )
         if keys and all(function_name(key) == "session_window" for key, _ in keys):
             self.findings.form("session of all rows", keys[0][0], scope.reads)
 

@@ -15,6 +15,7 @@ from millstream.sql.nullability import call_nullable
 from millstream.sql.operators import concatenation
 from millstream.sql.python_calls import call_python
 from millstream.sql.raising import call_raises
+from millstream.sql.randomness import check_random
 from millstream.sql.results import result_type
 from millstream.sql.spark_functions import Signature, signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
@@ -27,21 +28,6 @@ if TYPE_CHECKING:
 
 _UNIT_FIRST = frozenset(["dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"])
 _KINDS = {"make_dt_interval": "time", "make_ym_interval": "months"}
-_SOMEWHERE = ("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length")
-_RANDOM = frozenset(
-    (
-        "rand",
-        "random",
-        "randn",
-        "randstr",
-        "uniform",
-        "uuid",
-        "shuffle",
-        "monotonically_increasing_id",
-        *_SOMEWHERE,
-    )
-)
-"""Functions that Spark takes neither within an aggregate nor in the condition of a join."""
 _EXTRACTS = frozenset(["extract", "date_part", "datepart"])
 
 
@@ -67,11 +53,8 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         return aggregates.aggregate(walk, node, signature)
     if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
         walk.findings.marks.call(node, impure=True)
-    if name in _RANDOM and (where := _where_random_is_wrong(walk)):
-        message = f"{name}() can't stand in {where}"
-        walk.findings.problem(
-            node, "MS436", message, "make a column of it in a subquery or CTE, and use that"
-        )
+    if not (name == "unix_timestamp" and node.expressions):
+        check_random(walk, node, name)
     if name == "monotonically_increasing_id":
         walk.findings.form("row number", node, walk.scope.reads)
     if signature.window and id(node) not in walk.window_calls:
@@ -85,12 +68,6 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         )
         return _nothing_known(walk, node)
     return _scalar(walk, node, signature)
-
-
-def _where_random_is_wrong(walk: Expressions) -> str:
-    if walk.inside_aggregate:
-        return "an aggregate"
-    return walk.no_aggregates if walk.no_aggregates.startswith("JOIN") else ""
 
 
 def _fits(signature: Signature, arguments: list[exp.Expr]) -> bool:

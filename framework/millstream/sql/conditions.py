@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def comparison(walk: Expressions, node: exp.Binary) -> Value:
     if isinstance(node.right, exp.All | exp.Any):
-        return walk.unknown(node)
+        message = "Spark compares with ANY and ALL in LIKE only"
+        walk.findings.problem(node, "MS437", message, "compare with a value: (select max(…) from …)")
+        return computed(BOOLEAN, [walk.value(node.left)], nullable=True)
     left, right = walk.value(node.left), walk.value(node.right)
     result = computed(BOOLEAN, [left, right], nullable=compared(walk, node, left, right))
     if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):

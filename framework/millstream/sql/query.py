@@ -143,6 +143,7 @@ FormKind = Literal[
     "distinct",
     "join",
     "outer join",
+    "union",
 ]
 
 
@@ -153,7 +154,7 @@ class Form(Struct, frozen=True, array_like=True):
     reads: tuple[str, ...]
     """The relations whose rows it is about, by node id."""
     others: tuple[str, ...] = ()
-    """Of a join: the relations of its other side."""
+    """Of a join or a union: the relations of its other side."""
     start: int = 0
     stop: int = 0
 

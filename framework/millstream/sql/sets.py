@@ -29,8 +29,10 @@ def set_operation(binder: Binder, node: exp.SetOperation, parent: Scope | None) 
     if not isinstance(node, exp.Union):
         binder.findings.not_understood(node, f"{type(node).__name__.upper()}")
         binder.findings.form("set operation", place, reads)
-    elif node.args.get("distinct"):
-        binder.findings.form("distinct", place, reads)
+    else:
+        binder.findings.form("union", place, left.reads, right.reads)
+        if node.args.get("distinct"):
+            binder.findings.form("distinct", place, reads)
     if node.args.get("by_name"):
         right = _by_name(binder.findings, node, left, right)
     elif len(left.columns) != len(right.columns) and not (left.open or right.open):

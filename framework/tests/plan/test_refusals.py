@@ -20,6 +20,8 @@ SINK = "{{ config(materialized='sink') }} "
 # What a row of the table stands for: SQL over the streams e and h and the seed p, what the caret stands under,
 # what Spark says when it runs as a stream (nothing: Spark would run it, but see the comment), and its output mode.
 FORMS = [
+    ("union", "select type from e union all select category from p", "union", "Union between streaming and batch", "append"),
+    ("union", "select 'x' as type union all select type from e", "union", "Union between streaming and batch", "append"),
     ("window function", "select type, row_number() over (partition by type order by at) as n from e", "row_number", "NON_TIME_WINDOW", "append"),
     ("window function", "select type, sum(value) over (partition by type) as n from e", "sum", "NON_TIME_WINDOW", "append"),
     ("window function", "select type, lag(value) over (partition by type order by at) as n from e", "lag", "NON_TIME_WINDOW", "append"),

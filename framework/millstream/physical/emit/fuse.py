@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.expressions import Expression, Piece, Ref, called, joined, windows
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
@@ -18,6 +18,10 @@ JOINS = {
     "inner": "join", "left": "left join", "right": "right join", "full": "full join",
     "semi": "left semi join", "anti": "left anti join", "cross": "cross join",
 }  # fmt: skip
+
+
+JOINED_LATERALLY = frozenset(("variant_explode", "variant_explode_outer"))
+"""Functions that Spark takes as a relation, and not in LATERAL VIEW."""
 
 
 def filtered(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
@@ -67,6 +71,8 @@ def projected(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
     if not fits(draft, expressions):
         return None
     items = {item.name: within(draft, item.expression) for item in node.items}
+    if len({call for each in (*items.values(), *draft.where) for call in windows(each)}) > 1:
+        return None
     if guarded and draft.deleted is not None:
         items = {n: e if n in keys else _unless(draft.deleted, e) for n, e in items.items()}
     return replace(draft, items=items)
@@ -103,8 +109,7 @@ def _window(node: Aggregate, key: Expression) -> Expression:
 
     Where rows have a column of that name, the name means the column; then the call is written once more.
     """
-    first = key.pieces[0]
-    name = first.partition("(")[0].lower() if isinstance(first, str) else ""
+    name = called(key)
     if name in {"window", "session_window"} and not _has_column(node.input, name):
         return replace(key, pieces=(name,), raises=False, atomic=True)
     return key
@@ -137,6 +142,8 @@ def expanded(draft: Draft, node: Expand) -> Draft | None:
         return None
     if any(once(each) for each in draft.items.values()):
         return None
+    if node.function in JOINED_LATERALLY and draft.laterals:
+        return None  # no JOIN after a LATERAL VIEW
     call = within(draft, node.call)
     if node.python:
         call = replace(call, pieces=joined(("inline(", *call.pieces, ")")))
@@ -187,7 +194,8 @@ def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
     on = tuple(within(Draft(items), each) for each in asked)
     kind = node.kind
     if kind in {"inner", "cross"}:
-        kind = "inner" if on else "cross"
+        # Spark runs no cross join of streams, though WHERE may say how they are joined: `from a, b where …`.
+        kind = "inner" if on or isinstance(node, Join) else "cross"
     broadcast = isinstance(node, Lookup) and node.broadcast
     added = Source(source.name, alias, JOINS[kind], on, broadcast=broadcast)
     own = {column.name for column in node.columns}

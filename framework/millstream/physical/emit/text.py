@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Read, Ref, quoted, render
+from millstream.expressions import Expression, Read, Ref, called, quoted, render
 from millstream.physical.emit.draft import DELETED, Draft, Lateral, Source
-from millstream.physical.emit.fuse import unused_in
+from millstream.physical.emit.fuse import JOINED_LATERALLY, unused_in
 
 Reads = Callable[[str], str]
 """The name of the view that stands for a relation, by its id, in a subquery of an expression."""
@@ -108,11 +108,14 @@ class Select:
         return f"{source.join} {name}" + (f" on {on}" if on else "")
 
     def _lateral(self, each: Lateral) -> str:
+        alias = quoted(self._alias(each.alias))
+        if called(each.call) in JOINED_LATERALLY:
+            names = ", ".join(map(quoted, each.columns))
+            kind = "left join" if each.outer else "join"
+            return f"{kind} lateral {self.expression(each.call)} as {alias}({names})"
         outer = "outer " if each.outer else ""
         columns = ", ".join(map(quoted, each.columns))
-        return (
-            f"lateral view {outer}{self.expression(each.call)} {quoted(self._alias(each.alias))} as {columns}"
-        )
+        return f"lateral view {outer}{self.expression(each.call)} {alias} as {columns}"
 
     def _condition(self, expression: Expression, *, qualified: bool = False) -> str:
         text = self.expression(expression, qualified=qualified)

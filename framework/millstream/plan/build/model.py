@@ -272,6 +272,9 @@ class ModelBuilder:
     def _stream_of(self, form: Form, whole: Whole | None) -> str:
         """Return a stream that a form looks at; nothing where all of its rows are at rest."""
         moves = self._asks if form.kind == "subquery" else self._comes if whole else self._moves
+        if form.kind == "union":
+            left, right = (next(filter(moves, reads), "") for reads in (form.reads, form.others))
+            return "" if bool(left) == bool(right) else left or right
         if form.others and not any(map(moves, form.others)):
             return ""
         return next(filter(moves, form.reads), "")
