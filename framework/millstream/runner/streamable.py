@@ -33,7 +33,9 @@ _DELETED = "_deleted boolean"
 def check_streaming(
     spark: SparkSession, project: Project, catalog: Catalog, plan: Plan, query: Query, log: str
 ) -> None:
-    """Raise why Spark would not start a query of a plan."""
+    """Raise why Spark would not start a query of a plan; what reads no stream is no streaming query."""
+    if not query.sources:
+        return
     references = {each.model: each.columns for each in kept_references(plan, catalog.topics)}
     own = Trial(
         project,
