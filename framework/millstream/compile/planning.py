@@ -27,6 +27,7 @@ from millstream.plan.build.plan import seen, zone_of
 from millstream.plan.build.topics import topic_node
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
+from millstream.plan.unbounded import unbounded
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
@@ -72,6 +73,9 @@ class Planning:
             root = checked_keys(builder, root)
         if state := model.config.get("state"):
             builder.problems += meaningless_state(model.id, state, root, own="state" in own)
+        if not builder.problems and model.config.get("unbounded_state") != "accept":
+            warnings = unbounded(spec, builder.stands)
+            return spec, seen(spec, known.of(root)), warnings
         return spec, None if builder.problems else seen(spec, known.of(root)), builder.problems
 
     def add(self, model: Model) -> None:

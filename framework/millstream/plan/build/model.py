@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -14,12 +14,15 @@ from millstream.plan.build.scope import kept
 from millstream.plan.build.select import select
 from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import (
+    Aggregate,
     Dedupe,
+    Join,
     Node,
     Opaque,
     Project,
     Repartition,
     SeedScan,
+    Stateful,
     Union,
     Watermark,
 )
@@ -31,6 +34,7 @@ from millstream.plan.traits import (
     Traits,
     projected_keys,
 )
+from millstream.plan.unbounded import Stand
 from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
@@ -71,6 +75,8 @@ class ModelBuilder:
         self.traits = known
         self.ctes: dict[str, Node] = {}
         self.problems: list[PlanProblem] = []
+        self.stands: list[Stand] = []
+        """What keeps state."""
 
     def build(self) -> Node:
         """Return the model's relation, before it is stored anywhere."""
@@ -166,6 +172,21 @@ class ModelBuilder:
         found = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
         return self.made(found, None)
 
+    def stand(
+        self,
+        node: Aggregate | Dedupe | Join | Stateful,
+        place: Place | None,
+        grown: Iterable[str],
+        times: Iterable[str] = (),
+        option: str = "",
+    ) -> None:
+        """Take note of what keeps state, and of where it stands."""
+        start, stop = (place.start, place.stop) if place else (0, 0)
+        if isinstance(place, Select | UnionOf):
+            stop = min(stop, start + len("select"))
+        inputs = tuple(self.traits.of(self.made(each, None)) for each in node.inputs)
+        self.stands.append(Stand(node, inputs, start, stop, option, tuple(grown), tuple(times)))
+
     def problem(
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> None:
@@ -199,7 +220,9 @@ class ModelBuilder:
         if not body.distinct:
             return node
         together = Repartition(input=node, keys=node.names, models=(self.spec.id,))
-        return self.made(Dedupe(input=together, keys=node.names, models=(self.spec.id,)), body)
+        deduped = Dedupe(input=together, keys=node.names, models=(self.spec.id,))
+        self.stand(deduped, body, node.names)
+        return self.made(deduped, body)
 
     def _opaque(self, body: Whole) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
@@ -240,7 +263,9 @@ class ModelBuilder:
                     option="dedupe",
                 )
             together = Repartition(input=node, keys=keys, models=models)
-            node = self.made(Dedupe(input=together, keys=keys, within=within, models=models), None)
+            deduped = Dedupe(input=together, keys=keys, within=within, models=models)
+            self.stand(deduped, None, keys, option="dedupe")
+            node = self.made(deduped, None)
         return node
 
     def _labelled(self, node: Node, label: str) -> Node:

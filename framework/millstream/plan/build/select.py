@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from millstream.expressions import Expression, column
 from millstream.plan.build.relations import Relations
 from millstream.plan.build.scope import Scope, kept, unused
@@ -33,8 +35,11 @@ def select(builder: ModelBuilder, query: Select) -> Node:
     node = builder.made(_project(builder, query, node, scope), query, _as_written(query))
     if query.distinct:
         names = node.names
+        below = [name for name, _ in builder.traits.of(node.inputs[0]).watermarks]
         together = builder.made(Repartition(input=node, keys=names, models=models), query)
-        node = builder.made(Dedupe(input=together, keys=names, models=models), query)
+        deduped = Dedupe(input=together, keys=names, models=models)
+        builder.stand(deduped, query, names, below)
+        node = builder.made(deduped, query)
     return node
 
 
@@ -96,14 +101,24 @@ def _grouped(
     node = builder.made(Repartition(input=node, keys=together, models=models), query)
     first = next((m.call for m in query.measures), keys[0].expression if keys else query)
     place = next((key.expression for key in keys if is_window(key.expression)), first)
-    node = builder.made(
-        Aggregate(input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models),
-        first if builder.mode(node) == "upsert" else place,
+    grouped = Aggregate(
+        input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models
     )
+    written = ["window" if is_window(key.expression) else key.expression.text for key in keys]
+    builder.stand(grouped, _span(keys), written)
+    node = builder.made(grouped, first if builder.mode(node) == "upsert" else place)
     above = Scope()
     for found in node.columns:
         above.add("", found.name, found)
     return node, above
+
+
+def _span(keys: tuple[Written, ...]) -> Expression | None:
+    """Return a place from the first group key to the last."""
+    if not keys:
+        return None
+    starts, stops = [key.expression.start for key in keys], [key.expression.stop for key in keys]
+    return replace(keys[0].expression, start=min(starts), stop=max(stops))
 
 
 def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tuple[Node, list[Item]]:
