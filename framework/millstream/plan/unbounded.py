@@ -122,7 +122,7 @@ def _join(node: Join, stand: Stand) -> Iterator[tuple[str, str, str]]:
     if len(stand.times) == 2:
         remedy = f"add to ON: {time_bound(*stand.times)}"
     else:
-        remedy = "give both sides a watermark and compare their event times in ON"
+        remedy = "keep the columns with the sources' watermarks in both sides, and compare them in ON"
     yield "MS562", message, remedy
 
 

@@ -165,6 +165,14 @@ class Relations:
             found += [first] if (first := next(written, "")) else []
         return tuple(found)
 
+    def _untimed(self, node: Join, each: From) -> str:
+        """Say which side has no event time that ON could compare."""
+        left, right = (not self.builder.traits.of(given).watermarks for given in node.inputs)
+        sides = (
+            "both sides" if left and right else "the left side" if left else each.alias or "the right side"
+        )
+        return f"keep the column with the source's watermark in {sides}, and compare event times in ON"
+
     def _check_join(self, node: Join, each: From, times: tuple[str, ...]) -> None:
         """Refuse what Spark can't do with two streams."""
         if node.kind == "anti":
@@ -179,9 +187,7 @@ class Relations:
             self.builder.problem(
                 "MS515",
                 f"a {node.kind} join of two streams never knows that no partner comes any more",
-                f"add to ON: {time_bound(*times)}"
-                if len(times) == 2
-                else "give both sources a watermark, and compare their event times in ON",
+                f"add to ON: {time_bound(*times)}" if len(times) == 2 else self._untimed(node, each),
                 each.start,
                 each.stop,
             )
