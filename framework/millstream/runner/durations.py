@@ -19,9 +19,9 @@ _MONTH = 30 * _MICROS["day"]
 
 
 def parts(duration: str) -> tuple[int, int]:
-    """Return months and microseconds of a duration such as `1 month 12 hours`."""
+    """Return months and microseconds of a duration: `1 month 12 hours`, or in SQL `INTERVAL '1' HOUR`."""
     months, micros = Fraction(0), Fraction(0)
-    words = duration.split()
+    words = duration.lower().removeprefix("interval ").replace("'", " ").split()
     for number, unit in zip(words[::2], words[1::2], strict=True):
         name = unit.removesuffix("s")
         if name in _MONTHS:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, column
+from millstream.expressions import Expression, column, quoted, render
 from millstream.plan.build.relations import Relations
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
@@ -43,10 +43,17 @@ def select(builder: ModelBuilder, query: Select) -> Node:
     return node
 
 
+def _sql(query: Select, expression: Expression) -> str:
+    """Return an expression as the SELECT has it; columns of its only relation need no alias."""
+    return (
+        render(expression, lambda ref: quoted(ref.column)) if len(query.relations) == 1 else expression.text
+    )
+
+
 def _as_written(query: Select) -> dict[str, str]:
     """Return the SQL of group keys, a window by its start."""
     return {
-        key.name: f"{key.name}.start" if is_window(key.expression) else key.expression.text
+        key.name: f"{key.name}.start" if is_window(key.expression) else _sql(query, key.expression)
         for key in query.keys or ()
     }
 
@@ -104,7 +111,7 @@ def _grouped(
     grouped = Aggregate(
         input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models
     )
-    written = ["window" if is_window(key.expression) else key.expression.text for key in keys]
+    written = ["window" if is_window(key.expression) else _sql(query, key.expression) for key in keys]
     builder.stand(grouped, _span(keys), written)
     node = builder.made(grouped, first if builder.mode(node) == "upsert" else place)
     above = Scope()
