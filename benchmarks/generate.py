@@ -239,7 +239,7 @@ def generate(folder: Path | str, models: int, seed: int = 1) -> None:
     sources = make_sources(random)
     made = make_models(random, sources, models)
     files = {
-        "pyproject.toml": '[tool.millstream]\nname = "generated"\n',
+        "pyproject.toml": '[tool.millstream]\nname = "generated"\n[tool.millstream.models]\nunbounded_state = "accept"\n',
         "models/sources.yml": sources_yaml(sources),
     }
     files |= {f"macros/{name}.sql": text for name, text in MACROS.items()}

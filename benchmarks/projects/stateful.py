@@ -20,6 +20,7 @@ FILES = {
         types = ["login", "page_view", "click", "purchase", "logout"]
 
         [tool.millstream.models]
+        unbounded_state = "accept"
         totals = { materialized = "sink", key = "user_id" }
         """,
     "models/sources.yml": """

@@ -1,3 +1,6 @@
+-- A row per user is what this is for: state grows with the users, not with their activity.
+{{ config(unbounded_state='accept') }}
+
 select
   activity.user_id,
   count(*) as total_count,

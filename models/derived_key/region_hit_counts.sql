@@ -1,4 +1,5 @@
-{{ config(materialized='sink', topic='region_hit_counts', key='region') }}
+-- There are a few hundred regions.
+{{ config(materialized='sink', topic='region_hit_counts', key='region', unbounded_state='accept') }}
 
 select
   hits.region,

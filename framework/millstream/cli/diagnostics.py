@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,25 @@ def _width(cells: Sequence[str]) -> int:
     from rich.cells import cell_len
 
     return sum(map(cell_len, cells))
+
+
+_SHOWN = 5
+"""Warnings of one code, each with its line and remedy."""
+
+
+def first_warnings(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[str]]:
+    """Return errors and the first warnings of each code, and a line for each code that has more."""
+    seen: Counter[str] = Counter()
+    shown: list[Diagnostic] = []
+    for found in diagnostics:
+        seen[found.code] += found.severity == "warning"
+        if found.severity == "error" or seen[found.code] <= _SHOWN:
+            shown.append(found)
+    return shown, [
+        f"warning[{code}]: {count(number - _SHOWN, 'more warning')} of this kind: --output json lists all"
+        for code, number in seen.items()
+        if number > _SHOWN
+    ]
 
 
 def summary(diagnostics: Sequence[Diagnostic], models: int | None = None) -> str:

@@ -70,11 +70,13 @@ def show(look: Look, diagnostics: Sequence[Diagnostic], models: int | None = Non
         return
     from rich.text import Text
 
-    from millstream.cli.diagnostics import render, summary
+    from millstream.cli.diagnostics import first_warnings, render, summary
 
     screen = console(look, sys.stderr)
     width = screen.width if screen.is_terminal else 200
-    parts = [render(found, width) for found in sorted(diagnostics, key=lambda d: d.order)]
+    some, left_out = first_warnings(sorted(diagnostics, key=lambda d: d.order))
+    parts = [render(found, width) for found in some]
+    parts += [Text(each, "bold yellow") for each in left_out]
     if not look.quiet and models is not None:
         parts.append(Text(summary(diagnostics, models), "bold"))
     say(look, Text("\n\n").join(parts), sys.stderr)

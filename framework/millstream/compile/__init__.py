@@ -109,7 +109,7 @@ def _compile(
     tests, more, tests_sql = sql_tests(models)
     diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
-    found += [diagnostic for model in models.models.values() for diagnostic in model.diagnostics]
+    found += [each for model in models.models.values() for each in (*model.diagnostics, *model.warnings)]
     compiled = Compiled(
         _manifest(models, tests),
         tuple(sorted(dict.fromkeys(without_followups(found)), key=lambda each: (each.order, each.message))),

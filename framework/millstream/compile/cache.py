@@ -16,12 +16,13 @@ import msgspec
 from msgspec import Struct
 
 from millstream import __version__
+from millstream.errors import Diagnostic
 from millstream.manifest import ManifestNode
 from millstream.plan.traits import Traits
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation
 
-FORMAT = f"{__version__}-5-py{sys.version_info.major}.{sys.version_info.minor}"
+FORMAT = f"{__version__}-6-py{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Entry(Struct, frozen=True):
@@ -38,6 +39,7 @@ class Entry(Struct, frozen=True):
     spec: bytes = b""
     """What the plan needs of it, an encoded `ModelSpec`, read only where there is a plan to make."""
     traits: Traits | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 class Cache(Struct, frozen=True):

@@ -160,6 +160,7 @@ class Models:
         if model.entry and model.entry.made_from == model.made_from:
             relation, model.node = model.entry.relation, model.entry.node
             model.spec, model.traits = model.entry.spec, model.entry.traits
+            model.warnings = list(model.entry.warnings)
             self.relations[model.id] = relation
         else:
             analysis = self._analyse_anew(model)
@@ -195,7 +196,9 @@ class Models:
                 model, analysis.query, extras, checks, self._own_options(model)
             )
             model.spec = msgspec.msgpack.encode(spec)
-        model.diagnostics = model.diagnostics + [self._plan_diagnostic(model, each) for each in problems]
+        found = [(each.warning, self._plan_diagnostic(model, each)) for each in problems]
+        model.diagnostics = model.diagnostics + [each for warning, each in found if not warning]
+        model.warnings = [each for warning, each in found if warning]
 
     def _own_options(self, model: Model) -> set[str]:
         """Return the options that a model itself sets: in its file, or in YAML."""
@@ -356,6 +359,7 @@ class Models:
                 model.node,
                 model.spec,
                 model.traits,
+                tuple(model.warnings),
             )
             for name, model in self.models.items()
             if model.node and not model.diagnostics

@@ -37,6 +37,8 @@ class Model(Struct):
     """What the plan needs of it, an encoded `ModelSpec`; empty where something is wrong."""
     traits: Traits | None = None
     diagnostics: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
+    """What is no mistake; nothing that reads the model suffers from it."""
 
     @property
     def id(self) -> str:

@@ -26,6 +26,7 @@ from millstream.plan.build.plan import relayed_traits, seen, zone_of
 from millstream.plan.build.topics import is_faithful, topic_node
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
+from millstream.plan.unbounded import unbounded
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
@@ -70,6 +71,8 @@ class Planning:
         problems = found.problems
         if state := model.config.get("state"):
             problems = problems + meaningless_state(model.id, state, found.root, own="state" in own)
+        if not problems and model.config.get("unbounded_state") != "accept":
+            return spec, seen(spec, known.of(found.root)), unbounded(spec, found.stands)
         return spec, None if problems else seen(spec, known.of(found.root)), problems
 
     def refused(self, model: Model, query: Query) -> list[PlanProblem]:

@@ -52,6 +52,6 @@ def keep(folder: Path, key: str, environment: Mapping[str, str | None], compiled
     write_snapshot(
         folder,
         None
-        if compiled.diagnostics
+        if any(each.severity == "error" for each in compiled.diagnostics)
         else Snapshot(key, dict(environment), msgspec.Raw(msgspec.msgpack.encode(compiled))),
     )

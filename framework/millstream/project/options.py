@@ -75,4 +75,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     on_bad_record: Annotated[
         Literal["fail", "skip", "dead_letter"] | None, about("what happens to a row that a function fails on")
     ] = None
+    unbounded_state: Annotated[
+        Literal["warn", "accept"] | None, about("accept: no warning of state that grows for ever")
+    ] = None
     opaque: Annotated[bool, about("run the SQL as it is; columns come from YAML")] = False

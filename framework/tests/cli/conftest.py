@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from millstream.cli.group import millstream
 
 FILES = {
-    "pyproject.toml": '[tool.millstream]\nname = "shop"\n',
+    "pyproject.toml": '[tool.millstream]\nname = "shop"\n[tool.millstream.models]\nunbounded_state = "accept"\n',
     "models/sources.yml": """\
 sources:
   - name: web

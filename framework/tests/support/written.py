@@ -46,7 +46,7 @@ def score(type: str | None, value: float | None) -> float:
 def project(folder: Path, models: dict[str, str]) -> Path:
     """Write a project; a model that is no view says so itself."""
     files = {
-        "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n[tool.millstream]\nname = "shop"\n',
+        "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n[tool.millstream]\nname = "shop"\n[tool.millstream.models]\nunbounded_state = "accept"\n',
         "profiles.yml": "shop: {target: local, outputs: {local: {}}}\n",
         "models/sources.yml": _SOURCES,
         "macros/functions.py": _FUNCTIONS,

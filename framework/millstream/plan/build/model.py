@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -16,12 +16,15 @@ from millstream.plan.build.select import select
 from millstream.plan.build.topics import without_watermarks
 from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import (
+    Aggregate,
     Dedupe,
+    Join,
     Node,
     Opaque,
     Project,
     Repartition,
     SeedScan,
+    Stateful,
     Union,
     Watermark,
 )
@@ -36,6 +39,7 @@ from millstream.plan.traits import (
     apart_ignored,
     projected_keys,
 )
+from millstream.plan.unbounded import Stand
 from millstream.sql.query import Body, Cte, Derived, Form, Generated, Input, Query, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
@@ -75,6 +79,8 @@ class BuiltModel(Struct, frozen=True):
     problems: list[PlanProblem]
     relays: tuple[str, ...] = ()
     """The views that it reads from topics of their own, since it can't share a query with them."""
+    stands: tuple[Stand, ...] = ()
+    """What keeps state."""
 
 
 def build_model(spec: ModelSpec, around: Around, known: KnownTraits) -> BuiltModel:
@@ -82,12 +88,12 @@ def build_model(spec: ModelSpec, around: Around, known: KnownTraits) -> BuiltMod
     builder = ModelBuilder(spec, around, known)
     root = builder.finished()
     if not builder.cuts:
-        return BuiltModel(root, builder.problems)
+        return BuiltModel(root, builder.problems, (), tuple(builder.stands))
     again = ModelBuilder(spec, around, known, builder.behind_cuts())
     root = again.finished()
     for cut in again.cuts:
         again.refuse(cut)
-    return BuiltModel(root, again.problems, tuple(again.relays))
+    return BuiltModel(root, again.problems, tuple(again.relays), tuple(again.stands))
 
 
 class Cut(Struct, frozen=True):
@@ -110,6 +116,8 @@ class ModelBuilder:
         self.ctes: dict[str, Node] = {}
         self.problems: list[PlanProblem] = []
         self.cuts: list[Cut] = []
+        self.stands: list[Stand] = []
+        """What keeps state."""
         self.relays: dict[str, Node] = {}
         """The nodes of views that are read from topics."""
         self._wanted = frozenset(relays)
@@ -247,6 +255,21 @@ class ModelBuilder:
         found = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
         return self.made(found, None)
 
+    def stand(
+        self,
+        node: Aggregate | Dedupe | Join | Stateful,
+        place: Place | None,
+        grown: Iterable[str],
+        times: Iterable[str] = (),
+        option: str = "",
+    ) -> None:
+        """Take note of what keeps state, and of where it stands."""
+        start, stop = (place.start, place.stop) if place else (0, 0)
+        if isinstance(place, Select | UnionOf):
+            stop = min(stop, start + len("select"))
+        inputs = tuple(self.traits.of(self.made(each, None)) for each in node.inputs)
+        self.stands.append(Stand(node, inputs, start, stop, option, tuple(grown), tuple(times)))
+
     def problem(
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> None:
@@ -302,7 +325,9 @@ class ModelBuilder:
         if not body.distinct:
             return node
         together = Repartition(input=node, keys=node.names, models=(self.spec.id,))
-        return self.made(Dedupe(input=together, keys=node.names, models=(self.spec.id,)), body)
+        deduped = Dedupe(input=together, keys=node.names, models=(self.spec.id,))
+        self.stand(deduped, body, node.names)
+        return self.made(deduped, body)
 
     def _opaque(self, body: Whole) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
@@ -347,7 +372,9 @@ class ModelBuilder:
                     option="dedupe",
                 )
             together = Repartition(input=node, keys=keys, models=models)
-            node = self.made(Dedupe(input=together, keys=keys, within=within, models=models), None)
+            deduped = Dedupe(input=together, keys=keys, within=within, models=models)
+            self.stand(deduped, None, keys, option="dedupe")
+            node = self.made(deduped, None)
         return node
 
     def _labelled(self, node: Node, label: str) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.expressions import Expression, Ref
+from millstream.expressions import Expression, Ref, quoted
 from millstream.plan.build.maintained import join_of_tables
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import (
@@ -20,6 +20,7 @@ from millstream.plan.nodes import (
     Repartition,
     Stateful,
 )
+from millstream.plan.unbounded import time_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN
 
@@ -109,7 +110,9 @@ class Relations:
             )
         node = self._streams(left, right, each, kind)
         if "static" not in modes:
-            self._check_join(node, each)
+            times = self._times(node)
+            self._check_join(node, each, times)
+            self.builder.stand(node, each, (), times)
         return self._finished(node, each if each.stop else query)
 
     def _lookup(
@@ -152,7 +155,29 @@ class Relations:
         ]
         return Join(left=both[0], right=both[1], kind=kind, on=on, joined=joined, models=self.models)
 
-    def _check_join(self, node: Join, each: From) -> None:
+    def _times(self, node: Join) -> tuple[str, ...]:
+        """Return the first event time of each side, as SQL can name it."""
+        found: list[str] = []
+        for side, given in (("left", node.left), ("right", node.right)):
+            times = [name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks]
+            names = {j.name for j in node.joined if j.side == side and j.source in times}
+            written = (
+                f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name)
+                for (alias, name), column in self.scope.names.items()
+                if column.name in names
+            )
+            found += [first] if (first := next(written, "")) else []
+        return tuple(found)
+
+    def _untimed(self, node: Join, each: From) -> str:
+        """Say which side has no event time that ON could compare."""
+        left, right = (not self.builder.traits.of(given).watermarks for given in node.inputs)
+        sides = (
+            "both sides" if left and right else "the left side" if left else each.alias or "the right side"
+        )
+        return f"keep the column with the source's watermark in {sides}, and compare event times in ON"
+
+    def _check_join(self, node: Join, each: From, times: tuple[str, ...]) -> None:
         """Refuse what Spark can't do with two streams."""
         if node.kind == "anti":
             self.builder.problem(
@@ -166,7 +191,7 @@ class Relations:
             self.builder.problem(
                 "MS515",
                 f"a {node.kind} join of two streams never knows that no partner comes any more",
-                "give both a watermark and bound their times: a.at between b.at - interval 1 hour and b.at",
+                f"add to ON: {time_bound(*times)}" if len(times) == 2 else self._untimed(node, each),
                 each.start,
                 each.stop,
             )
@@ -227,6 +252,7 @@ class Relations:
                 ttl=(self.builder.spec.options.get("state") or {}).get("ttl"),
                 models=self.models,
             )
+            self.builder.stand(stateful, made.call, keys)
             return self.builder.made(stateful, made.call)
         expand = Expand(
             input=node,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.expressions import Expression, called, column
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, called, column, quoted, render
 from millstream.plan.build.relations import Relations
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
@@ -34,15 +36,25 @@ def select(builder: ModelBuilder, query: Select) -> Node:
     if query.distinct:
         names = node.names
         _check_times(builder, node, [column(c.name, c.type) for c in node.columns], query)
+        below = [name for name, _ in builder.traits.of(node.inputs[0]).watermarks]
         together = builder.made(Repartition(input=node, keys=names, models=models), query)
-        node = builder.made(Dedupe(input=together, keys=names, models=models), query)
+        deduped = Dedupe(input=together, keys=names, models=models)
+        builder.stand(deduped, query, names, below)
+        node = builder.made(deduped, query)
     return node
+
+
+def _sql(query: Select, expression: Expression) -> str:
+    """Return an expression as the SELECT has it; columns of its only relation need no alias."""
+    return (
+        render(expression, lambda ref: quoted(ref.column)) if len(query.relations) == 1 else expression.text
+    )
 
 
 def _as_written(query: Select) -> dict[str, str]:
     """Return the SQL of group keys, a window by its start."""
     return {
-        key.name: f"{key.name}.start" if is_window(key.expression) else key.expression.text
+        key.name: f"{key.name}.start" if is_window(key.expression) else _sql(query, key.expression)
         for key in query.keys or ()
     }
 
@@ -93,10 +105,12 @@ def _grouped(
     node = builder.made(Repartition(input=node, keys=together, models=models), query)
     first = next((m.call for m in query.measures), keys[0].expression if keys else query)
     place = next((key.expression for key in keys if is_window(key.expression)), first)
-    node = builder.made(
-        Aggregate(input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models),
-        first if builder.mode(node) == "upsert" else place,
+    grouped = Aggregate(
+        input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models
     )
+    written = ["window" if is_window(key.expression) else _sql(query, key.expression) for key in keys]
+    builder.stand(grouped, _span(keys), written)
+    node = builder.made(grouped, first if builder.mode(node) == "upsert" else place)
     above = Scope()
     for found in node.columns:
         above.add("", found.name, found)
@@ -125,6 +139,14 @@ def _check_times(builder: ModelBuilder, node: Node, keys: list[Expression], quer
 
 
 _OF_TIME = frozenset(("window", "session_window", "window_time"))
+
+
+def _span(keys: tuple[Written, ...]) -> Expression | None:
+    """Return a place from the first group key to the last."""
+    if not keys:
+        return None
+    starts, stops = [key.expression.start for key in keys], [key.expression.stop for key in keys]
+    return replace(keys[0].expression, start=min(starts), stop=max(stops))
 
 
 def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tuple[Node, list[Item]]:
