@@ -141,7 +141,7 @@ class Bench:
         """Run all queries, each over all that those before it wrote."""
         place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
         folder = Path(tempfile.mkdtemp(prefix="millstream-bench-", dir=place))
-        outcome = Outcome(queries={query.name: query for query in queries})
+        self.last = outcome = Outcome(queries={query.name: query for query in queries})
         try:
             for query in _ordered(queries):
                 _Running(self.spark, project, catalog, query, given, corner, folder / query.name, outcome).run()

@@ -114,6 +114,8 @@ class Generator:
         return condition
 
     def _maybe(self, columns: dict[str, str], share: float = 0.35) -> Expr | None:
+        import os
+        if os.environ.get("NOWHERE"): share=0
         return self._condition(columns) if self._chance(share) else None
 
     def _value(self, columns: dict[str, str]) -> Expr | None:
@@ -303,12 +305,11 @@ class Generator:
         if of is None:
             return None
         time = next(t for t in of.times if of.columns.get(t) == "t")
-        key = of.unique if self._chance(0.5) else self._one(of.columns, "s")
+        # Of rows of one batch that have the same key, Spark says nothing of which is the first: equal keys are equal rows.
+        key = of.unique
         items = tuple((n, ("col", n)) for n in of.columns)
         within = self.random.choice([None, 10, 60, 600])
         body = Select(of.name, items, ("known", ("col", time)))
-        if not key:
-            return None
         return self._view(name, body, of.columns, of, dedupe=((key,), within), unique=of.unique, states=of.states + 1)
 
     def _lookup(self, name: str):

@@ -215,38 +215,45 @@ class _Query:
             )
         return self.clock
 
-    def _nodes(self, model: Model, nodes: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-        """Return the columns whose event time decides, of what the query reads, with their delays."""
+    def _nodes(self, model: Model, nodes: dict[tuple[str, str], int], above: Model | None = None) -> dict[tuple[str, str], int]:
+        """Return the columns whose event time decides, of what the query reads, with their delays.
+
+        `above` is what keeps a state over the rows of this model in the same query.
+        """
+        if above is not None and keeps_state(model):
+            self._check_chain(above, model)
         body = model.body
         if isinstance(body, Group) and body.watermark:
             column, delay = body.watermark
-            self._add(nodes, body.of, column, delay * SECOND)
-            if self._has_state(body.of):
-                raise UnknownMeaningError(f"{model.name}: a second watermark above a state in one query")
-        names = [side.of for side in body.sides] if isinstance(body, Union) else [
-            body.left, body.right] if isinstance(body, Join) else [body.of]  # fmt: skip
-        for name in names:
+            nodes[body.of, column] = delay * SECOND
+        above = model if keeps_state(model) else above
+        for name in inputs(body):
             of = self.project.by_name[name]
-            is_leaf = isinstance(of, Source) or of.kind in {"sink", "table"} or of.id in self.arrived.parts
-            if not is_leaf:
-                self._nodes(of, nodes)
-            elif not (isinstance(of, Model) and of.kind == "table"):
+            if isinstance(of, Model) and of.id not in self.arrived.parts and of.kind != "table":
+                if of.kind == "view" or self._has_state(of):
+                    if of.kind == "sink" and above is not None:
+                        raise UnknownMeaningError(f"{above.name} and the sink {of.name} keep states in one query")
+                    self._nodes(of, nodes, above)
+                    continue
+            if not (isinstance(of, Model) and of.kind == "table"):
                 for column, delay in self.relation(name).times.items():
-                    self._add(nodes, name, column, delay)
+                    nodes.setdefault((name, column), delay)
         return nodes
 
-    def _add(self, nodes: dict[tuple[str, str], int], name: str, column: str, delay: int) -> None:
-        nodes.setdefault((name, column), delay)
+    def _check_chain(self, above: Model, below: Model) -> None:
+        """Refuse two states in one query, of which the oracle does not know what they mean together."""
+        closing = [isinstance(m.body, Group) and m.emit == "on_close" for m in (above, below)]
+        if isinstance(above.body, Group) and above.body.watermark:
+            raise UnknownMeaningError(f"{above.name} has a watermark above the state of {below.name} in one query")
+        if closing == [False, True]:
+            raise UnknownMeaningError(f"{above.name} keeps a state above the closing windows of {below.name} in one query")
 
-    def _has_state(self, name: str) -> bool:
-        of = self.project.by_name[name]
-        if not isinstance(of, Model) or of.id in self.arrived.parts:
-            return False
-        body = of.body
-        if isinstance(body, Group | Distinct | Join) or of.dedupe:
+    def _has_state(self, of: Model) -> bool:
+        """Tell whether anything keeps a state between a model's rows and what the query reads."""
+        if keeps_state(of):
             return True
-        names = [side.of for side in body.sides] if isinstance(body, Union) else [body.of]
-        return any(self._has_state(each) for each in names)
+        below = [self.project.by_name[name] for name in inputs(of.body)]
+        return any(isinstance(m, Model) and m.id not in self.arrived.parts and m.kind != "table" and self._has_state(m) for m in below)
 
     # -- models
 
@@ -393,8 +400,8 @@ class _Query:
         slide = (window.slide or window.size) * SECOND
         count = -(-size // slide)
         spread = (
-            f"select * from (select f.*, ({time} // {slide}) * {slide} - n * {slide} as _start, _start + {size} as _end "
-            f"from {rows.table} as f, (select unnest(range({count})) as n) where {time} is not null) where {time} < _end"
+            f"select * from (select f.*, ({time} // {slide}) * {slide} - _i * {slide} as _start, _start + {size} as _end "
+            f"from {rows.table} as f, (select unnest(range({count})) as _i) where {time} is not null) where {time} < _end"
         )
         return self._not_late(Rows(self.oracle.made(spread), rows.columns), "f._end")
 
@@ -459,6 +466,21 @@ class _Query:
             alone = f"select {nulls}, {gone} as _b, l._o from {lefts} as l, (select {none}) as n where not exists (select 1 from {rights} as r where {on})"
             sql += f" union all select * from ({alone}) where _b is not null"
         return Rows(self.oracle.made(sql), columns, times)
+
+
+def keeps_state(model: Model) -> bool:
+    return isinstance(model.body, Group | Distinct | Join) or model.dedupe is not None
+
+
+def inputs(body: Any) -> tuple[str, ...]:
+    """Return the names of what is read as it comes."""
+    match body:
+        case Union(sides=sides):
+            return tuple(side.of for side in sides)
+        case Join():
+            return body.left, body.right
+        case _:
+            return (body.of,)
 
 
 def body_window(body: Select, name: str) -> str:
