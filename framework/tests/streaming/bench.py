@@ -87,7 +87,6 @@ class Outcome:
     """By query."""
     queries: dict[str, Query] = field(default_factory=dict)
     micro_batches: int = 0
-    progress: list = field(default_factory=list)
 
     def maker(self, model: str) -> str | None:
         """Return the query that stores a model."""
@@ -205,7 +204,9 @@ class _Running:
         else:
             parts = self.outcome.topics.get(source.topic, [])
         self.parts[source.relation] = parts
-        files = min(max(len(parts), 1), self.corner.cut)
+        # What keeps no state gives the same rows however it is cut: little is tried.
+        most = self.corner.cut if self.query.signature.stateful else min(self.corner.cut, 2)
+        files = min(max(len(parts), 1), most if self.query.models else 1)
         borders = sorted(self.random.sample(range(1, len(parts)), files - 1)) if files > 1 else []
         self.files[source.relation] = [sum(border <= i for border in borders) for i in range(len(parts))]
 
@@ -250,7 +251,6 @@ class _Running:
         writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
         running = writer.trigger(availableNow=True).start()
         running.awaitTermination()
-        self.outcome.progress += running.recentProgress
 
     def _at_rest(self, session, view: str, table: Table) -> None:
         columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in table.output.columns)

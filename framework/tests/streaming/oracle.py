@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -50,6 +50,8 @@ class Rows:
     """Columns of event time, and their delays in microseconds."""
     changing: bool = False
     """Only the newest rows are known."""
+    lag: int = 0
+    """By how much the watermark of what keeps a state over these rows is behind the query's: that of a join is."""
 
 
 class Oracle:
@@ -165,7 +167,7 @@ class _Query:
                 if of.test:
                     good = f"coalesce({duck(of.test[0])}, true)"
                     table = self.oracle.made(f"select * from {rows.table} where {good}")
-                    rows = Rows(table, rows.columns, rows.times, rows.changing)
+                    rows = replace(rows, table=table)
                 return rows
             case Model():
                 return self.rows_of(of)
@@ -271,7 +273,7 @@ class _Query:
                 rows = self._filtered(self.relation(body.of), body.where)
                 columns = {name: rows.columns[name] for name in body.names}
                 times = {name: delay for name, delay in rows.times.items() if name in columns}
-                return self._deduped(Rows(rows.table, columns, times), tuple(columns), None)
+                return self._deduped(replace(rows, columns=columns, times=times), tuple(columns), None)
             case Explode() as body:
                 return self._explode(body)
             case Union() as body:
@@ -285,7 +287,7 @@ class _Query:
         if where is None:
             return rows
         table = self.oracle.made(f"select * from {rows.table} where {duck(where)}")
-        return Rows(table, rows.columns, rows.times, rows.changing)
+        return replace(rows, table=table)
 
     def _select(self, body: Select) -> Rows:
         rows = self._filtered(self.relation(body.of), body.where)
@@ -296,7 +298,7 @@ class _Query:
         for name, kind in list(columns.items()):
             if kind == "w":
                 listed += f', "{body_window(body, name)}__end" as "{name}__end"'
-        return Rows(self.oracle.made(f"select {listed}, _b, _o from {rows.table}"), columns, times, rows.changing)
+        return Rows(self.oracle.made(f"select {listed}, _b, _o from {rows.table}"), columns, times, rows.changing, rows.lag)
 
     def _explode(self, body: Explode) -> Rows:
         rows = self.relation(body.of)
@@ -307,7 +309,7 @@ class _Query:
         listed = f"{listed}, " if listed else ""
         table = self.oracle.made(f'select {listed}unnest({parts}) as "{body.name}", _b, _o from {rows.table}')
         columns = {name: rows.columns[name] for name in body.names} | {body.name: "s"}
-        return Rows(table, columns, {n: d for n, d in rows.times.items() if n in columns}, rows.changing)
+        return Rows(table, columns, {n: d for n, d in rows.times.items() if n in columns}, rows.changing, rows.lag)
 
     def _union(self, body: Union) -> Rows:
         sides = [self._select(side) for side in body.sides]
@@ -319,7 +321,7 @@ class _Query:
         aligned = [dict(zip(side.columns, names, strict=True)) for side in sides]
         times = [{renamed[n]: d for n, d in side.times.items()} for side, renamed in zip(sides, aligned, strict=True)]
         shared = {n: d for n, d in times[0].items() if all(other.get(n) == d for other in times)}
-        return Rows(self.oracle.made(" union all ".join(parts)), sides[0].columns, shared)
+        return Rows(self.oracle.made(" union all ".join(parts)), sides[0].columns, shared, lag=max(side.lag for side in sides))
 
     def _lookup(self, body: Lookup) -> Rows:
         rows, table = self.relation(body.of), self.at_rest(body.at_rest)
@@ -330,7 +332,7 @@ class _Query:
             f"select {', '.join(listed)}, l._b, l._o from {rows.table} as l {body.kind} {table.table} as r "
             f'on r."{body.key}" = l."{body.on}"'
         )
-        return Rows(made, columns, {n: d for n, d in rows.times.items() if n in columns}, rows.changing)
+        return Rows(made, columns, {n: d for n, d in rows.times.items() if n in columns}, rows.changing, rows.lag)
 
     # -- states
 
@@ -340,13 +342,13 @@ class _Query:
         if not clock:
             return rows.table
         return self.oracle.made(
-            f"select f.* from {rows.table} as f join {clock} as c on c.b = f._b where {end} is null or {end} > c.late"
+            f"select f.* from {rows.table} as f join {clock} as c on c.b = f._b where {end} is null or {end} > c.late - {rows.lag}"
         )
 
     def _group(self, body: Group, *, closes: bool) -> Rows:
         given = self.relation(body.of)
         if body.watermark:
-            given = Rows(given.table, given.columns, {**given.times, body.watermark[0]: body.watermark[1] * SECOND})
+            given = replace(given, times={**given.times, body.watermark[0]: body.watermark[1] * SECOND})
         rows = self._filtered(given, body.where)
         columns = {name: kind_of(e, rows.columns) for name, e in body.keys}
         keys = [f'{duck(e)} as "{name}"' for name, e in body.keys]
@@ -370,11 +372,12 @@ class _Query:
             sql = f"select {listed}, 0 as _b, 0 as _o from {windows} group by {grouped}"
             return self._having(body, sql, columns | values, changing=True)
         clock = self._clock()
-        closed = f"(select min(b) from {clock} where evict >= _end)"
+        closed = f"(select min(b) from {clock} where evict - {rows.lag} >= _end)"
         sql = f"select {listed}, {closed} as _b, 0 as _o from {windows} group by {grouped}"
         sql = f"select * from ({sql}) where _b is not null"
         delay = self._delay(given, body.window)
-        return self._having(body, sql, columns | values, changing=False, times={body.bounds[0]: delay} if body.whole else {})
+        made = self._having(body, sql, columns | values, changing=False, times={body.bounds[0]: delay} if body.whole else {})
+        return replace(made, lag=rows.lag)
 
     def _delay(self, given: Rows, window: Window) -> int:
         return given.times.get(window.time[1], 0)
@@ -390,20 +393,20 @@ class _Query:
         match window.time:
             case ("window", name):
                 spread = f'select *, "{name}" as _start, "{name}__end" as _end from {rows.table}'
-                return self._not_late(Rows(self.oracle.made(spread), rows.columns), "f._end")
+                return self._not_late(replace(rows, table=self.oracle.made(spread)), "f._end")
             case ("window_time", name):
                 time = f'("{name}__end" - 1)'
             case e:
                 time = duck(e)
         if window.session:
-            return sessions(self.oracle, rows.table, time, size, [duck(e) for _, e in body.keys], self._clock())
+            return sessions(self.oracle, rows.table, time, size, [duck(e) for _, e in body.keys], self._clock(), rows.lag)
         slide = (window.slide or window.size) * SECOND
         count = -(-size // slide)
         spread = (
             f"select * from (select f.*, ({time} // {slide}) * {slide} - _i * {slide} as _start, _start + {size} as _end "
             f"from {rows.table} as f, (select unnest(range({count})) as _i) where {time} is not null) where {time} < _end"
         )
-        return self._not_late(Rows(self.oracle.made(spread), rows.columns), "f._end")
+        return self._not_late(replace(rows, table=self.oracle.made(spread)), "f._end")
 
     def _deduped(self, rows: Rows, keys: tuple[str, ...], within: int | None) -> Rows:
         names = ", ".join(f'"{name}"' for name in keys)
@@ -412,11 +415,11 @@ class _Query:
         if within is None:
             table = rows.table
             for time in times:
-                table = self._not_late(Rows(table, rows.columns), f'f."{time}"')
+                table = self._not_late(replace(rows, table=table), f'f."{time}"')
             first = f"row_number() over (partition by {names} order by _b, _o) = 1"
-            return Rows(self.oracle.made(f"select {listed}, _b, _o from {table} qualify {first}"), rows.columns, rows.times)
+            return Rows(self.oracle.made(f"select {listed}, _b, _o from {table} qualify {first}"), rows.columns, rows.times, lag=rows.lag)
         (time,) = times
-        return Rows(self._within(rows, keys, time, within * SECOND), rows.columns, rows.times)
+        return replace(rows, table=self._within(rows, keys, time, within * SECOND))
 
     def _within(self, rows: Rows, keys: tuple[str, ...], time: str, within: int) -> str:
         """Keep the first row of each key; forget a key when the watermark is past its time and more."""
@@ -431,7 +434,7 @@ class _Query:
                 if of == batch and tuple(key) not in expires:
                     expires[tuple(key)] = at + within
                     kept.append((of, order))
-            expires = {key: until for key, until in expires.items() if until > clock[batch]}
+            expires = {key: until for key, until in expires.items() if until > clock[batch] - rows.lag}
         chosen = self.oracle.new()
         self.oracle.duck.execute(f"create temp table {chosen} (b integer, o bigint)")
         if kept:
@@ -445,6 +448,9 @@ class _Query:
         lefts = self.oracle.made(f"select *, row_number() over () as _n from {lefts}")
         listed = ", ".join(f'{side}."{column}" as "{name}"' for side, column, name in body.names)
         sides = {"l": left, "r": right}
+        behind = max(left.lag, right.lag)
+        # What comes out is as late as a row can be that waits for a partner (produceOutputWatermark).
+        lag = behind + max(body.before, body.after) * SECOND + SECOND // 1000
         columns = {name: sides[side].columns[column] for side, column, name in body.names}
         times = {name: sides[side].times[column] for side, column, name in body.names if column in sides[side].times}
         on = (
@@ -455,17 +461,17 @@ class _Query:
         if body.kind == "left semi join":
             met = f"select l._n, min({both}) as b from {lefts} as l join {rights} as r on {on} group by l._n"
             sql = f"select {listed}, m.b as _b, l._o from {lefts} as l join ({met}) as m on m._n = l._n"
-            return Rows(self.oracle.made(sql), columns, times)
+            return Rows(self.oracle.made(sql), columns, times, lag=lag)
         sql = f"select {listed}, {both} as _b, l._o * 100000 + r._o as _o from {lefts} as l join {rights} as r on {on}"
         if body.kind == "left join":
             # A row that met none is told of when no partner can come that is not late.
             bound = f'l."{early}" + {body.after * SECOND}'
-            gone = f"(select min(b) from {self._clock()} where evict > {bound} and b >= l._b)"
+            gone = f"(select min(b) from {self._clock()} where evict - {behind} > {bound} and b >= l._b)"
             nulls = listed.replace('r."', 'n."')
             none = ", ".join(f'null::{_TYPES[kind]} as "{name}"' for name, kind in right.columns.items())
             alone = f"select {nulls}, {gone} as _b, l._o from {lefts} as l, (select {none}) as n where not exists (select 1 from {rights} as r where {on})"
             sql += f" union all select * from ({alone}) where _b is not null"
-        return Rows(self.oracle.made(sql), columns, times)
+        return Rows(self.oracle.made(sql), columns, times, lag=lag)
 
 
 def keeps_state(model: Model) -> bool:

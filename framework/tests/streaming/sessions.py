@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 
-def sessions(oracle: Any, table: str, time: str, gap: int, keys: list[str], clock: str) -> str:
+def sessions(oracle: Any, table: str, time: str, gap: int, keys: list[str], clock: str, lag: int) -> str:
     """Return the rows of each session that are not late, with its `_start` and `_end`."""
-    marks = oracle.duck.execute(f"select b, late, evict from {clock} order by b").fetchall()
+    marks = oracle.duck.execute(f"select b, late - {lag}, evict - {lag} from {clock} order by b").fetchall()
     numbered = oracle.made(f"select *, row_number() over () as _n from {table} where {time} is not null")
     listed = ", ".join([*keys, time, "_b", "_n"])
     rows = oracle.duck.execute(f"select {listed} from {numbered} order by {time}").fetchall()

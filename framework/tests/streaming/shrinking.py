@@ -6,8 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from streaming.bench import Corner, Record
-from streaming.shapes import Model, Project, Select, Source, reads
+from streaming.bench import Bench, Corner, Record
+from streaming.fixtures import text_of
+from streaming.generator import project as generated
+from streaming.given import given as records
+from streaming.running import check, corners
+from streaming.shapes import Model, Project, Select, reads
+from streaming.texts import sql
 
 Given = dict[str, list[Record]]
 Differs = Callable[[Project, Given, Corner], bool]
@@ -86,11 +91,28 @@ def _needed(project: Project, model: Model) -> list[Model]:
     return [each for each in project.models if each.name in names]
 
 
-def used(project: Project) -> set[str]:
-    """Return the names of all that models read."""
-    return {name for model in project.models for name in reads(model.body)}
+def shrink_report(bench: Bench, seed: int) -> str:
+    """Return the least project and rows that differ as those of a number do, as text and as a fixture."""
+    project = generated(seed)
+    given = records(project, seed)
+    kinds: dict[Corner, str] = {}
+    for way in corners(seed):
+        if said := check(bench, project, given, [way]).differences:
+            kinds[way] = _kind(said[0])
+    if not kinds:
+        return f"{seed}: only its corners differ from each other"
+    way, kind = next(iter(kinds.items()))
+
+    def differs(project: Project, given: Given, way: Corner) -> bool:
+        return any(_kind(each) == kind for each in check(bench, project, given, [way]).differences)
+
+    project, given, way = shrunk(project, given, way, differs)
+    said = "\n".join(check(bench, project, given, [way]).differences)
+    texts = "\n".join(f"-- {model.name} {model.test or ''}\n{sql(project, model)}" for model in project.models)
+    return f"project {seed}\n{said}\n{texts}\n{text_of(said, project, given, [way])}"
 
 
-def sources_used(project: Project) -> tuple[Source, ...]:
-    names = used(project)
-    return tuple(source for source in project.sources if source.name in names)
+def _kind(said: str) -> str:
+    """Return what is alike of a difference before and after a project has shrunk."""
+    told = said.partition("\n")[2]
+    return "rows" if "missing" in told else told[:40]
