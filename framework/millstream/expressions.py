@@ -6,6 +6,7 @@ no rule touched is executed as it was written (spaces and comments aside).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
@@ -104,6 +105,37 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
         return self.text
 
 
+def called(expression: Expression) -> str:
+    """Return the name of a function, in lower case, when an expression is one call of it and nothing more."""
+    first = expression.pieces[0] if expression.pieces else ""
+    name = first.partition("(")[0] if isinstance(first, str) else ""
+    if not name.isidentifier() or not isinstance(first, str) or not first.startswith(f"{name}("):
+        return ""
+    # What stands for a column closes nothing.
+    text = _QUOTED.sub("", "".join(piece if isinstance(piece, str) else "x" for piece in expression.pieces))
+    depth = 0
+    for index, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if sign == ")" and not depth:
+            return name.lower() if index == len(text) - 1 else ""
+    return ""
+
+
+def windows(expression: Expression) -> frozenset[str]:
+    """Return the calls of `window` and `session_window` within an expression: Spark takes one in a SELECT."""
+    if not any(isinstance(piece, str) and "window(" in piece for piece in expression.pieces):
+        return frozenset()
+    text = "".join(piece if isinstance(piece, str) else str(piece) for piece in expression.pieces)
+    found: list[str] = []
+    for start in _WINDOW.finditer(text):
+        depth, index = 1, start.end()
+        while index < len(text) and depth:
+            depth += (text[index] == "(") - (text[index] == ")")
+            index += 1
+        found.append(text[start.start() : index])
+    return frozenset(found)
+
+
 def column(name: str, found: Type, *, nullable: bool = True) -> Expression:
     """Return the expression that is a column."""
     return Expression((Ref(name),), found, nullable, atomic=True)
@@ -147,6 +179,8 @@ def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool
         if found is None:
             continue
         if ref.fixed and (found.column is None or found.column != ref.column):
+            return False
+        if windows(found):
             return False
         if ref.in_lambda and (found.reads or found.functions):
             return False  # Spark runs neither subqueries nor Python within a lambda
@@ -276,6 +310,8 @@ def _combined(pieces: list[Piece], parts: list[Expression], found: Type) -> Expr
     )
 
 
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""")
+_WINDOW = re.compile(r"\b(?:session_)?window\(")
 _WORDS = """
 all and anti any as authorization between both by case cast check collate column constraint create cross
 current_date current_time current_timestamp current_user distinct else end escape except exists false fetch

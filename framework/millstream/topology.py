@@ -20,7 +20,7 @@ from millstream.optimizer.driver import Optimized, optimize
 from millstream.optimizer.rules.delay_costly import delay_costly
 from millstream.physical.kept import KeptQueries
 from millstream.physical.lock import Lock
-from millstream.physical.plan import Groups, Physical, alone, grouped_queries, physical_plan
+from millstream.physical.plan import Groups, Physical, alone, grouped_queries, letters_alone, physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import PhysicalSettings, Query
 from millstream.plan.build.catalog import Catalog
@@ -147,6 +147,12 @@ def alone_of(topology: Topology, name: str, models: Collection[str], *, letters:
     references = kept_references(topology.plan, topology.catalog.topics)
     settings = physical_settings(topology.catalog)
     return alone(topology.plan, settings, name, models, references, letters=letters)
+
+
+def letters_alone_of(topology: Topology, source: str) -> Query:
+    """Return what sends the dead letters of a source as a query of its own, without any model."""
+    references = kept_references(topology.plan, topology.catalog.topics)
+    return letters_alone(topology.plan, physical_settings(topology.catalog), source, references)
 
 
 def physical_settings(catalog: Catalog) -> PhysicalSettings:

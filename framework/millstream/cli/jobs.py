@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from millstream.cli.options import Changes, Choice, Common
-from millstream.cli.project import chosen, compiled, failed
+from millstream.cli.project import chosen, compiled, failed, nothing_chosen
+from millstream.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from millstream.errors import Diagnostic
     from millstream.manifest import Compiled
     from millstream.runner.values import Job
+
+_SHOWN = 8
 
 
 def compiled_job(
@@ -28,18 +30,53 @@ def compiled_job(
     found = compiled(common, root)
     if failed(found):
         return found, None, found.diagnostics
-    models, told = _chosen(common, found, choice)
+    every = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
+    models, told = _chosen(common, found, choice) if every else (frozenset(), ())
+    if every and not models:
+        found = structs.replace(found, diagnostics=(*found.diagnostics, *told))
+        return found, None, found.diagnostics
     asked = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
     rebuild, more = _chosen(common, found, asked) if changes.rebuild else (frozenset(), ())
-    every = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
     job = _job(common, root, found, None if every <= models else models, rebuild, changes, tests=tests)
-    return found, job, [*found.diagnostics, *told, *more]
+    return found, job, [*found.diagnostics, *told, *more, *_also_built(job)]
 
 
 def _chosen(common: Common, found: Compiled, choice: Choice) -> tuple[frozenset[str], Sequence[Diagnostic]]:
+    """Return the models of a selection, and warnings; refuse one that has none because of a mistake."""
     _, selection = chosen(common, found, choice)
     nodes = found.manifest.nodes
-    return frozenset(id_ for id_ in selection.ids if nodes[id_].kind == "model"), selection.diagnostics
+    models = frozenset(id_ for id_ in selection.ids if nodes[id_].kind == "model")
+    if not models and (problems := nothing_chosen(choice, selection)):
+        raise MillstreamError(*problems)
+    return models, selection.diagnostics
+
+
+def _also_built(job: Job) -> Iterator[Diagnostic]:
+    """Yield a warning for each query that makes models which were not asked for."""
+    from millstream.runner.checkpoints import outputs_of
+    from millstream.runner.choosing import chosen as queries_of
+
+    if job.models is None:
+        return
+    for query in queries_of(job):
+        stored = [model for model in outputs_of(query) if model.startswith("model.")]
+        asked, others = (
+            [model.partition(".")[2] for model in stored if (model in (job.models or ())) is wanted]
+            for wanted in (True, False)
+        )
+        if others:
+            message = f"{_listed(others)} will be built, too: the query {query.name} makes {_listed(stored)}"
+            remedy = (
+                f"for a query of its own, set config(group='{(asked or others)[0]}') in the model, or "
+                "`grouping: off` for the target; that query begins at the start of its sources"
+            )
+            yield Diagnostic("MS611", message, None, remedy, severity="warning")
+
+
+def _listed(models: Sequence[str]) -> str:
+    names = [f"'{model.removeprefix('model.')}'" for model in models[:_SHOWN]]
+    names += [f"{len(models) - _SHOWN} more"] if len(models) > _SHOWN else []
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _job(

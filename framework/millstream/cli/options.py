@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from millstream.cli.complete import complete_selector
 from millstream.cli.output import Look
+from millstream.cli.several import SELECTOR
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 COMMON = (
@@ -111,14 +112,14 @@ def choosing(function: Function) -> Function:
             "--select",
             "-s",
             multiple=True,
-            metavar="SELECTOR",
+            metavar=SELECTOR,
             shell_complete=complete_selector,
-            help="What to choose: `orders+`, `tag:nightly`; may be repeated.",
+            help="What to choose: `orders+`, `tag:nightly`; several values are added up.",
         ),
         click.option(
             "--exclude",
             multiple=True,
-            metavar="SELECTOR",
+            metavar=SELECTOR,
             shell_complete=complete_selector,
             help="What to leave out.",
         ),
@@ -150,7 +151,7 @@ def changing(function: Function) -> Function:
         click.option(
             "--rebuild",
             multiple=True,
-            metavar="SELECTOR",
+            metavar=SELECTOR,
             shell_complete=complete_selector,
             help=(
                 "Make anew what models keep, from the start of their sources, beside what is there; "

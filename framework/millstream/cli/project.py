@@ -86,6 +86,20 @@ def chosen(
     return graph, Selection(selection.ids, (*warnings, *selection.diagnostics))
 
 
+def nothing_chosen(choice: Choice, selection: Selection) -> list[Diagnostic]:
+    """Return why nothing is selected, as errors: a name may be mistyped.
+
+    That nothing has changed is an answer: where all selectors ask for it, there is nothing to do.
+    """
+    if choice.select and all("state:" in text for text in choice.select):
+        return []
+    told = [each for each in selection.diagnostics if each.code == "MS603"]
+    if not told:
+        remedy = "`millstream ls` with the same options shows what they select"
+        told = [Diagnostic("MS610", "no model is selected", None, remedy)]
+    return [structs.replace(each, severity="error") for each in told]
+
+
 def _states(
     common: Common, found: Compiled, name: str
 ) -> tuple[Callable[[str], frozenset[str]], tuple[Diagnostic, ...]]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from millstream.cli.options import Choice, Common
-from millstream.cli.project import chosen
-from millstream.errors import Diagnostic
+from millstream.cli.project import chosen, nothing_chosen
+from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def selected(
     if choice.everything and unit == data:
         return None, []
     _, selection = chosen(common, found, choice, with_tests=True)
+    if not selection.ids and (problems := nothing_chosen(choice, selection)):
+        raise MillstreamError(*problems)
     kinds = {"unit_test"} if unit and not data else {"test"} if data and not unit else {"unit_test", "test"}
     nodes = found.manifest.nodes
     return frozenset(id_ for id_ in selection.ids if nodes[id_].kind in kinds), list(selection.diagnostics)

@@ -11,7 +11,7 @@ class Code(Struct, frozen=True):
 
 
 PARTS = (
-    "project", "templates", "functions", "sql", "graph", "plan", "selectors", "machine", "kafka", "tables",
+    "project", "templates", "functions", "sql", "graph", "plan", "topics", "selectors", "machine", "kafka", "tables",
     "runner", "testing", "environment", "review",
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ CODES = {
     "MS603": Code(
         "A selector selects nothing",
         "No node matches, often because a name, a tag or a path was mistyped. "
-        "This is a warning; `millstream ls` shows what there is.",
+        "This is a warning as long as something else is selected; `millstream ls` shows what there is.",
     ),
     "MS604": Code(
         "There is no such YAML selector",
@@ -45,5 +45,16 @@ CODES = {
         "Selection options exclude each other",
         "'--selector' names the whole selection, so '--select' and '--exclude' can't be added. "
         "Write '--select selector:name' instead, which combines with both.",
+    ),
+    "MS610": Code(
+        "No model is selected",
+        "All models that '--select' names are left out by '--exclude', or what it names isn't a model. "
+        "Nothing is started. `millstream ls` with the same options shows what they select.",
+    ),
+    "MS611": Code(
+        "Models that were not selected are built, too",
+        "Models over one source share a streaming query, with one checkpoint: it runs as a whole. To build a "
+        "model on its own, set `group` in its config to a name that no other model has, or `grouping: off` "
+        "for the target. The new query begins at the start of its sources, and sends their records again.",
     ),
 }

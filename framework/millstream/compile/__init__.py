@@ -97,6 +97,7 @@ def _compile(
     from millstream.compile.checks import unstored_tests
     from millstream.compile.models import Models
     from millstream.compile.sql_tests import sql_tests
+    from millstream.compile.topics import topic_problems
 
     memo = Memo(cache.files)
     environment: dict[str, str | None] = {}
@@ -106,7 +107,7 @@ def _compile(
     order, cycles = _order(models)
     models.analyse_all(order)
     tests, more, tests_sql = sql_tests(models)
-    diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project)]
+    diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [diagnostic for model in models.models.values() for diagnostic in model.diagnostics]
     compiled = Compiled(

@@ -175,7 +175,14 @@ class Models:
     def _plan(self, model: Model, analysis: Analysis) -> None:
         """Check that a model can be kept up to date, and that its options fit its columns."""
         relation = self.relations[model.id]
-        if model.diagnostics or analysis.query is None:
+        if analysis.query is None:
+            return
+        if model.diagnostics:
+            if all(each.code == "MS414" for each in model.diagnostics):
+                refused = self.planning.refused(model, analysis.query)
+                # What is refused needs no columns.
+                told = [self._plan_diagnostic(model, each) for each in refused]
+                model.diagnostics = told or model.diagnostics
             return
         problems = unknown_names(model.config, relation) or retention_without_time(model.config, relation)
         extras, more = option_expressions(model.config, relation, self._analysed_option)
@@ -217,14 +224,30 @@ class Models:
         place = place or Location(model.file.path, 1, 1, 2)
         return Diagnostic(problem.code, problem.message, place, problem.remedy, line, severity=severity)
 
-    def _analyse_anew(self, model: Model) -> Analysis:
-        model.entry = None
+    def option_place(self, model: Model, *options: str) -> Location:
+        """Return where the first of some options is set that a model sets itself, or its first line."""
+        rendered = self._rendered_again(model)
+        properties = self.project.properties.get(model.file.name)
+        for option in options:
+            in_file = rendered.options.get(option) if rendered is not None else None
+            if in_file is not None and in_file.location is not None:
+                return in_file.location
+            if properties and option in properties.config_locations:
+                return properties.config_locations[option]
+        return Location(model.file.path, 1, 1, 2)
+
+    def _rendered_again(self, model: Model) -> Rendered | None:
+        """Return what a model is rendered as, also where the rest of it is known from before."""
         if model.rendered is None:
             path = folders(model.file, self.project.settings)
             properties = self.project.properties.get(model.file.name)
             base, _ = resolve_config(self.project.settings, path, properties, {})
             model.rendered = self._render(model.file, path, properties, base).rendered
-        rendered = model.rendered
+        return model.rendered
+
+    def _analyse_anew(self, model: Model) -> Analysis:
+        model.entry = None
+        rendered = self._rendered_again(model)
         if rendered is None or rendered.failed:
             return Analysis(open=True)
         analysis = self.analysed(rendered)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from millstream.expressions import Expression
+from millstream.expressions import Expression, windows
 from millstream.physical.calling import callable_in_fan_out
 from millstream.plan.nodes import Decode, Filter, Node, Output, Project, Watermark
 from millstream.plan.traits import traits_of
@@ -89,7 +89,7 @@ def _writable(expression: Expression, made: Mapping[str, bool], *, calls: bool) 
 
     `made` has the columns that are calculated, and whether a Python function is called for them.
     """
-    if not expression.deterministic or expression.reads:
+    if not expression.deterministic or expression.reads or windows(expression):
         return False
     if not (callable_in_fan_out(expression) if calls else not expression.functions):
         return False

@@ -14,6 +14,9 @@ from millstream.physical.records import HEADERS
 from millstream.plan.nodes import Decode
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP
 
+TOPIC, PARTITION, OFFSET = "millstream.topic", "millstream.partition", "millstream.offset"
+SOURCE = "millstream.source"
+"""Headers of a letter: which record it is, and which source could not decode it."""
 FAILED = "a function failed: "
 """What the text of an error begins with, so that it is found in what Spark makes of it."""
 
@@ -26,7 +29,7 @@ def dead_letter(trunk: Draft, node: Decode, topic: str) -> Draft:
     """Return the record of one that can't be decoded."""
     bad = Ref(BAD, trunk.sources[0].alias)
     reason = (f"cast({literal(why_bad(node))} as binary)",)
-    return _letter(trunk, bad, topic, reason, (bad, " is not null"))
+    return _letter(trunk, bad, topic, reason, (bad, " is not null"), node.relation)
 
 
 def failed_call(trunk: Draft, topic: str, model: str, error: Expression) -> Draft:
@@ -38,14 +41,24 @@ def failed_call(trunk: Draft, topic: str, model: str, error: Expression) -> Draf
 
 
 def _letter(
-    trunk: Draft, record: Ref, topic: str, reason: tuple[Piece, ...], where: tuple[Piece, ...]
+    trunk: Draft,
+    record: Ref,
+    topic: str,
+    reason: tuple[Piece, ...],
+    where: tuple[Piece, ...],
+    source: str = "",
 ) -> Draft:
-    """Return key and value untouched, and headers that say where from and why."""
+    """Return key and value untouched, and headers that say where from and why.
+
+    With the `source` that could not decode it, a letter can be recognised: each source gets one of a record.
+    """
     said = ("topic", "partition", "offset", "timestamp")
     pieces: list[Piece] = ["concat(coalesce(", record, f".headers, cast(array() as {HEADERS})), array("]
     for name in said:
         pieces += [f"named_struct('key', 'millstream.{name}', 'value', cast(cast(", record]
         pieces.append(f".{name} as string) as binary)), ")
+    if source:
+        pieces.append(f"named_struct('key', '{SOURCE}', 'value', cast({literal(source)} as binary)), ")
     pieces += ["named_struct('key', 'millstream.reason', 'value', ", *reason, ")))"]
     items = {
         "topic": Expression((literal(topic_of(topic)),), STRING, nullable=False, atomic=True),

@@ -140,6 +140,20 @@ def alone(
     return build(only, settings, Signatures(settings.functions, plan)).query
 
 
+def letters_alone(
+    plan: Plan, settings: PhysicalSettings, source: str, references: Sequence[Output] = ()
+) -> Query:
+    """Return what sends the dead letters of a source, and makes nothing else of its records."""
+    stored = _stored(plan, references)
+    order = in_order(stored.outputs)
+    found = group(branches(stored, order), settings.grouping).groups
+    recipes = _stateless([g for g in found if not g.branches[0].states], order, _Names())
+    letters = next(each.letters for each in recipes if each.letters and each.letters.relation == source)
+    name = f"{source.rpartition('.')[2]}_dead_letters"
+    recipe = Recipe(name, "stateless", (Part((), letters),), (), letters)
+    return build(recipe, settings, Signatures(settings.functions, plan)).query
+
+
 def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
     return Plan((*references, *(output for output in plan.outputs if output.kind != "view")))
 

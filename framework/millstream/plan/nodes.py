@@ -98,7 +98,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     models: tuple[str, ...] = ()
     """Ids of the models in whose SQL it stands."""
 
-    quiet: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns"))
+    quiet: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy"))
     """What a fingerprint says nothing of: names for people, and what follows from the rest."""
 
     def __post_init__(self) -> None:
@@ -215,6 +215,10 @@ class Given(Node, frozen=True, eq=False, kw_only=True):
     mode: Literal["append", "upsert", "static"] = "append"
     keys: tuple[str, ...] = ()
     watermarks: tuple[tuple[str, str], ...] = ()
+    below: tuple[Any, ...] = ()
+    """The steps with state that its rows pass in the query that makes them (`streaming.Kind`)."""
+    spaced: tuple[tuple[str, int, bool], ...] = ()
+    """Times of which it is known how far apart they are: column, microseconds, whether it is a window."""
 
 
 class SeedScan(Node, frozen=True, eq=False, kw_only=True):
@@ -335,6 +339,8 @@ class Watermark(Unary, frozen=True, eq=False, kw_only=True):
 
     time: str
     delay: str
+    copy: int = 0
+    """Tells copies of the same rows apart in one query."""
 
 
 class Stateful(Unary, frozen=True, eq=False, kw_only=True):

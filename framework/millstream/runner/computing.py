@@ -22,13 +22,23 @@ from millstream.kafka.settings import source_options
 from millstream.machine.jars import Progress
 from millstream.optimizer.choose import chosen
 from millstream.optimizer.driver import optimize
-from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, in_steps
+from millstream.physical.emit.steps import (
+    CountedView,
+    DedupeView,
+    SqlView,
+    StatefulView,
+    Step,
+    WindowView,
+    in_steps,
+)
 from millstream.physical.emit.told import left_within
 from millstream.physical.emit.walk import How
 from millstream.physical.naming import Views, expressions, sources, static_reads
+from millstream.physical.plan import physical_plan
+from millstream.physical.references import kept_references
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.plan.build.catalog import Catalog
-from millstream.plan.nodes import Node, Output
+from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.traits import KnownTraits
 from millstream.plan.walk import in_order
 from millstream.project.values import Project, Target
@@ -36,9 +46,11 @@ from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.failures import problem_of
 from millstream.runner.jars import jars_for
 from millstream.runner.session import running_spark
+from millstream.runner.starting import timed_by_window
+from millstream.runner.streamable import check_streaming
 from millstream.runner.tables import Tables
 from millstream.tables.values import Answer
-from millstream.topology import hints_of, written_plan
+from millstream.topology import hints_of, physical_settings, written_plan
 
 
 class Question(Struct, frozen=True):
@@ -56,6 +68,7 @@ class Question(Struct, frozen=True):
 def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
     """Return a model's rows: newest first where it has an event time; an aggregate's are those at the end."""
     output = _output(question)
+    _check_streaming(question, spark, output)
     try:
         rows = _frame(question, admin, spark.newSession(), output)
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
@@ -69,6 +82,15 @@ def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
     listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
     more = limit is not None and len(listed) > limit
     return Answer(tuple(table.column_names), listed[:limit], more)
+
+
+def _check_streaming(question: Question, spark: SparkSession, output: Output) -> None:
+    """Refuse what a build would refuse: as a batch, Spark runs more."""
+    plan, settings = Plan((output,)), physical_settings(question.catalog)
+    references = kept_references(plan, question.catalog.topics)
+    for query in physical_plan(plan, settings, None, references, views=True).queries:
+        if question.model in query.models:
+            check_streaming(spark, question.project, question.catalog, plan, query, question.log)
 
 
 def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
@@ -133,6 +155,8 @@ def _view(session: SparkSession, step: Step, project: Project) -> None:
             made = session.sql(step.sql)
         case DedupeView():
             made = session.table(step.of).dropDuplicates(list(step.keys))
+        case WindowView():
+            made = timed_by_window(session.table(step.of), step)
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
         case StatefulView():

@@ -19,6 +19,7 @@ from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import folder_name
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import Target, is_local
+from millstream.runner import sent_letters
 from millstream.runner.checkpoints import (
     Offsets,
     Place,
@@ -176,6 +177,7 @@ def engine(
         files = files_of(checkpoints, spark)
         stack.enter_context(alone_at(checkpoints, files, project.target.name))
         tables = Tables(spark, project, job.catalog)
+        sent_letters.settle(files, checkpoints)
         settle_all(files, tables, checkpoints)
         job = _with_lock(job, files, checkpoints)
         yield Engine(

@@ -14,6 +14,7 @@ from millstream.physical.verdict import Verdict, is_lost, verdict
 from millstream.runner import checkpoints, previous
 from millstream.runner.backfill import backfill, newcomers
 from millstream.runner.checkpoints import Place, Record, outputs_of, records_in, tables_of, taken_over
+from millstream.runner.dead_letters import with_letters
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.isolating import kept, without
@@ -59,7 +60,7 @@ def prepare(running: Engine, query: Query, left_out: Collection[str] = ()) -> tu
     record = _written(running, query, place, before, out, ids)
     made = without(running, query, out)
     new = frozenset(created if before is None else ())
-    around = running.around(made, record, place, new)
+    around = with_letters(running, made, record, place, running.around(made, record, place, new))
     joined = tuple(model for model in joining if model not in failed)
     return made, replace(around, backfilled=joined, left_out=failed)
 

@@ -19,6 +19,7 @@ from millstream.runner import aside, checkpoints
 from millstream.runner.aside import Aside
 from millstream.runner.checkpoints import Offsets, records_in, tables_of, taken_over
 from millstream.runner.choosing import makers
+from millstream.runner.dead_letters import with_letters
 from millstream.runner.engine import Engine
 from millstream.runner.failures import told_of
 from millstream.runner.starting import Around
@@ -71,7 +72,8 @@ def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, Around
         aside.write(running.files, place, found)
     made = _beside(query, found)
     created = {t.model for t in tables_of(made) if running.tables.create(t, changes=False)}
-    return made, running.around(made, found.record, place, frozenset(created))
+    around = running.around(made, found.record, place, frozenset(created))
+    return made, with_letters(running, made, found.record, place, around)
 
 
 def swap(running: Engine, query: Query) -> None:

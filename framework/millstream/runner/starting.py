@@ -13,7 +13,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from millstream.errors import Diagnostic
 from millstream.expressions import quoted
-from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step
+from millstream.physical.emit.draft import barrier
+from millstream.physical.emit.fuse import unused
+from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
 from millstream.physical.values import (
     OutputMode,
     PerBatch,
@@ -31,6 +33,8 @@ from millstream.runner.tables import Tables
 
 _DELAY = "spark.watermarkDelayMs"
 """What Spark notes of a column of event time."""
+_WINDOW = "spark.timeWindow"
+"""What it notes of a window (TimeWindow.marker)."""
 
 
 class Around(Struct, frozen=True):
@@ -49,6 +53,8 @@ class Around(Struct, frozen=True):
     """Models that got what the query had read before, on their own."""
     left_out: Mapping[str, Diagnostic] = {}
     """Models that should have, and failed."""
+    without_sent: Callable[[DataFrame], DataFrame] | None = None
+    """Leaves out dead letters that were sent before."""
 
 
 def start(
@@ -62,7 +68,7 @@ def start(
     session = _session(spark, query, around, _streamed(around, trigger, timed=listener is not None))
     if listener is not None:
         session.streams.addListener(listener)
-    rows = counting.counted(session.sql(query.sql), query)
+    rows = counting.counted(_records(session, query, around), query)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", around.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
     return _to(writer, query, around.stores).start()
@@ -71,7 +77,8 @@ def start(
 def run_once(spark: SparkSession, query: Query, around: Around, ranges: Mapping[str, Ranges]) -> None:
     """Run a query without state as one batch: over some records of each topic, and all rows of tables."""
     session = _session(spark, query, around, _bounded(around, ranges))
-    rows, how, stores = counting.counted(session.sql(query.sql), query), query.deliver, around.stores
+    rows = counting.counted(_records(session, query, around), query)
+    how, stores = query.deliver, around.stores
     if isinstance(how, PerBatch):
         deliver(how, stores)(rows, 0)
     elif how.by_number:
@@ -90,6 +97,11 @@ def try_out(spark: SparkSession, query: Query, around: Around, ranges: Mapping[s
         made = [session.sql(each.sql) for each in query.deliver.deliveries]
     for each in made:
         each.write.format("noop").mode("overwrite").save()
+
+
+def _records(session: SparkSession, query: Query, around: Around) -> DataFrame:
+    found = session.sql(query.sql)
+    return found if around.without_sent is None else around.without_sent(found)
 
 
 Read = Callable[[SparkSession, SourceRead], None]
@@ -144,6 +156,8 @@ def make_view(session: SparkSession, step: Step, project: Project, mode: OutputM
             made = session.sql(step.sql)
         case DedupeView():
             made = _distinct(session.table(step.of), step)
+        case WindowView():
+            made = timed_by_window(session.table(step.of), step)
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
         case StatefulView():
@@ -163,6 +177,30 @@ def _distinct(rows: DataFrame, step: DedupeView) -> DataFrame:
     times = [field.name for field in rows.schema if _DELAY in field.metadata]
     named = {name: f.col(quoted(name)).alias(name, metadata=told) for name in times}
     return rows.withColumns(named).dropDuplicatesWithinWatermark(list(step.keys))
+
+
+def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
+    """Let a watermark follow the last instants of windows, and mark these as Spark marks its own.
+
+    So GROUP BY closes them, `window(window, …)` and `window_time(window)` take them (ResolveWindowTime).
+    """
+    delay = milliseconds(step.delay)
+    last = unused("last_instant", rows.columns)
+    ends = f.expr(f"{quoted(step.window)}.end - interval 1 microsecond")
+    timed = (
+        rows.withColumn(last, ends)
+        .withWatermark(last, f"{delay} milliseconds")
+        .where(barrier(step.copy).text)
+    )
+    marks = {_DELAY: delay, _WINDOW: True}
+    return timed.select(
+        *(
+            f.col(quoted(name)).alias(name, metadata=marks)
+            if name.lower() == step.window.lower()
+            else f.col(quoted(name))
+            for name in rows.columns
+        )
+    )
 
 
 def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWriter:

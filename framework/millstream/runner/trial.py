@@ -121,12 +121,17 @@ def as_stream(spark: SparkSession, trial: Trial, log: str) -> Tried:
             raise MillstreamError(problem_of(told_of(trial.query), error, log)) from None
 
 
+def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFrame:
+    """Return a query's rows as a stream over the files of a folder; nothing runs."""
+    _prepare(session, trial, lambda: _stream(session, trial.feeds, folder))
+    return _rows(session, trial)
+
+
 def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> Tried:
     session = spark.newSession()
     # Where rows are expected after a batch, an empty one follows it: Spark shall add none of its own.
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    _prepare(session, trial, lambda: _stream(session, trial.feeds, folder))
-    writer = _rows(session, trial).writeStream.outputMode(trial.query.output_mode)
+    writer = streamed_rows(session, trial, folder).writeStream.outputMode(trial.query.output_mode)
     made: list[Made] = []
     started = threading.Event()
     running: list[StreamingQuery] = []

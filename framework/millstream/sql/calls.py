@@ -15,10 +15,12 @@ from millstream.sql.nullability import call_nullable
 from millstream.sql.operators import concatenation
 from millstream.sql.python_calls import call_python
 from millstream.sql.raising import call_raises
+from millstream.sql.randomness import check_random
 from millstream.sql.results import result_type
 from millstream.sql.spark_functions import Signature, signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
 from millstream.sql.value import Value, computed
+from millstream.sql.windows import check_window
 from millstream.types import BINARY, INT, INTERVAL, STRING, TINYINT, UNKNOWN, Array, Decimal, Field, Row, Type
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         return aggregates.aggregate(walk, node, signature)
     if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
         walk.findings.marks.call(node, impure=True)
+    if not (name == "unix_timestamp" and node.expressions):
+        check_random(walk, node, name)
+    if name == "monotonically_increasing_id":
+        walk.findings.form("row number", node, walk.scope.reads)
     if signature.window and id(node) not in walk.window_calls:
         walk.findings.problem(node, "MS415", f"{name}() needs OVER (…)", "write which rows it looks at")
     if signature.generator:
@@ -115,6 +121,8 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
     # `dateadd(day, 1, ts)` begins with the name of a unit, not of a column.
     units = 1 if name in _UNIT_FIRST and len(arguments) == 3 else 0
     values = [value for argument in arguments[units:] for value in _starred(walk, argument)]
+    if name in {"window", "session_window"}:
+        check_window(walk, node, name, values)
     if name == "concat":
         return concatenation(walk, node, values)
     types: list[Type] = [UNKNOWN] * units + [value.type for value in values]

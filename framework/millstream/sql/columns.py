@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
+from millstream.sql.randomness import check_random
 from millstream.sql.scope import NOTHING, Bound, Refs, Relation, Scope, as_kind
 from millstream.sql.spark_functions import signatures
 from millstream.sql.value import Value
@@ -75,6 +76,7 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> F
         scope = scope.parent
     if len(parts) == 1 and (plain := _WITHOUT_PARENTHESES.get(first)):
         walk.findings.marks.impure.add(parts[0].meta.get("start", -1))
+        check_random(walk, node, first)
         return plain, []
     _unknown(walk, parts, names)
     return Bound(names[-1], UNKNOWN, True, NOTHING), []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -61,11 +62,13 @@ class Expressions:
         return [self.value(node) for node in nodes]
 
     def unknown(self, node: exp.Expr) -> Value:
-        """Note that an expression is not understood, and look at what is in it all the same."""
+        """Refuse what may be of another database, and look at what is in it all the same."""
         children = [
             self.value(child) for child in node.iter_expressions() if isinstance(child, exp.Condition)
         ]
-        self.findings.not_understood(node, f"{type(node).__name__} is not understood")
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
+        message = f"this is no expression of Spark SQL that Millstream knows: {words}"
+        self.findings.problem(node, "MS437", message, "write it with a function of Spark SQL")
         return computed(UNKNOWN, children, nullable=True)
 
     def variable(self, folded: str) -> Value | None:

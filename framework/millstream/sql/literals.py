@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from millstream.sql.randomness import check_random
 from millstream.sql.value import Value, computed
 from millstream.types import (
     BIGINT,
@@ -96,8 +97,13 @@ def binary(_: Expressions, __: exp.Expr) -> Value:
     return Value(BINARY, False)
 
 
-def now(_: Expressions, node: exp.Expr) -> Value:
+def now(walk: Expressions, node: exp.Expr) -> Value:
+    check_random(walk, node, _snake(type(node).__name__))
     return Value(_CLOCK[type(node)], False)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 _CLOCK: dict[type[exp.Expr], Type] = {

@@ -20,6 +20,10 @@ def stray(token: Token, kept: list[Token]) -> Problem | None:
             "Jinja stands in '{{ }}' and '{% %}', with both signs",
             token.text,
         )
+    if token.text == "|>":
+        # The parser takes `select a + 1 as a from t |> where a > 1` for a WHERE of the same SELECT.
+        remedy = "write it as SELECT … FROM … WHERE …"
+        return Problem("MS433", "pipes are not supported", token.start, token.end + 1, remedy, "|>")
     if token.token_type in {TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY} and kept:
         before = kept[-1]
         compared = before.token_type == TokenType.DISTINCT and kept[-2].token_type in {

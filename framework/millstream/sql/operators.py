@@ -59,6 +59,11 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
 
 def shifted(walk: Expressions, node: exp.Binary) -> Value:
     left, right = walk.value(node.left), walk.value(node.right)
+    if isinstance(node, exp.BitwiseRightShift):
+        # Behind the word `struct`, `array` or `map`, Spark's lexer takes `>>` for the end of two types
+        # (SqlBaseLexer.isShiftRightOperator); and every record is written as a struct.
+        message = "Spark can't read >> everywhere: after struct, array or map it means something else"
+        walk.findings.problem(node, "MS437", message, "write shiftright(…, …), or shiftrightunsigned for >>>")
     if becomes_raises([left, right], BIGINT):
         walk.findings.marks.raises(node)
     return computed(left.type if left.type in {BIGINT, UNKNOWN} else INT, [left, right])
@@ -84,6 +89,10 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
     ):
         walk.findings.marks.raises(node)
     return result
+
+
+def collated(walk: Expressions, node: exp.Collate) -> Value:
+    return computed(STRING, [walk.value(node.this)])
 
 
 def concatenated(walk: Expressions, node: exp.DPipe) -> Value:
@@ -183,6 +192,7 @@ HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
     **dict.fromkeys(_SIGNS, calculation),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), shifted),
     **dict.fromkeys((exp.Neg, exp.BitwiseNot), negative),
+    exp.Collate: collated,
     exp.DPipe: concatenated,
     **dict.fromkeys((exp.Cast, exp.TryCast), cast),
     exp.Case: case,

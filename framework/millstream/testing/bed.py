@@ -26,6 +26,7 @@ from millstream.testing.coverage import Covered
 from millstream.testing.functions import with_stand_ins
 from millstream.testing.judging import Verdict, judge
 from millstream.testing.places import Places
+from millstream.testing.production import Production
 from millstream.testing.reading import read_unit_test, stands_of
 from millstream.testing.relations import Relations
 from millstream.testing.trying import Bench
@@ -50,6 +51,7 @@ class Variant(Struct, frozen=True):
     project: Project
     compiled: Compiled
     relations: Relations
+    production: Production
 
 
 class Bed:
@@ -101,7 +103,8 @@ class Bed:
             if errors := [each for each in compiled.diagnostics if each.severity == "error"]:
                 raise MillstreamError(*errors)
             project = load_project(self.root, own.target, variables, profiles)
-        return Variant(project, compiled, Relations(read_catalog(compiled)))
+        production = Production(project, compiled, self.spark, self._log)
+        return Variant(project, compiled, Relations(read_catalog(compiled)), production)
 
     # -- unit tests
 
@@ -136,8 +139,11 @@ class Bed:
         if test is None or problems:
             raise MillstreamError(*problems)
         project = with_stand_ins(variant.project, test.stands.functions, self.folder)
-        log = str(self.folder / "log" / "spark.log")
-        return Bench(project, variant.relations, zone, self.spark, log), test, variant
+        bench = Bench(project, variant.relations, zone, self.spark, self._log(), variant.production)
+        return bench, test, variant
+
+    def _log(self) -> str:
+        return str(self.folder / "log" / "spark.log")
 
     def _with_line(self, found: Diagnostic) -> Diagnostic:
         if found.location is None or found.line:

@@ -45,6 +45,7 @@ def judge(bench: Bench, test: UnitTest, nodes: Mapping[str, ManifestNode]) -> Ve
         )
         raise MillstreamError(Diagnostic("MS656", message, test.location, "remove strict"))
     try:
+        bench.production.check(test.model, plan)
         outcome = tried(bench, test, plan, as_given(test))
     except MillstreamError as error:
         return _failed(test, error, Path(bench.project.root))

@@ -14,6 +14,7 @@ from millstream.project.values import Project
 from millstream.testing.clock import at_clock
 from millstream.testing.encoding import Encoder, decoded, typed_rows
 from millstream.testing.planned import Planned
+from millstream.testing.production import Production
 from millstream.testing.relations import Relations
 from millstream.testing.schedule import Batch, schedule
 from millstream.testing.typed import typed
@@ -44,6 +45,7 @@ class Bench(Struct, frozen=True):
     zone: ZoneInfo
     spark: Callable[[], SparkSession]
     log: str
+    production: Production
 
 
 def tried(

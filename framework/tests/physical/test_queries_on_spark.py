@@ -12,6 +12,7 @@ from millstream.physical.emit.steps import CountedView, DedupeView, SqlView
 from millstream.physical.lock import Lock
 from millstream.physical.values import PerBatch
 from millstream.runner.counting import without_bad
+from millstream.runner.states import CHAINS
 
 RAW = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, headers array<struct<key: string, value: binary>>"
 TIME = datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -101,6 +102,7 @@ class Stream:
         self.spark, self.place, self.checkpoint = spark, place, checkpoint
 
     def run(self, query):
+        self.spark.conf.set(CHAINS, str(query.chained).lower())
         stream = self.spark.readStream.schema(RAW).option("maxFilesPerTrigger", 100).parquet(str(self.place))
         stream.createOrReplaceTempView("events_records")
         for each in query.steps:

@@ -99,3 +99,10 @@ def test_a_function_that_fails(events, compute):
     events.model("shares", f"select share(e.value - 3) as part {EVENTS}")
     with pytest.raises(MillstreamError, match=r"MS861: shares: .*share\(\): ZeroDivisionError"):
         compute("shares")
+
+
+def test_what_a_build_refuses_is_not_computed(events, compute):
+    events.model("numbered", f"select id, row_number() over (partition by kind order by id) as n {EVENTS}")
+    # Where the compiler refuses it, there is no job: that is as good.
+    with pytest.raises((MillstreamError, AssertionError), match=r"(?i)window|row_number"):
+        compute("numbered")

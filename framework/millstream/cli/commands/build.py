@@ -12,6 +12,7 @@ from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import models_in, root_of
+from millstream.cli.several import SeveralValues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "build",
+    cls=SeveralValues,
     epilog=(
         "\b\nExamples:\n  millstream build\n  millstream build --select +daily_totals"
         "\n  millstream build --rebuild daily_totals+   # count anew, beside what is there"

@@ -11,6 +11,7 @@ from millstream.cli.diagnostics import count
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.cli.several import SeveralValues
 from millstream.collector import collector_paused
 from millstream.manifest import Compiled
 from millstream.project.settings import read_settings
@@ -18,6 +19,7 @@ from millstream.project.settings import read_settings
 
 @click.command(
     "compile",
+    cls=SeveralValues,
     epilog="\b\nExamples:\n  millstream compile\n  millstream compile --select orders    # prints its SQL",
 )
 @common()

@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.cli.several import SeveralValues
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import ManifestNode
@@ -23,6 +24,7 @@ MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*
 
 @click.command(
     "ls",
+    cls=SeveralValues,
     epilog=(
         "\b\nExamples:\n  millstream ls --select +orders\n  millstream ls --resource-type model --output path"
         "\n  millstream ls --output json --output-keys 'name tags'"

@@ -10,10 +10,12 @@ from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
 from millstream.cli.output import finish, show
 from millstream.cli.project import models_in, root_of
+from millstream.cli.several import SeveralValues
 
 
 @click.command(
     "run",
+    cls=SeveralValues,
     epilog=(
         "\b\nExamples:\n  millstream run\n  millstream run --select +daily_totals"
         "\n  millstream run --rebuild daily_totals+   # after an edit that its state does not fit"
@@ -48,6 +50,7 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving
     from millstream.runner.run import run
+    from millstream.runner.values import Told
 
     watcher = Watcher()
     with (
@@ -57,5 +60,7 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
         serving(watcher, host, port) if port else nullcontext() as address,
     ):
         told.answers(address)
+        for each in diagnostics if common.look.json else ():
+            told.tell(Told(each))
         run(job, root / ".millstream", told.tell, stopping)
     return 2 if refused else 0

@@ -7,12 +7,14 @@ import click
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import compiled, failed, models_in, root_of
+from millstream.cli.several import SeveralValues
 from millstream.cli.testing import run_tests, selected
 from millstream.errors import Diagnostic
 
 
 @click.command(
     "test",
+    cls=SeveralValues,
     epilog=(
         "\b\nExamples:\n  millstream test\n  millstream test --select daily_totals+"
         "\n  millstream test --unit --coverage    # which models and branches no unit test reaches"

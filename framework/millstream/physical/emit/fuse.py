@@ -7,16 +7,21 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.expressions import Expression, Piece, Ref, called, joined, windows
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import Draft, Lateral, Source, fits, once, within
+from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
+from millstream.plan.walk import in_order
 from millstream.types import BOOLEAN
 
 JOINS = {
     "inner": "join", "left": "left join", "right": "right join", "full": "full join",
     "semi": "left semi join", "anti": "left anti join", "cross": "cross join",
 }  # fmt: skip
+
+
+JOINED_LATERALLY = frozenset(("variant_explode", "variant_explode_outer"))
+"""Functions that Spark takes as a relation, and not in LATERAL VIEW."""
 
 
 def filtered(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
@@ -26,7 +31,9 @@ def filtered(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
     conditions = tuple(within(draft, each) for each in node.conditions)
     if deletes:
         return replace(draft, deleted=dropped(draft.deleted, conditions))
-    if not draft.plain and any(not each.deterministic for each in (*conditions, *draft.items.values())):
+    if not draft.plain and any(
+        not each.deterministic for each in (*conditions, *draft.items.values(), *draft.where)
+    ):
         # Which rows a generator of numbers sees is part of what it gives.
         return None
     if draft.keys is not None:
@@ -64,6 +71,8 @@ def projected(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
     if not fits(draft, expressions):
         return None
     items = {item.name: within(draft, item.expression) for item in node.items}
+    if len({call for each in (*items.values(), *draft.where) for call in windows(each)}) > 1:
+        return None
     if guarded and draft.deleted is not None:
         items = {n: e if n in keys else _unless(draft.deleted, e) for n, e in items.items()}
     return replace(draft, items=items)
@@ -89,20 +98,26 @@ def grouped(draft: Draft, node: Aggregate) -> Draft | None:
     used = [within(draft, part) for part in parts]
     if any(once(each) for each, part in zip(used, parts, strict=True) if not once(part)):
         return None  # Spark wants neither within an aggregate
-    items = {key.name: _window(draft, each) for key, each in zip(node.keys, by, strict=True)}
+    items = {key.name: _window(node, each) for key, each in zip(node.keys, by, strict=True)}
     for measure in node.measures:
         items[measure.name] = _measured(draft, measure)
     return replace(draft, items=items, keys=tuple(by))
 
 
-def _window(draft: Draft, key: Expression) -> Expression:
-    """Return how a window of GROUP BY is selected: Spark calls it by the function's name."""
-    first = key.pieces[0]
-    name = first.partition("(")[0].lower() if isinstance(first, str) else ""
-    read = {ref.column.lower() for each in draft.items.values() for ref in each.refs}
-    if name in {"window", "session_window"} and name not in read:
+def _window(node: Aggregate, key: Expression) -> Expression:
+    """Return how a window of GROUP BY is selected: Spark calls it by the function's name.
+
+    Where rows have a column of that name, the name means the column; then the call is written once more.
+    """
+    name = called(key)
+    if name in {"window", "session_window"} and not _has_column(node.input, name):
         return replace(key, pieces=(name,), raises=False, atomic=True)
     return key
+
+
+def _has_column(node: Node, name: str) -> bool:
+    """Tell whether a node, or any that it could be written over, has a column of a name."""
+    return any(column.name.lower() == name for each in in_order([node]) for column in each.columns)
 
 
 def _measured(draft: Draft, measure: Measure) -> Expression:
@@ -127,6 +142,8 @@ def expanded(draft: Draft, node: Expand) -> Draft | None:
         return None
     if any(once(each) for each in draft.items.values()):
         return None
+    if node.function in JOINED_LATERALLY and draft.laterals:
+        return None  # no JOIN after a LATERAL VIEW
     call = within(draft, node.call)
     if node.python:
         call = replace(call, pieces=joined(("inline(", *call.pieces, ")")))
@@ -148,7 +165,10 @@ def marked(draft: Draft, node: Watermark) -> Draft | None:
     time = draft.items[node.time].column
     assert time is not None
     (source,) = draft.sources
-    return replace(draft, sources=(replace(source, watermark=(time, node.delay)),))
+    # Catalyst would ask conditions below it (PushPredicateThroughNonJoin), those that it infers, too
+    # (InferFiltersFromConstraints). It would not follow all rows then, and windows would close later.
+    timed = replace(source, watermark=(time, node.delay))
+    return replace(draft, sources=(timed,), where=(*draft.where, barrier(node.copy)))
 
 
 def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
@@ -174,7 +194,8 @@ def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
     on = tuple(within(Draft(items), each) for each in asked)
     kind = node.kind
     if kind in {"inner", "cross"}:
-        kind = "inner" if on else "cross"
+        # Spark runs no cross join of streams, though WHERE may say how they are joined: `from a, b where …`.
+        kind = "inner" if on or isinstance(node, Join) else "cross"
     broadcast = isinstance(node, Lookup) and node.broadcast
     added = Source(source.name, alias, JOINS[kind], on, broadcast=broadcast)
     own = {column.name for column in node.columns}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.expressions import Expression, column
+from millstream.expressions import Expression, called, column
 from millstream.plan.build.relations import Relations
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
@@ -21,7 +21,7 @@ def select(builder: ModelBuilder, query: Select) -> Node:
     models = (builder.spec.id,)
     if query.where:
         node = builder.made(
-            Filter(input=node, conditions=builder.static_reads(scope.bind_all(query.where)), models=models),
+            Filter(input=node, conditions=scope.bind_all(query.where), models=models),
             query,
         )
     if query.keys is not None:
@@ -30,12 +30,21 @@ def select(builder: ModelBuilder, query: Select) -> Node:
             node = builder.made(
                 Filter(input=node, conditions=scope.bind_all(query.having), models=models), query
             )
-    node = builder.made(_project(builder, query, node, scope), query)
+    node = builder.made(_project(builder, query, node, scope), query, _as_written(query))
     if query.distinct:
         names = node.names
+        _check_times(builder, node, [column(c.name, c.type) for c in node.columns], query)
         together = builder.made(Repartition(input=node, keys=names, models=models), query)
         node = builder.made(Dedupe(input=together, keys=names, models=models), query)
     return node
+
+
+def _as_written(query: Select) -> dict[str, str]:
+    """Return the SQL of group keys, a window by its start."""
+    return {
+        key.name: f"{key.name}.start" if is_window(key.expression) else key.expression.text
+        for key in query.keys or ()
+    }
 
 
 def _project(builder: ModelBuilder, query: Select, node: Node, scope: Scope) -> Node:
@@ -52,19 +61,14 @@ def _project(builder: ModelBuilder, query: Select, node: Node, scope: Scope) -> 
     for item in query.items:
         if item.name.lower() not in read or item.name.lower() in done:
             continue
-        expression = builder.static_reads((scope.bind(item.expression),))[0]
+        expression = scope.bind(item.expression)
         name = unused(item.name, node.names)
         node = Project(input=node, items=(*kept(node), Item(name, expression)), models=models)
         found = node.column(name)
         done[item.name.lower()] = found
         scope.add("", item.name, found)
     items = [_item(item, done, scope) for item in query.items]
-    expressions = builder.static_reads(tuple(item.expression for item in items))
-    return Project(
-        input=node,
-        items=tuple(Item(item.name, e) for item, e in zip(items, expressions, strict=True)),
-        models=models,
-    )
+    return Project(input=node, items=tuple(items), models=models)
 
 
 def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
@@ -83,6 +87,7 @@ def _grouped(
         Measure(m.name, scope.bind(m.call), m.function, scope.bind(m.condition) if m.condition else None)
         for m in query.measures
     )
+    _check_times(builder, node, [key.expression for key in bound], query)
     node, bound = _computed_keys(node, bound, models)
     together = tuple(c for key in bound if (c := key.expression.column) is not None)
     node = builder.made(Repartition(input=node, keys=together, models=models), query)
@@ -96,6 +101,30 @@ def _grouped(
     for found in node.columns:
         above.add("", found.name, found)
     return node, above
+
+
+def _check_times(builder: ModelBuilder, node: Node, keys: list[Expression], query: Select) -> None:
+    """Refuse a state whose keys have several event times: Spark forgets them by one."""
+    times = {name for name, _ in builder.traits.of(node).watermarks}
+    found = [key for key in keys if (key.column or called(key) in _OF_TIME) and key.columns & times]
+    if len(found) < 2:
+        return
+    names = " and ".join(f"`{key}`" for key in found[:2])
+    place = next((key for key in found[1:] if key.stop), query)
+    start, stop = (
+        place.start,
+        place.stop if place is not query else min(query.stop, query.start + len("select")),
+    )
+    builder.problem(
+        "MS541",
+        f"{names} are both event times, and Spark keeps a state by one",
+        "leave one of them out, or take it as an aggregate (max(…)) or as text (cast(… as string))",
+        start,
+        stop,
+    )
+
+
+_OF_TIME = frozenset(("window", "session_window", "window_time"))
 
 
 def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tuple[Node, list[Item]]:
@@ -115,5 +144,5 @@ def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tup
 
 
 def is_window(expression: Expression) -> bool:
-    first = expression.pieces[0]
-    return isinstance(first, str) and first.startswith(("window(", "session_window("))
+    """Tell whether a key is a window; `window(…).start` is a time like any other."""
+    return called(expression) in {"window", "session_window"}

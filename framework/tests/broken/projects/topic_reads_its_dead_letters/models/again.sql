@@ -1,0 +1,2 @@
+{{ config(materialized='sink') }}
+select id from {{ source('web', 'clicks') }}

@@ -1,0 +1,55 @@
+"""What compiles runs: every form of Spark SQL in the corpus, as streams over several micro-batches.
+
+The short run compiles all of them as one project, and runs the queries that this makes. The long one runs every
+form as a query of its own, optimized and not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project import TABLES, TOPICS, models, refused, written
+from queries import REFUSED
+from support.streamed import attempted, streamed
+
+FORMS = models()
+
+
+def test_the_corpus_is_large():
+    assert len(FORMS) >= 500
+
+
+def test_what_is_refused_is_refused_with_its_code(tmp_path):
+    _, wrong = attempted(written(tmp_path, FORMS | refused()))
+    found = {}
+    for each in wrong:
+        assert each.location is not None
+        assert each.help, each
+        found.setdefault(Path(each.location.path).stem, []).append(each.code)
+    assert found == {f"refused_{number}": [code] for number, (code, _) in enumerate(REFUSED)}
+
+
+def test_all_forms_together_run_on_spark(spark, tmp_path):
+    found = streamed(written(tmp_path, FORMS), "all")
+    made = set()
+    for query in found.physical.queries:
+        made |= {name for name, _ in found.run(spark, query, TOPICS, TABLES)}
+    assert FORMS.keys() - made == NOTHING
+
+
+NOTHING: set[str] = set()
+"""Forms whose conditions no row of the corpus meets."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["apart", "plain_apart"])
+def test_every_form_runs_on_spark_by_itself(spark, tmp_path, target):
+    found = streamed(written(tmp_path, FORMS), target)
+    failed = {}
+    for query in found.physical.queries:
+        try:
+            found.run(spark, query, TOPICS, TABLES)
+        except Exception as error:  # noqa: BLE001 -- all that fail are reported
+            failed[query.name] = error
+    assert not failed

@@ -1,0 +1,27 @@
+"""A model that wrote the topic it reads grew it with each build; what the compiler suggests does not."""
+
+import re
+
+import pytest
+from support.runs import built, problems
+
+from millstream.compile import compile_project
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+)
+
+COPY = "{{{{ config(materialized='sink', {topic}) }}}} select id, kind from {{{{ source('web', 'events') }}}}"
+
+
+def test_the_topic_that_is_suggested_does_not_grow_by_what_is_written(shop, first_spark):
+    shop.model("copy", COPY.format(topic="topic='events'"))
+    (problem,) = compile_project(shop.root).diagnostics
+    assert problem.code == "MS550"
+    shop.model("copy", COPY.format(topic=re.search(r"topic='\w+'", problem.help)[0]))
+    shop.send(*(("a", {"id": n, "kind": "x"}) for n in range(100)))
+    for _ in range(2):
+        _, told = built(shop.root, first_spark)
+        assert problems(told) == []
+        assert [row["id"] for row in shop.values("copy")] == [*range(100)]
+        assert len(shop.values("events")) == 100
