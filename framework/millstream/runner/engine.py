@@ -39,7 +39,7 @@ from millstream.runner.only import alone, alone_at
 from millstream.runner.reading import Ranges
 from millstream.runner.session import lost, running_spark
 from millstream.runner.starting import Around
-from millstream.runner.states import state_settings
+from millstream.runner.states import session_settings
 from millstream.runner.swapping import settle_all
 from millstream.runner.tables import Tables
 from millstream.runner.topics import Kafka, make_ready
@@ -142,11 +142,7 @@ class Engine(Struct, frozen=True, eq=False):
         return replace(found, message=mask(found.message, secrets_in(self.job.project.target.settings)))
 
     def settings(self, query: Query) -> Mapping[str, str]:
-        return {
-            **state_settings(query, self.job.catalog),
-            # Without windows to close, a batch without rows has nothing to say.
-            "spark.sql.streaming.noDataMicroBatches.enabled": str(query.output_mode == "append").lower(),
-        }
+        return session_settings(query, self.job.catalog)
 
 
 @contextmanager

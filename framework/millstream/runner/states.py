@@ -1,4 +1,4 @@
-"""Where the queries of a build keep their states, and in how much memory."""
+"""The settings of the session of each query: where it keeps its states, and whether batches without rows run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,17 @@ _STORES = {
 _UNITS = {"k": 10, "m": 20, "g": 30}
 
 
-def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
+def session_settings(query: Query, catalog: Catalog) -> dict[str, str]:
     """Return the settings of one query's session."""
+    return {
+        **state_settings(query, catalog),
+        # Without windows to close, a batch without rows has nothing to say.
+        "spark.sql.streaming.noDataMicroBatches.enabled": str(query.output_mode == "append").lower(),
+    }
+
+
+def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
+    """Return where one query keeps its states, and in how much memory."""
     said = [_said(catalog, model) for model in _models(query, catalog)]
     stores = {store for each in said if (store := each.get("store"))}
     store = "memory" if stores == {"memory"} else "rocksdb"

@@ -103,7 +103,7 @@ def as_batch(spark: SparkSession, trial: Trial, log: str) -> Tried:
     try:
         session = spark.newSession()
         _prepare(session, trial, lambda: _whole(session, trial.feeds))
-        return Tried(tuple(_made(_rows(session, trial), trial.query, 0)))
+        return Tried(tuple(batch_made(_rows(session, trial), trial.query, 0)))
     except (PySparkException, Py4JError) as error:
         raise MillstreamError(problem_of(told_of(trial.query), error, log)) from None
 
@@ -137,7 +137,7 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> Tried:
     running: list[StreamingQuery] = []
 
     def each_batch(rows: DataFrame, number: int) -> None:
-        made.extend(_made(rows, trial.query, number))
+        made.extend(batch_made(rows, trial.query, number))
         reached = trial.reached[number] if number < len(trial.reached) else None
         if reached is not None:
             started.wait()
@@ -248,7 +248,8 @@ def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def _made(batch: DataFrame, query: Query, number: int) -> Iterable[Made]:
+def batch_made(batch: DataFrame, query: Query, number: int) -> Iterable[Made]:
+    """Return what would be stored of a batch: records, and the newest rows of tables."""
     how = query.deliver
     if not isinstance(how, PerBatch):
         yield Made(number, "", "records", _listed(batch))

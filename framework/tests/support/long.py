@@ -8,3 +8,5 @@ WAYS = [("all", "all"), ("none", "off")][: 1 if BUILDS < 4 else 2]
 """Optimization and grouping; with few builds, both at their best alone."""
 EXAMPLES = int(os.environ.get("MILLSTREAM_EXAMPLES", "20000"))
 """Random plans."""
+STREAMED = int(os.environ.get("MILLSTREAM_STREAMING_PROJECTS", "60"))
+"""Random projects that run on Spark in several micro-batches."""

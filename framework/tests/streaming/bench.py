@@ -1,0 +1,319 @@
+"""The queries of a project on Spark Structured Streaming, without Kafka and Delta: topics and tables are lists.
+
+Sessions, views, SQL, output modes, states and checkpoints are those of production; each micro-batch is a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+from urllib.parse import urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from millstream.expressions import quoted
+from millstream.physical.emit.steps import StatefulView
+from millstream.physical.values import PerBatch, Query, SourceRead, TableOutput
+from millstream.runner import counting, functions, reading
+from millstream.runner.order import needs
+from millstream.runner.starting import make_view
+from millstream.runner.states import session_settings
+from millstream.runner.trial import RECORDS, batch_made, values
+
+SHARED_MEMORY = Path("/dev/shm")
+QUICK = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    # Compiling a query to bytecode would take far longer than running it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # The other one starts a process for each file.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+}
+"""Settings of a session for many queries over few rows; none of them changes a row."""
+_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+_START = datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+
+class Record(NamedTuple):
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class Corner(NamedTuple):
+    """One way to run a project."""
+
+    cut: int
+    """Into about how many micro-batches what a query reads is cut."""
+    restart: bool
+    optimization: str
+    grouping: str
+    seed: int
+
+    @property
+    def target(self) -> str:
+        return f"{self.optimization}_{self.grouping}"
+
+
+@dataclass
+class Arrived:
+    """In which micro-batch of a query each part of what it reads was."""
+
+    batches: int = 0
+    parts: dict[str, list[int]] = field(default_factory=dict)
+    """By relation: of each record of a source, of each batch of the query that writes a topic or table."""
+    starts: list[int] = field(default_factory=list)
+    """The first batch of each run, but for the first run."""
+
+
+@dataclass
+class Outcome:
+    topics: dict[str, list[list[Record]]] = field(default_factory=dict)
+    """What was sent to each topic, by batch of the query that writes it."""
+    tables: dict[str, Table] = field(default_factory=dict)
+    arrived: dict[str, Arrived] = field(default_factory=dict)
+    """By query."""
+    queries: dict[str, Query] = field(default_factory=dict)
+    micro_batches: int = 0
+
+    def maker(self, model: str) -> str | None:
+        """Return the query that stores a model."""
+        found = (q.name for q in self.queries.values() if any(getattr(o, "model", "") == model for o in q.outputs))
+        return next(found, None)
+
+
+class Table:
+    """The newest rows by key, and what each batch changed: what Delta's MERGE and change feed would hold."""
+
+    def __init__(self, output: TableOutput) -> None:
+        self.output = output
+        self.rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.changes: list[list[dict[str, Any]]] = []
+
+    def merge(self, rows: Sequence[dict[str, Any]]) -> None:
+        order = self.output.options.get("order_by")
+        changed = []
+        for row in rows:
+            deleted = bool(row.get("_deleted"))
+            own = {name: value for name, value in row.items() if name != "_deleted"}
+            key = tuple(_hashable(own[name]) for name in self.output.keys)
+            old = self.rows.get(key)
+            if old is not None and order and not _newer(own[order], old[order]):
+                continue
+            if old is None and deleted:
+                continue
+            changed.append({**own, "_deleted": deleted})
+            if deleted:
+                del self.rows[key]
+            else:
+                self.rows[key] = own
+        self.changes.append(changed)
+
+
+def _newer(new: Any, old: Any) -> bool:
+    return old is None or (new is not None and new >= old)
+
+
+def _hashable(value: Any) -> Any:
+    return json.dumps(value, default=str) if isinstance(value, list | dict) else value
+
+
+class Bench:
+    """Runs projects, one after another, in one Spark."""
+
+    def __init__(self, spark) -> None:
+        self.spark = spark
+
+    def run(self, project, catalog, queries: Sequence[Query], given: dict[str, list[Record]], corner: Corner) -> Outcome:
+        """Run all queries, each over all that those before it wrote."""
+        place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
+        folder = Path(tempfile.mkdtemp(prefix="millstream-bench-", dir=place))
+        self.last = outcome = Outcome(queries={query.name: query for query in queries})
+        try:
+            for query in _ordered(queries):
+                _Running(self.spark, project, catalog, query, given, corner, folder / query.name, outcome).run()
+        finally:
+            shutil.rmtree(folder)
+        return outcome
+
+
+def _ordered(queries: Sequence[Query]) -> list[Query]:
+    waits, left, done = needs(queries), list(queries), []
+    while left:
+        ready = next(query for query in left if waits[query.name] <= {each.name for each in done})
+        left.remove(ready)
+        done.append(ready)
+    return done
+
+
+class _Running:
+    """One query."""
+
+    def __init__(self, spark, project, catalog, query, given, corner, folder, outcome) -> None:
+        self.spark, self.project, self.catalog, self.query = spark, project, catalog, query
+        self.given, self.corner, self.folder, self.outcome = given, corner, folder, outcome
+        self.random = Random(f"{corner.seed} {query.name}")
+        self.parts: dict[str, list[list[Any]]] = {}
+        self.files: dict[str, list[int]] = {}
+
+    def run(self) -> None:
+        self.folder.mkdir()
+        topics = {o.topic for o in self.query.outputs if getattr(o, "topic", None)}
+        for topic in topics:
+            self.outcome.topics.setdefault(topic, [])
+        self.own_topics = topics
+        for output in self.query.outputs:
+            if isinstance(output, TableOutput):
+                self.outcome.tables[output.model] = Table(output)
+        for source in self.query.sources:
+            self._cut(source)
+        counts = [max(numbers, default=0) + 1 for numbers in self.files.values()]
+        stops = [max(counts, default=1)]
+        if self.corner.restart and stops[0] > 1:
+            stops = [self.random.randint(1, stops[0] - 1), *stops]
+        arrived = self.outcome.arrived[self.query.name] = Arrived()
+        written = 0
+        for stop in stops:
+            for source in self.query.sources:
+                self._write(source, written, stop)
+            written = stop
+            self._stream()
+            arrived.starts.append(self._done())
+        arrived.starts.pop()
+        self._note(arrived)
+        self.outcome.micro_batches += arrived.batches
+
+    def _cut(self, source: SourceRead) -> None:
+        """Decide which parts of a relation come in which file."""
+        if not source.topic:
+            parts = self.outcome.tables[source.relation].changes
+        elif source.relation.startswith("source."):
+            parts = [[record] for record in self.given[source.topic]]
+        else:
+            parts = self.outcome.topics.get(source.topic, [])
+        self.parts[source.relation] = parts
+        # What keeps no state gives the same rows however it is cut: little is tried.
+        most = self.corner.cut if self.query.signature.stateful else min(self.corner.cut, 2)
+        files = min(max(len(parts), 1), most if self.query.models else 1)
+        borders = sorted(self.random.sample(range(1, len(parts)), files - 1)) if files > 1 else []
+        self.files[source.relation] = [sum(border <= i for border in borders) for i in range(len(parts))]
+
+    def _write(self, source: SourceRead, first: int, stop: int) -> None:
+        place = self.folder / "input" / source.relation
+        place.mkdir(parents=True, exist_ok=True)
+        numbers, parts = self.files[source.relation], self.parts[source.relation]
+        columns = _columns(source)
+        schema = to_arrow_schema(StructType.fromDDL(columns), timezone="UTC")
+        for number in range(first, min(stop, max(numbers, default=0) + 1)):
+            rows: list[dict[str, Any]] = []
+            begin = sum(len(part) for part, of in zip(parts, numbers, strict=True) if of < number)
+            for part, of in zip(parts, numbers, strict=True):
+                if of == number:
+                    rows += part if not source.topic else [_raw(r, source.topic, begin + len(rows) + i) for i, r in enumerate(part)]
+            names = set(schema.names)
+            file = place / f"{number:06}.parquet"
+            pq.write_table(pa.Table.from_pylist([{k: v for k, v in row.items() if k in names} for row in rows], schema=schema), file)
+            # Spark reads the oldest file first.
+            os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
+
+    def _stream(self) -> None:
+        session, query = self.spark.newSession(), self.query
+        for name, value in {**session_settings(query, self.catalog), **QUICK}.items():
+            session.conf.set(name, value)
+        if not any(isinstance(step, StatefulView) for step in query.steps):
+            session.conf.set("spark.sql.streaming.stateStore.providerClass", _MEMORY)
+        functions.register(session, self.project, query.functions, query.within)
+        for source in query.sources:
+            reader = session.readStream.schema(_columns(source)).option("maxFilesPerTrigger", 1)
+            reader.parquet(str(self.folder / "input" / source.relation)).createOrReplaceTempView(source.view)
+        for read in query.reads:
+            kind, _, name = read.relation.partition(".")
+            if kind == "seed":
+                reading.seed(session, read.view, self.project, self.project.seeds[name])
+            else:
+                self._at_rest(session, read.view, self.outcome.tables[read.relation])
+        for step in query.steps:
+            make_view(session, step, self.project, query.output_mode)
+        rows = counting.counted(session.sql(query.sql), query)
+        writer = rows.writeStream.outputMode(query.output_mode).foreachBatch(self._batch)
+        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+        running = writer.trigger(availableNow=True).start()
+        running.awaitTermination()
+
+    def _at_rest(self, session, view: str, table: Table) -> None:
+        columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in table.output.columns)
+        schema = StructType.fromDDL(columns)
+        rows = pa.Table.from_pylist(list(table.rows.values()), schema=to_arrow_schema(schema, timezone="UTC"))
+        values(session, rows, schema).createOrReplaceTempView(view)
+
+    def _batch(self, rows, number: int) -> None:
+        sent: dict[str, list[Record]] = {topic: [] for topic in self.own_topics}
+        for made in batch_made(rows, self.query, number):
+            if made.kind == "rows":
+                self.outcome.tables[made.output].merge(made.rows)
+                continue
+            for row in made.rows:
+                if row["topic"] is not None:
+                    headers = tuple((h["key"], h["value"]) for h in row.get("headers") or ())
+                    sent[row["topic"]].append(Record(row["key"], row["value"], headers))
+        for topic, records in sent.items():
+            self.outcome.topics[topic].append(records)
+
+    # -- what was in which batch, from the checkpoint
+
+    def _done(self) -> int:
+        names = (self.folder / "checkpoint/commits").iterdir()
+        return 1 + max((int(path.name) for path in names if path.name.isdigit()), default=-1)
+
+    def _note(self, arrived: Arrived) -> None:
+        checkpoint = self.folder / "checkpoint"
+        arrived.batches = self._done()
+        offsets = []
+        for number in range(arrived.batches):
+            lines = (checkpoint / "offsets" / str(number)).read_text().splitlines()[2:]
+            offsets.append([-1 if line == "-" else json.loads(line)["logOffset"] for line in lines])
+        came: dict[tuple[str, int], int] = {}
+        for index, log in _logs(checkpoint / "sources"):
+            for path, at in log:
+                relation, file = path.parent.name, int(path.stem)
+                batch = next(n for n, reached in enumerate(offsets) if reached[index] >= at)
+                assert came.setdefault((relation, file), batch) == batch, "two reads of a topic are not in step"
+        for relation, numbers in self.files.items():
+            arrived.parts[relation] = [came[relation, file] for file in numbers]
+
+
+def _logs(folder: Path):
+    for source in sorted(folder.iterdir()) if folder.is_dir() else ():
+        found = []
+        for file in source.iterdir():
+            if not file.name.startswith("."):
+                for line in file.read_text().splitlines()[1:]:
+                    entry = json.loads(line)
+                    found.append((Path(urlparse(entry["path"]).path), entry["batchId"]))
+        yield int(source.name), sorted(set(found), key=lambda each: each[1])
+
+
+def _columns(source: SourceRead) -> str:
+    if source.topic:
+        return RECORDS
+    return ", ".join([*(f"{quoted(c.name)} {c.type}" for c in source.columns), "_deleted boolean"])
+
+
+def _raw(record: Record, topic: str, offset: int) -> dict[str, Any]:
+    headers = [{"key": key, "value": value} for key, value in record.headers]
+    return {
+        "key": record.key, "value": record.value, "topic": topic, "partition": 0, "offset": offset,
+        "timestamp": _START + timedelta(seconds=offset), "headers": headers,
+    }  # fmt: skip

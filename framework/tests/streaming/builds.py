@@ -1,0 +1,139 @@
+"""A project through real builds on Kafka and Delta, with records produced in between; then what the oracle expects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+from streaming.bench import Arrived, Outcome, Record
+from streaming.oracle import Oracle, expected
+from streaming.running import Given, differences
+from streaming.shapes import Lookup, Model, Project
+from streaming.texts import write
+from support.runs import built, create_topics, job_of, problems, received, send, table_rows
+
+from millstream.physical.values import TableOutput
+from millstream.runner.checkpoints import place_of, read_record
+from millstream.runner.files import LocalFiles
+from millstream.tables.places import checkpoints_of
+
+
+def fits(project: Project) -> bool:
+    """Tell whether what is at rest stays as it is from the first build on: a lookup sees what there is by then."""
+    looked_up = [model.body.at_rest for model in project.models if isinstance(model.body, Lookup)]
+    return not any(isinstance(project.by_name[name], Model) for name in looked_up)
+
+
+def build_in_parts(
+    root: Path, bootstrap: str, spark, project: Project, given: Given, target: str, seed: int, builds: int = 3
+) -> list[str]:
+    """Build a project several times; return what differs."""
+    random = Random(f"builds {seed}")
+    write(root, project)
+    create_topics(bootstrap, *given, partitions=1)
+    starts: dict[str, list[int]] = {}
+    left = {name: list(records) for name, records in given.items()}
+    for number in range(builds):
+        for name, records in left.items():
+            # What is looked up comes first, as a whole.
+            whole = number == builds - 1 or project.by_name[name].table
+            count = len(records) if whole else random.randint(0, len(records))
+            send(bootstrap, {name: [(record.key, record.value) for record in records[:count]]})
+            del records[:count]
+        _, told = built(root, spark, target=target)
+        if failed := problems(told):
+            return [f"refused at run time: {each.code} {each.message}" for each in failed]
+        for query, folder in _checkpoints(root, target).items():
+            starts.setdefault(query, []).append(_done(folder))
+    outcome = _Read(root, bootstrap, project, target, starts).outcome
+    oracle = Oracle(project, given)
+    makers = {model.id: made for model in project.models if (made := outcome.maker(model.id))}
+    return differences(project, oracle, expected(oracle, outcome.arrived, makers), outcome, given)
+
+
+def _checkpoints(root: Path, target: str) -> dict[str, Path]:
+    """Return Spark's folder of each query."""
+    job = job_of(root, target=target)
+    found = {}
+    for query in job.physical.queries:
+        place = place_of(checkpoints_of(job.project.target, root), query.name)
+        record = read_record(LocalFiles(), place)
+        if record is not None:
+            found[query.name] = Path(place.spark(record))
+    return found
+
+
+def _done(folder: Path) -> int:
+    commits = folder / "commits"
+    return 1 + max((int(p.name) for p in commits.iterdir() if p.name.isdigit()), default=-1) if commits.is_dir() else 0
+
+
+class _Read:
+    """What builds have stored, and which records were in which micro-batch, by Spark's logs of offsets."""
+
+    def __init__(self, root: Path, bootstrap: str, project: Project, target: str, starts: dict[str, list[int]]) -> None:
+        self.project = project
+        job = job_of(root, target=target)
+        folders = _checkpoints(root, target)
+        queries = {query.name: query for query in job.physical.queries}
+        self.outcome = Outcome(queries=queries)
+        topics = {o.topic for query in queries.values() for o in query.outputs if getattr(o, "topic", None)}
+        self.messages = {topic: received(bootstrap, topic) for topic in topics}
+        for topic, messages in self.messages.items():
+            records = [Record(m.key(), m.value(), tuple(m.headers() or ())) for m in messages]
+            self.outcome.topics[topic] = [records]
+        for query in queries.values():
+            for output in query.outputs:
+                if isinstance(output, TableOutput):
+                    self.outcome.tables[output.model] = _Rows(table_rows(root, output.model, target))
+        self.offsets = {name: _offsets(folder) for name, folder in folders.items()}
+        for name, query in queries.items():
+            arrived = Arrived(batches=_done(folders[name]), starts=starts[name][:-1])
+            for source in query.sources:
+                if source.topic:
+                    arrived.parts[source.relation] = self._parts(name, source.relation, source.topic)
+            self.outcome.arrived[name] = arrived
+
+    def _batch(self, query: str, topic: str, partition: int, offset: int) -> int:
+        """Return the micro-batch of a query in which a record was."""
+        return next(n for n, ends in enumerate(self.offsets[query]) if ends.get((topic, partition), 0) > offset)
+
+    def _parts(self, query: str, relation: str, topic: str) -> list[int]:
+        if relation.startswith("source."):
+            ends = [found.get((topic, 0), 0) for found in self.offsets[query]]
+            return [self._batch(query, topic, 0, offset) for offset in range(max(ends, default=0))]
+        writer = self.outcome.maker(relation)
+        assert writer is not None
+        found = [0] * len(self.offsets[writer])
+        for message in self.messages[topic]:
+            of = self._written_in(writer, dict(message.headers() or ()))
+            found[of] = self._batch(query, topic, message.partition(), message.offset())
+        return found
+
+    def _written_in(self, writer: str, headers: dict[str, bytes]) -> int:
+        """Return the batch of the query that wrote a record."""
+        if batch := headers.get("millstream.batch"):
+            return int(batch.decode().rpartition("/")[2])
+        topic, partition, offset = headers["millstream.position"].decode().rsplit("-", 2)
+        return self._batch(writer, topic, int(partition), int(offset))
+
+
+class _Rows:
+    def __init__(self, rows: list[dict]) -> None:
+        self.rows = dict(enumerate(rows))
+
+
+def _offsets(folder: Path) -> list[dict[tuple[str, int], int]]:
+    """Return where each batch of a query ends: by topic and partition, the record after its last."""
+    found = []
+    for number in range(_done(folder)):
+        ends: dict[tuple[str, int], int] = {}
+        for line in (folder / "offsets" / str(number)).read_text().splitlines()[2:]:
+            for topic, partitions in (json.loads(line) if line != "-" else {}).items():
+                if isinstance(partitions, dict):
+                    ends |= {(topic, int(n)): end for n, end in partitions.items()}
+        found.append(ends)
+    return found
+
+

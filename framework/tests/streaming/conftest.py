@@ -1,0 +1,16 @@
+import pytest
+from streaming.bench import QUICK, Bench
+
+
+@pytest.fixture(scope="module")
+def spark(first_spark):
+    """Return a session that is quick with many queries over few rows."""
+    session = first_spark.newSession()
+    for name, value in QUICK.items():
+        session.conf.set(name, value)
+    return session
+
+
+@pytest.fixture(scope="module")
+def bench(spark):
+    return Bench(spark)

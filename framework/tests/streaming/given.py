@@ -1,0 +1,111 @@
+"""Input records: late rows, repeated ones, NULLs, times out of order, updates, deletes, and what is no JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from streaming.bench import Record
+from streaming.shapes import EPOCH, SECOND, Project, Source, instant
+
+START = int((datetime(2024, 1, 1) - EPOCH.replace(tzinfo=None)).total_seconds()) * SECOND
+TEXTS = ["a", "b", "c", "ab", "dada", None]
+
+
+def given(project: Project, seed: int) -> dict[str, list[Record]]:
+    """Return the records of all topics."""
+    random = Random(f"rows {seed}")
+    return {source.name: _records(source, random) for source in project.sources}
+
+
+def _records(source: Source, random: Random) -> list[Record]:
+    if source.table:
+        return _updates(source, random)
+    found: list[Record] = []
+    now = START
+    step = random.choice([1, 3, 8, 20])
+    for number in range(random.randint(10, 40)):
+        draw = random.random()
+        if draw < 0.05:
+            found.append(Record(b"bad", f"not JSON {number}".encode()))
+            continue
+        if draw < 0.12 and found:
+            found.append(random.choice(found))
+            continue
+        now += random.randint(0, 2 * step) * SECOND
+        back = random.choice([0, 0, 0, 0, 5, 10, 30, 90, 600])
+        row = {name: _value(kind, random) for name, kind in source.columns.items()}
+        row["id"] = number
+        row[source.time] = None if random.random() < 0.04 else max(START, now - back * SECOND)
+        if random.random() < 0.04:
+            row[source.time] = (now // (60 * SECOND) + 1) * 60 * SECOND
+        found.append(record(source, row))
+    return _unique(source, found)
+
+
+def _unique(source: Source, records: list[Record]) -> list[Record]:
+    """Let the dead letters of a source be told apart: repeated ones are others."""
+    return [
+        Record(each.key, f"{each.value.decode()} {i}".encode()) if each.key == b"bad" else each
+        for i, each in enumerate(records)
+    ]
+
+
+def _updates(source: Source, random: Random) -> list[Record]:
+    found = []
+    for number in range(random.randint(2, 14)):
+        row = {name: _value(kind, random) for name, kind in source.columns.items()}
+        row[source.key] = random.choice(TEXTS[:-1])
+        for name, kind in source.columns.items():
+            if kind == "s" and name != source.key and row[name] is None:
+                row[name] = "none"
+        made = record(source, row)
+        found.append(Record(made.key, None) if random.random() < 0.2 else made)
+    return found
+
+
+def _value(kind: str, random: Random) -> Any:
+    match kind:
+        case "s":
+            return random.choice(TEXTS)
+        case "i":
+            return random.choice([None, 0, 1, 2, 3, 5, 8])
+        case _:
+            return START + random.randint(0, 300) * SECOND
+
+
+def record(source: Source, row: dict[str, Any]) -> Record:
+    key = row[source.key]
+    value = {
+        name: f"{instant(row[name]):%Y-%m-%dT%H:%M:%SZ}" if kind == "t" and row[name] is not None else row[name]
+        for name, kind in source.columns.items()
+        if name != source.key
+    }
+    return Record(None if key is None else str(key).encode(), json.dumps(value).encode())
+
+
+def value_of(source: Source, made: Record) -> dict[str, Any] | None:
+    """Return what a record says, times in microseconds; None for one that is no JSON.
+
+    A record without a value is one of a reference topic: all but its key is NULL.
+    """
+    if made.value is None:
+        said: dict[str, Any] = {}
+    else:
+        try:
+            said = json.loads(made.value)
+        except ValueError:
+            return None
+    key = made.key.decode() if made.key is not None else None
+    found: dict[str, Any] = {}
+    for name, kind in source.columns.items():
+        value = key if name == source.key else said.get(name)
+        found[name] = micros(value) if kind == "t" and value is not None else value
+    return found
+
+
+def micros(text: str) -> int:
+    said = datetime.fromisoformat(text.replace("Z", "+00:00")) - EPOCH
+    return (said.days * 86400 + said.seconds) * SECOND + said.microseconds

@@ -1,0 +1,168 @@
+"""One project through some corners: compiled, run, compared with what the oracle expects."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from streaming.bench import Bench, Corner, Outcome, Record
+from streaming.given import micros
+from streaming.oracle import Expected, Oracle, Rows, UnknownMeaningError, expected
+from streaming.shapes import Model, Project
+from streaming.texts import duck, write
+
+from millstream.compile import compile_project
+from millstream.errors import MillstreamError
+from millstream.project.load import load_project
+from millstream.topology import compiled_topology, physical_of
+
+Given = dict[str, list[Record]]
+CORNERS = [("all", "all"), ("none", "off"), ("all", "off"), ("none", "all")]
+
+
+@dataclass
+class Report:
+    """What came of one project."""
+
+    refused: tuple[str, ...] = ()
+    """Codes."""
+    differences: list[str] = field(default_factory=list)
+    queries: int = 0
+    micro_batches: int = 0
+
+
+def corners(seed: int, count: int = 2) -> list[Corner]:
+    """Return random ways to run a project; the first two differ in optimization."""
+    random = Random(f"corners {seed}")
+    ways = [random.choice([("all", "all"), ("all", "off")]), random.choice([("none", "off"), ("none", "all")])]
+    ways += [random.choice(CORNERS) for _ in range(count - 2)]
+    random.shuffle(ways)
+    return [Corner(random.choice([1, 2, 3, 5]), random.random() < 0.5, *way, seed=random.randrange(10**6)) for way in ways]
+
+
+def check(
+    bench: Bench, project: Project, given: Given, ways: list[Corner], told: Given | None = None
+) -> Report:
+    """Run a project in some corners and compare; the oracle is told other rows where `told` says so."""
+    report = Report()
+    with tempfile.TemporaryDirectory() as name:
+        folder = write(Path(name), project)
+        codes: dict[str, tuple[str, ...]] = {}
+        for way in dict.fromkeys(way.target for way in ways):
+            compiled = compile_project(folder, target=way, use_cache=False)
+            codes[way] = tuple(sorted({d.code for d in compiled.diagnostics if d.severity == "error"}))
+        if len(set(codes.values())) > 1:
+            report.differences.append(f"compile says different things: {codes}")
+            return report
+        report.refused = codes[ways[0].target]
+        if report.refused:
+            return report
+        for way in ways:
+            said = _corner(bench, folder, project, given, told or given, way, report)
+            if said:
+                report.differences.append(f"{way}\n{said}")
+    return report
+
+
+def _corner(bench, folder, project, given, told, way: Corner, report: Report) -> str:
+    compiled = compile_project(folder, target=way.target, use_cache=False)
+    topology = compiled_topology(compiled)
+    loaded = load_project(folder, way.target, None, None)
+    physical = physical_of(topology)
+    try:
+        outcome = bench.run(loaded, topology.catalog, physical.queries, given, way)
+    except Exception as error:  # noqa: BLE001 - whatever Spark refuses is a difference
+        return f"refused at run time: {type(error).__name__}: {str(error)[:1500]}"
+    report.queries += len(physical.queries)
+    report.micro_batches += outcome.micro_batches
+    makers = {model.id: made for model in project.models if (made := outcome.maker(model.id))}
+    try:
+        oracle = Oracle(project, told)
+        wanted = expected(oracle, outcome.arrived, makers)
+    except UnknownMeaningError as error:
+        return str(error)
+    return "\n".join(differences(project, oracle, wanted, outcome, given))
+
+
+def differences(project: Project, oracle: Oracle, wanted: Expected, outcome: Outcome, given) -> list[str]:
+    said = []
+    for model in project.models:
+        if model.kind == "view":
+            continue
+        rows = wanted.stored[model.name]
+        expect = _texts(oracle.rows(rows), rows)
+        if model.kind == "table":
+            found = _texts([_plain(row, rows) for row in outcome.tables[model.id].rows.values()], rows)
+        elif rows.changing:
+            found = _texts(_newest(outcome, model, rows), rows)
+        else:
+            found = _texts([_decoded(record, rows) for batch in outcome.topics[model.name] for record in batch], rows)
+        if expect != found:
+            said.append(f"{model.kind} {model.name}: missing {_few(expect - found)}, extra {_few(found - expect)}")
+    return said + _letters(project, oracle, wanted, outcome, given)
+
+
+def _few(rows: Counter[str]) -> str:
+    return f"{rows.total()}: {dict(list(rows.items())[:4])}" if rows else "none"
+
+
+def _letters(project: Project, oracle: Oracle, wanted: Expected, outcome: Outcome, given) -> list[str]:
+    said = []
+    read = {source.relation for query in outcome.queries.values() for source in query.sources}
+    for source in project.sources:
+        if source.id not in read:
+            continue
+        bad = Counter(r.value.decode() for r in given[source.name] if r.key == b"bad" and r.value)
+        topic = f"{source.name}.dead_letter"
+        found = Counter(
+            r.value.decode() for batch in outcome.topics.get(topic, []) for r in batch
+            if r.value and "not a JSON object" in dict(r.headers)["millstream.reason"].decode()
+        )  # fmt: skip
+        if bad != found:
+            said.append(f"dead letters of {source.name}: missing {_few(bad - found)}, extra {_few(found - bad)}")
+    for name, rows in wanted.refused.items():
+        expect = _texts(oracle.rows(rows), rows)
+        found = _texts([_decoded(r, rows) for batch in outcome.topics.get(f"{name}.dead_letter", []) for r in batch], rows)
+        if expect != found:
+            said.append(f"dead letters of {name}: missing {_few(expect - found)}, extra {_few(found - expect)}")
+    return said
+
+
+def _texts(rows: list[dict[str, Any]], of: Rows) -> Counter[str]:
+    """Return rows as texts, by how often each is there; a window is its start."""
+    return Counter(json.dumps({name: row.get(name) for name in of.columns}, sort_keys=True) for row in rows)
+
+
+def _decoded(record: Record, of: Rows) -> dict[str, Any]:
+    said = json.loads(record.value)
+    return {name: _value(said.get(name), kind) for name, kind in of.columns.items()}
+
+
+def _plain(row: dict[str, Any], of: Rows) -> dict[str, Any]:
+    return {name: _value(row[name], kind) for name, kind in of.columns.items()}
+
+
+def _value(value: Any, kind: str) -> Any:
+    if value is None:
+        return None
+    if kind == "w":
+        value = value["start"]
+    if kind in "tw":
+        return micros(value if isinstance(value, str) else value.isoformat())
+    return value
+
+
+def _newest(outcome: Outcome, model: Model, of: Rows) -> list[dict[str, Any]]:
+    """Return what is left of a topic when only the newest record of each key is."""
+    kept: dict[bytes | None, Record] = {}
+    for batch in outcome.topics[model.name]:
+        for record in batch:
+            kept.pop(record.key, None)
+            if record.value is not None:
+                kept[record.key] = record
+    return [_decoded(record, of) for record in kept.values()]
