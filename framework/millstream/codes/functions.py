@@ -90,6 +90,11 @@ CODES = {
         "name of a built-in function",
         "Spark has a function of this name, and SQL that calls it must mean that one.",
     ),
+    "MS319": Code(
+        "name that queries give to another function",
+        "Queries call a function `score` as `score_where` and `score_at`, too: with what says for which rows, or which "
+        "row it is. Where there is a function `score`, another one can't have these names.",
+    ),
     "MS320": Code(
         "signature of a generator",
         "A generator is `def <topic>(random: Random, now: datetime) -> Iterator[tuple[str | None, "

@@ -41,6 +41,24 @@ CODES = {
         "Spark takes one watermark between a topic and what is made of it. A source's is that of all who read it; "
         "`config(watermark=...)` and `WATERMARK ... DELAY OF` are for sources that have none.",
     ),
+    "MS527": Code(
+        "A join of two tables",
+        "Each change of the left table looks up the newest row of the right one, so a change of the right table alone "
+        "would never reach the result. Join the events that the left table is built from with the right table, or join "
+        "both tables where they are read.",
+    ),
+    "MS528": Code(
+        "Windows close over a join without time bounds",
+        "A join without bounds of time keeps rows forever, and gives rows that are older than the watermark: a closing "
+        "window above it would drop them as late. Compare the event times of both sides in ON, such as "
+        "`a.at between b.at - interval 1 hour and b.at`.",
+    ),
+    "MS529": Code(
+        "Two steps can't share a streaming query",
+        "Spark runs some steps that keep state in queries of their own: see "
+        "[what may follow what](streaming.md). Between two models Millstream puts a topic; within one model it can't. "
+        "Make the inner step a model of its own.",
+    ),
     "MS510": Code(
         "Rows that change later are read as if they were final",
         "A relation holds either events, which are only added, or the newest row per key, as an aggregate "
@@ -91,6 +109,57 @@ CODES = {
         "A topic or table of rows that change has a key made of all the columns that tell them apart, and "
         "of nothing else; else one row would overwrite another, or an old version would stay beside the new"
         " one.",
+    ),
+    "MS530": Code(
+        "A window function reads a stream",
+        "Spark's streaming has no `row_number`, `rank`, `lag`, `sum(…) over (…)` and the like: each new row could "
+        "change what was said of all rows before. A table with `unique_key` and `order_by` holds the newest row per "
+        "key; `max_by`, `min_by` and `collect_list` with GROUP BY keep the best ones.",
+    ),
+    "MS531": Code(
+        "ORDER BY or LIMIT over a stream",
+        "A stream has no end, so it has no last row to sort by, and its first rows depend on when they are read. "
+        "Sort what is stored (`millstream query`), or keep the best of each group with `max_by` or `min_by`.",
+    ),
+    "MS532": Code(
+        "INTERSECT or EXCEPT over a stream",
+        "Spark's streaming compares no sets of rows. LEFT SEMI JOIN and LEFT ANTI JOIN do the same for each row, "
+        "with a table, a seed or a reference topic on the right.",
+    ),
+    "MS533": Code(
+        "ROLLUP, CUBE or GROUPING SETS over a stream",
+        "Rows of different groupings have no key in common that a table or topic could keep them by. Write one "
+        "model for each grouping.",
+    ),
+    "MS534": Code(
+        "TABLESAMPLE over a stream",
+        "Spark's streaming takes no samples. A condition on a hash of the key does, and takes the same keys in each "
+        "run: `where pmod(xxhash64(id), 100) < 5`.",
+    ),
+    "MS535": Code(
+        "PIVOT over a stream",
+        "Spark's streaming can't pivot. One aggregate for each value does the same: "
+        "`sum(amount) filter (where kind = 'a') as a`.",
+    ),
+    "MS536": Code(
+        "A recursive CTE reads a stream",
+        "Spark runs a recursion over rows at rest only. Join as many steps as there can be, or list all ancestors "
+        "in a seed.",
+    ),
+    "MS537": Code(
+        "A session over all rows of a stream",
+        "Spark keeps sessions per key. Add one to GROUP BY: `group by session_window(at, '5 minutes'), user_id`.",
+    ),
+    "MS538": Code(
+        "monotonically_increasing_id() over a stream",
+        "It would begin again with each batch. `concat_ws('-', _topic, _partition, _offset)` identifies a record, and "
+        "`uuid()` gives each row another value.",
+    ),
+    "MS539": Code(
+        "SQL that is not understood keeps state over a stream",
+        "Where part of a model's SQL is not understood, all of it runs as it is written, row by row. An aggregate, "
+        "DISTINCT or a join of streams in it would keep a state of which nobody could tell what an edit means. Put "
+        "what is not understood in a model of its own; `millstream explain --unsupported` shows what it is.",
     ),
     "MS519": Code(
         "An option names no column of the model",

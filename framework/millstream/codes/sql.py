@@ -37,6 +37,46 @@ CODES = {
         "Columns not known",
         "The SQL is not understood, so its columns are not known: declare them with types in YAML.",
     ),
+    "MS416": Code(
+        "Reserved column name",
+        "`_deleted`, `_bad` and `_record` are columns that queries add to rows on their way. Give the column another "
+        "name.",
+    ),
+    "MS430": Code(
+        "Time travel",
+        "`TIMESTAMP AS OF`, `VERSION AS OF` and `FOR SYSTEM_TIME AS OF` are not supported: a stream that joins a table "
+        "reads the newest version of it in each batch, which is what the join does without the clause.",
+    ),
+    "MS431": Code(
+        "Subquery not allowed here",
+        "Spark runs subqueries neither within a lambda, nor IN or EXISTS as an argument of a function that makes rows. "
+        "Join what the subquery reads, and use its column.",
+    ),
+    "MS432": Code(
+        "Unknown literal",
+        "Spark SQL reads this as something else than what it looks like. It has decimal numbers (`1`, `1.5`, `1e3`, with "
+        "L, S, Y, D, F or BD after them), texts (`'a'`, `r'a'`), bytes (`X'1F'`) and typed texts "
+        "(`date'2026-01-01'`, `timestamp'…'`, `interval '1' day`).",
+    ),
+    "MS433": Code(
+        "Clause of another database",
+        "The SQL is that of Spark; this clause is known elsewhere and would have no effect.",
+    ),
+    "MS434": Code(
+        "Bad duration",
+        "The durations of `window` and `session_window` are texts such as `'5 minutes'` or `'1 hour 30 minutes'`: "
+        "weeks, days, hours, minutes, seconds, milliseconds and microseconds, in words. A window is longer than nothing "
+        "and has no months; its slide is not longer than the window, its start shorter than its slide.",
+    ),
+    "MS435": Code(
+        "Several windows in one GROUP BY",
+        "Spark puts a row into the windows of one `window` or `session_window` only. Write a model for each.",
+    ),
+    "MS436": Code(
+        "Random value in an aggregate or a join",
+        "Spark calls `rand()`, `uuid()` and the like neither within an aggregate nor in JOIN … ON. Make a column of it "
+        "in a subquery or CTE.",
+    ),
     "MS415": Code(
         "Aggregate not allowed here", "WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate."
     ),

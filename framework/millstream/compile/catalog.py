@@ -49,6 +49,7 @@ def base_catalog(
             if (value := project.target.settings.get(name)) is not None
         }
         | {"shuffle_partitions": shuffle_partitions(project.target)},
+        project=project.settings.name,
     )
 
 

@@ -175,7 +175,14 @@ class Models:
     def _plan(self, model: Model, analysis: Analysis) -> None:
         """Check that a model can be kept up to date, and that its options fit its columns."""
         relation = self.relations[model.id]
-        if model.diagnostics or analysis.query is None:
+        if analysis.query is None:
+            return
+        if model.diagnostics:
+            if all(each.code == "MS414" for each in model.diagnostics):
+                refused = self.planning.refused(model, analysis.query)
+                # What is refused needs no columns.
+                told = [self._plan_diagnostic(model, each) for each in refused]
+                model.diagnostics = told or model.diagnostics
             return
         problems = unknown_names(model.config, relation) or retention_without_time(model.config, relation)
         extras, more = option_expressions(model.config, relation, self._analysed_option)

@@ -21,10 +21,9 @@ from millstream.plan.build.catalog import (
     SeedSpec,
     TopicSpec,
 )
-from millstream.plan.build.keys import checked_keys
-from millstream.plan.build.model import Around, ModelBuilder
-from millstream.plan.build.plan import seen
-from millstream.plan.build.topics import topic_node
+from millstream.plan.build.model import Around, ModelBuilder, build_model
+from millstream.plan.build.plan import relayed_traits, seen, zone_of
+from millstream.plan.build.topics import is_faithful, topic_node
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.project.values import Project
@@ -45,6 +44,7 @@ class Planning:
         self.relations = relations
         self.catalog: Catalog = base_catalog(project, relations, derived)
         self.tables: set[str] = set()
+        self.views: set[str] = set()
         self.traits: dict[str, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
         for id_, topic in self.catalog.topics.items():
             self.traits[id_] = KnownTraits().of(topic_node(topic))
@@ -65,18 +65,27 @@ class Planning:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # what it reads is wrong; nothing follows from that
         known = KnownTraits()
-        around = Around(self._given, self._can_rest, self.catalog.keyed)
-        builder = ModelBuilder(spec, around, known)
-        root = builder.build()
-        if not builder.problems:
-            root = checked_keys(builder, root)
+        around = Around(self._given, self._can_rest, self.catalog.keyed, self._relayed, zone_of(self.catalog))
+        found = build_model(spec, around, known)
+        problems = found.problems
         if state := model.config.get("state"):
-            builder.problems += meaningless_state(model.id, state, root, own="state" in own)
-        return spec, None if builder.problems else seen(spec, known.of(root)), builder.problems
+            problems = problems + meaningless_state(model.id, state, found.root, own="state" in own)
+        return spec, None if problems else seen(spec, known.of(found.root)), problems
+
+    def refused(self, model: Model, query: Query) -> list[PlanProblem]:
+        """Return what a model's SQL asks of a stream that can't be, though its columns are not known."""
+        if any(self.traits.get(reference.id) is None for reference in model.references):
+            return []
+        spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
+        builder = ModelBuilder(spec, Around(self._given, self._can_rest, self.catalog.keyed), KnownTraits())
+        builder.check_forms(query)
+        return builder.problems
 
     def add(self, model: Model) -> None:
         """Let models that come later read this one."""
         self.traits[model.id] = model.traits
+        if (model.config.get("materialized") or "view") == "view":
+            self.views.add(model.id)
         if model.config.get("materialized") == "table":
             self.tables.add(model.id)
 
@@ -84,17 +93,29 @@ class Planning:
         return relation in self.tables or self.catalog.can_rest(relation)
 
     def _given(self, relation: str, at_rest: bool) -> Node:
-        traits = self.traits[relation] or Traits("append")
-        found = self.relations[relation]
-        columns = tuple(Column(c.name, c.type, c.nullable) for c in found.columns)
-        if at_rest:
-            traits = Traits("static")
+        return self._seen(relation, Traits("static") if at_rest else self._traits_of(relation))
+
+    def _relayed(self, relation: str) -> Node | None:
+        columns = self._columns(relation)
+        if relation not in self.views or not all(is_faithful(column.type) for column in columns):
+            return None
+        return self._seen(relation, relayed_traits(self._traits_of(relation)))
+
+    def _traits_of(self, relation: str) -> Traits:
+        return self.traits[relation] or Traits("append")
+
+    def _columns(self, relation: str) -> tuple[Column, ...]:
+        return tuple(Column(c.name, c.type, c.nullable) for c in self.relations[relation].columns)
+
+    def _seen(self, relation: str, traits: Traits) -> Node:
         return Given(
             relation=relation,
-            columns=columns,
+            columns=self._columns(relation),
             mode=traits.mode,
             keys=traits.keys,
             watermarks=traits.watermarks,
+            below=traits.below,
+            spaced=tuple((each.column, each.apart, each.window) for each in traits.spaced),
             label=relation.rpartition(".")[2],
         )
 
@@ -108,6 +129,7 @@ class _Parts(Struct):
     functions: dict[str, FunctionSpec]
     hints: Hints
     target: dict[str, Any]
+    project: str
 
 
 def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
@@ -117,5 +139,13 @@ def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
         if not model.spec:
             return b""
         specs[model.id] = msgspec.Raw(model.spec)
-    parts = _Parts(catalog.topics, catalog.seeds, specs, catalog.functions, catalog.hints, catalog.target)
+    parts = _Parts(
+        catalog.topics,
+        catalog.seeds,
+        specs,
+        catalog.functions,
+        catalog.hints,
+        catalog.target,
+        catalog.project,
+    )
     return msgspec.msgpack.encode(parts)

@@ -43,7 +43,7 @@ REMEDIES = (
     (r"window function|OVER\b|QUALIFY", _NEWEST),
     (r"recursive", "join as many steps as there can be, or list all ancestors in a seed"),
     (r"ORDER|SORT|LIMIT|OFFSET|CLUSTER|DISTRIBUTE", _ORDER),
-    (r"\bIN with|EXISTS|correlated", f"LEFT SEMI JOIN, or LEFT ANTI JOIN for NOT, {_AT_REST}"),
+    (r"^a subquery that reads", f"a join, LEFT SEMI JOIN for IN or LEFT ANTI JOIN for NOT IN, {_AT_REST}"),
     (r"GROUPING|ROLLUP|CUBE", "one model for each grouping, with a GROUP BY of its own"),
     (r"TABLESAMPLE", "a condition on a hash of the key: where pmod(xxhash64(id), 100) < 5"),
     (r"PIVOT", _PIVOT),

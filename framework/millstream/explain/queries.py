@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from millstream.explain.names import plain
-from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step
+from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
 from millstream.physical.values import DeadLetters, PerBatch, Separation
 from millstream.physical.values import Query as Physical
 
@@ -75,6 +75,8 @@ def _step(step: Step) -> str:
         case DedupeView():
             within = f" within {step.within}" if step.within else ""
             return f"-- view {step.name}: the first row of {step.of} by {', '.join(step.keys)}{within}"
+        case WindowView():
+            return f"-- view {step.name}: {step.of} with watermark {step.window}, delay {step.delay}"
         case CountedView():
             return f"-- view {step.name}: {step.of} without records that can't be decoded, which are counted"
         case StatefulView():

@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.errors import did_you_mean
 from millstream.optimizer.context import Rule
-from millstream.optimizer.rules import OPT_IN, RULES
+from millstream.optimizer.rules import ALWAYS, OPT_IN, RULES
 
 NAMES = tuple(rule.__name__ for rule in RULES)
 Setting = str | list[str] | bool | None
@@ -22,6 +22,7 @@ def chosen(setting: Setting, models: Iterable[Setting] = ()) -> tuple[Rule, ...]
     wanted = wanted_rules(setting)
     if _is_all(setting):
         wanted |= {name for each in models for name in wanted_rules(each) & OPT_IN}
+    wanted |= ALWAYS
     return tuple(rule for rule in RULES if rule.__name__ in wanted)
 
 
@@ -35,7 +36,7 @@ def switched_off(
     found: dict[str, frozenset[str]] = {}
     for id_, own in listed:
         wanted = wanted_rules(own)
-        off = (frozenset(NAMES) - OPT_IN - wanted) | (anywhere - asked - wanted)
+        off = (frozenset(NAMES) - OPT_IN - ALWAYS - wanted) | (anywhere - asked - wanted)
         if own is not None and not _is_all(own):
             off |= asked - wanted
         if off:

@@ -58,9 +58,9 @@ def _below(node: Node, condition: Expression) -> Moves:
         case Repartition():
             return (Moved(0, condition),)
         case Watermark():
-            # Spark takes the event time's maximum of what is left of the rows; EventTimeWatermark lets
-            # conditions on other columns pass in Spark's own optimizer too.
-            return STAYS if _reads(condition, (node.time,)) else (Moved(0, condition),)
+            # A watermark follows all rows of its relation, whatever is filtered above: filtered before, they
+            # would close windows later, and no other rows would be late.
+            return STAYS
         case Expand():
             made = [c.name for c in node.made]
             if not node.call.deterministic or _reads(condition, made):

@@ -68,7 +68,7 @@ def batches_sql(parts: Sequence[Part], around: Around, gone: Sequence[tuple[int,
         return Batches(steps, sql, view, whole, rows)
     names: list[str] = []
     for part, draft in zip(parts, drafts, strict=True):
-        names.append(unused(_called(part), [*used, *names]))
+        names.append(unused(_called(part), [*used, *names, BRANCH]))
         ctes.append(Cte(names[-1], Select(draft, views.of).text()))
     view = unused("batch", [*used, *names])
     listed = []

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.physical.fans import fan_base
+from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
@@ -42,12 +43,17 @@ class Branch(Struct, frozen=True, eq=False):
     moves: tuple[Node, ...]
     """The repartitions right below them."""
     mode: Literal["append", "update"]
-    watermarks: tuple[tuple[str, str, str], ...]
-    """Source, column and delay of each."""
+    watermarks: tuple[tuple[str, str, str, str], ...]
+    """Source, column, delay and rows of each: a query has the minimum of all, so it has one kind only."""
 
     @property
     def model(self) -> str:
         return self.output.model
+
+    @property
+    def chained(self) -> bool:
+        """Tell whether its states stand above each other."""
+        return has_chain([*self.states])
 
     @property
     def kind(self) -> str:
@@ -58,7 +64,7 @@ class _Below(Struct, frozen=True):
     scans: Mapping[str, Node] = {}
     states: tuple[Node, ...] = ()
     moves: tuple[Node, ...] = ()
-    watermarks: tuple[tuple[str, str, str], ...] = ()
+    watermarks: tuple[tuple[str, str, str, str], ...] = ()
 
 
 def branches(plan: Plan, order: Iterable[Node]) -> list[Branch]:
@@ -111,7 +117,7 @@ def _own(node: Node) -> _Below:
         case TableScan(changes=True):
             return _Below({f"changes of {node.relation}": node})
         case Watermark():
-            return _Below(watermarks=((_source(node), node.time, node.delay),))
+            return _Below(watermarks=((_source(node), node.time, node.delay, _rows(node.input)),))
         case Aggregate() | Dedupe() | Join() | Stateful() if traits_of(node).mode != "static":
             moves = (_move(each) for each in node.inputs)
             return _Below(states=(node,), moves=tuple(each for each in moves if each is not None))
@@ -122,7 +128,22 @@ def _move(node: Node) -> Repartition | None:
     """Return the repartition that brings rows together for a state: values may change after it."""
     while isinstance(node, Filter | Project | Watermark):
         node = node.input
-    return node if isinstance(node, Repartition) else None
+    if not isinstance(node, Repartition):
+        return None
+    return None if is_chained(node) else node
+
+
+def _rows(node: Node) -> str:
+    """Return what decides which rows of its source a watermark follows; nothing where it follows all."""
+    found: list[str] = []
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if not isinstance(each, Project | Repartition | Decode | TopicScan | TableScan):
+            found.append(each.fingerprint)
+            continue
+        waiting += each.inputs
+    return " ".join(sorted(found))
 
 
 def _source(node: Node) -> str:

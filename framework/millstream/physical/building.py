@@ -35,6 +35,7 @@ from millstream.physical.values import (
     ViewOutput,
 )
 from millstream.physical.writing import Around, Part, records_sql
+from millstream.plan.chains import has_chain
 from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful
 from millstream.plan.walk import in_order
 
@@ -173,6 +174,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         ),
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
+        chained=has_chain(order),
         within=left_within(order),
         realtime=prevented(
             order, reads, functions, deliver=deliver, sides=len(recipe.parts) + len(gone) + _unions(order)

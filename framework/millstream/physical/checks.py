@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, any_of, joined, quoted, rebound
+from millstream.expressions import Expression, Piece, Ref, any_of, joined, rebound
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
 from millstream.physical.formats.base import literal
@@ -59,11 +59,14 @@ def stopping(found: Asked, model: str, place: str | None) -> list[Expression]:
 
 def counting(rows: Draft, model: str, found: Asked, views: Callable[[str], str]) -> str:
     """Return SQL that counts the rows that each test finds wrong, and those that are sent to dead letters."""
-    select = Select(replace(rows, items={}), views)
     named = [(count_name("tests", test_id(check)), wrong) for check, wrong in found.wrong]
     if sent := [[wrong] for check, wrong in found.wrong if check.severity == "dead_letter"]:
         named.append((count_name("dead_letters", model), any_of(sent, BOOLEAN)))
-    return select.text([f"count_if({select.expression(each)}) as {quoted(name)}" for name, each in named])
+    # Each count is of one condition, so none is the name of a column.
+    counts = {
+        name: replace(e, pieces=joined(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
+    }
+    return Select(replace(rows, items=counts, deleted=None), views).text()
 
 
 def count_name(fate: Fate, whose: str) -> str:

@@ -54,6 +54,7 @@ def group(listed: list[Branch], grouping: Grouping) -> Grouped:
                 roots[id(branch)],
                 branch.mode,
                 branch.watermarks,
+                branch.chained,
                 _own(branch),
                 _writer(branch),
                 _store(branch),

@@ -11,30 +11,13 @@ from millstream.physical.emit.steps import SqlView, Step, in_steps
 from millstream.physical.emit.text import Cte, deeper, statement
 from millstream.physical.emit.walk import How
 from millstream.physical.naming import Views
-from millstream.plan.nodes import (
-    Column,
-    Dedupe,
-    Expand,
-    Filter,
-    Node,
-    Project,
-    Repartition,
-    Stateful,
-    Watermark,
-)
-from millstream.plan.traits import traits_of
+from millstream.plan.nodes import Column, Dedupe, Node, Repartition, Stateful
 from millstream.plan.walk import in_order
 
 
 class Shared(Struct, frozen=True):
     names: Mapping[int, str] = {}
     """The relation that stands for a repartition, by its `id`."""
-    watermarks: Mapping[str, tuple[str, str]] = {}
-    """By such a relation: the event time and delay that each of its readers states for itself.
-
-    An exchange that Spark reuses is a leaf of the plan, and a state above one sees no watermark from below
-    it: rows would never be late and windows never close, except in the first branch (WatermarkPropagator).
-    """
     ctes: tuple[Cte, ...] = ()
     steps: tuple[Step, ...] = ()
 
@@ -66,7 +49,6 @@ def together(
         return Shared()
     as_views = any(isinstance(node, Dedupe | Stateful) for node in in_order(roots))
     names: dict[int, str] = {}
-    watermarks: dict[str, tuple[str, str]] = {}
     ctes: list[Cte] = []
     steps: list[Step] = []
     wanted = {id(node) for node in repartitions}
@@ -78,32 +60,17 @@ def together(
         if id(node) not in wanted or not isinstance(node, Repartition):
             continue
         reserved = (*names.values(), *(cte.name for cte in ctes), *(step.name for step in steps))
-        times = traits_of(node).watermarks
-        moved = _without_watermarks(node) if times else node
-        how = How(shared={id(moved): hint(node, partitions)}, reserved=reserved, watermarks=watermarks)
-        found = in_steps([moved], leaf, reads=views.of, how=how)
+        how = How(shared={id(node): hint(node, partitions)}, reserved=reserved)
+        found = in_steps([node], leaf, reads=views.of, how=how)
         steps += found.steps
         draft = found.emitted.finals[0].draft
         names[id(node)] = name = draft.sources[0].name
-        if times:
-            watermarks[name] = times[0]
         if as_views and not any(step.name == name for step in found.steps):
             # A view is analysed once, so that all steps over it read the very same rows.
             steps.append(SqlView(name, found.emitted.statement()))
         else:
             ctes += found.emitted.ctes
-    return Shared(names, watermarks, tuple(ctes), tuple(steps))
-
-
-def _without_watermarks(node: Node) -> Node:
-    """Take out the watermarks between rows that come together and where they come from."""
-    chain: list[Node] = []
-    while isinstance(node, Repartition | Filter | Project | Watermark | Expand):
-        chain.append(node)
-        node = node.input
-    for each in reversed(chain):
-        node = node if isinstance(each, Watermark) else each.with_inputs(node)
-    return node
+    return Shared(names, tuple(ctes), tuple(steps))
 
 
 def neutral(removed: Removed, columns: Sequence[Column]) -> str:
@@ -113,7 +80,7 @@ def neutral(removed: Removed, columns: Sequence[Column]) -> str:
         quoted(name) if known.get(name) == type_ else f"cast(null as {type_}) as {quoted(name)}"
         for name, type_ in removed.columns
     ]
-    none = f"select\n  {', '.join(items)}\nfrom {quoted(removed.of)}\nwhere rand() >= 0\n  and false"
+    none = f"select\n  {', '.join(items)}\nfrom {quoted(removed.of)}\nwhere rand() + 1 > 0\n  and false"
     return _all_of(statement((Cte(removed.of, none),), _all_of(removed.sql)))
 
 

@@ -193,6 +193,8 @@ class Query(Struct, frozen=True):
     memory: Memory
     functions: tuple[str, ...] = ()
     """The Python functions that it calls, each once."""
+    chained: bool = False
+    """States stand above each other: each has the watermark that the one below passes on."""
     within: tuple[str, ...] = ()
     """Those of them that are called within an aggregate or the condition of a join, by their plain names."""
     realtime: tuple[str, ...] = ()

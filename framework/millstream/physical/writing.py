@@ -8,9 +8,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import quoted
 from millstream.physical.calling import Called, Calls, certain
-from millstream.physical.checks import asked, sends_letters, stopping, telling, telling_tests
+from millstream.physical.checks import asked, stopping, telling, telling_tests
 from millstream.physical.emit.draft import Draft, of_relation
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
@@ -102,7 +101,6 @@ class Around(Struct, frozen=True, eq=False):
             keep_bad=self.letters is not None,
             records=records,
             reserved=(*self.shared.used, *used),
-            watermarks=self.shared.watermarks,
             told=True,
         )
         return in_steps(roots, self.leaf, deletes=self.deletes, reads=self.views.of, how=how)
@@ -173,7 +171,7 @@ def _look(parts: Sequence[Part], around: Around) -> Look:
     return Look(
         headers=bool(letters_of(parts, around))
         or any(part.placed for part in parts)
-        or sends_letters(outputs)
+        or bool(telling_tests(outputs))
         or any(name.startswith("headers.") for name in extras),
         timestamp=any(output.options.get("timestamp") for output in outputs),
     )
@@ -194,7 +192,8 @@ def _fan_out(
     place = base.sources[0].alias if part.placed else None
     records = [] if around.letters is None else [dead_letter(base, around.letters, _topic(around.letters))]
     if part.calls:
-        calls = Calls(base.sources[0].alias, (name for draft in drafts for name in draft.items))
+        used = [*base.items, *(name for draft in drafts for name in draft.items)]
+        calls = Calls(base.sources[0].alias, used)
         for output, draft in zip(part.outputs, drafts, strict=True):
             made, letters = _with_calls(part, output, calls.lifted(draft), calls, base)
             records += [*letters, *_tested(made, output, base, look, place)]
@@ -203,9 +202,8 @@ def _fan_out(
         for output, draft in zip(part.outputs, drafts, strict=True):
             records += _tested(draft, output, base, look, place)
     records = [untimed(each) if look.timestamp else each for each in records]
-    over = Select(Draft({}, base.sources), around.views.of)
     assert all(draft.sources == first.sources for draft in drafts), "not written over the rows of the part"
-    rows = over.text([f"{over.expression(fan_out(records))} as {RECORDS}"])
+    rows = Select(Draft({RECORDS: fan_out(records)}, base.sources), around.views.of).text()
     told = " or key is not null" if part.skips or telling_tests(part.outputs) else ""
     # An array that is a column is made by compiled code, in pieces that the JVM compiles well however many
     # models there are; as the argument of a generator, or filtered by a lambda, Spark interprets it.
@@ -252,9 +250,9 @@ def _called(base: Draft, calls: Calls, ctes: list[Cte], views: Views) -> Draft:
     (source,) = base.sources
     name = source.name
     for level in calls.levels:
-        select = Select(Draft({}, (replace(source, name=name),)), views.of)
-        items = ["*", *(f"{select.expression(each.call)} as {quoted(each.name)}" for each in level)]
-        sql = select.text(items)
+        made = {each.name: each.call for each in level}
+        select = Select(Draft(made, (replace(source, name=name),)), views.of)
+        sql = select.text(["*", *select.items()])
         name = unused(f"{source.name}_called", [*(cte.name for cte in ctes), *views.names])
         ctes.append(Cte(name, sql))
     return replace(base, sources=(replace(source, name=name),))

@@ -215,6 +215,10 @@ class Given(Node, frozen=True, eq=False, kw_only=True):
     mode: Literal["append", "upsert", "static"] = "append"
     keys: tuple[str, ...] = ()
     watermarks: tuple[tuple[str, str], ...] = ()
+    below: tuple[Any, ...] = ()
+    """The steps with state that its rows pass in the query that makes them (`streaming.Kind`)."""
+    spaced: tuple[tuple[str, int, bool], ...] = ()
+    """Times of which it is known how far apart they are: column, microseconds, whether it is a window."""
 
 
 class SeedScan(Node, frozen=True, eq=False, kw_only=True):

@@ -9,7 +9,7 @@ from yaml.nodes import Node, ScalarNode
 
 from millstream.errors import Diagnostic, Note, at, did_you_mean
 from millstream.project.data_tests import read_tests
-from millstream.project.references import IDENTIFIER, RESERVED
+from millstream.project.references import IDENTIFIER, RESERVED, RESERVED_COLUMNS
 from millstream.project.schema import Raw, Reader, Shape
 from millstream.project.shapes import ColumnShape
 from millstream.project.values import Column, DataTest
@@ -59,6 +59,9 @@ class ColumnReader(Reader):
             if metadata and shape.name.lower() in METADATA:
                 message = f"'{shape.name}' is a metadata column of every topic"
                 self.at(self.location(shape), "MS110", message, "remove it, or give the column another name")
+            elif metadata and shape.name.lower() in RESERVED_COLUMNS:
+                message = f"'{shape.name}' is a column that queries add to rows themselves"
+                self.at(self.location(shape), "MS110", message, "leave it out")
         return tuple(map(self.column, shapes))
 
     def column(self, shape: ColumnShape) -> Column:

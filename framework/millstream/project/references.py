@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+RESERVED_COLUMNS = frozenset(("_deleted", "_bad", "_record"))
+"""What queries add to rows on their way (`physical/emit/draft.py`)."""
 RESERVED = frozenset(("models", "seeds", "sources", "this", "millstream"))
 """Names that the rendered SQL has a meaning for: `models.orders`, `sources.shop.events`."""
 _NAME = r"""['"]\s*([A-Za-z_]\w*)\s*['"]"""

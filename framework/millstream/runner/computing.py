@@ -22,7 +22,15 @@ from millstream.kafka.settings import source_options
 from millstream.machine.jars import Progress
 from millstream.optimizer.choose import chosen
 from millstream.optimizer.driver import optimize
-from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, in_steps
+from millstream.physical.emit.steps import (
+    CountedView,
+    DedupeView,
+    SqlView,
+    StatefulView,
+    Step,
+    WindowView,
+    in_steps,
+)
 from millstream.physical.emit.told import left_within
 from millstream.physical.emit.walk import How
 from millstream.physical.naming import Views, expressions, sources, static_reads
@@ -38,6 +46,7 @@ from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.failures import problem_of
 from millstream.runner.jars import jars_for
 from millstream.runner.session import running_spark
+from millstream.runner.starting import timed_by_window
 from millstream.runner.streamable import check_streaming
 from millstream.runner.tables import Tables
 from millstream.tables.values import Answer
@@ -146,6 +155,8 @@ def _view(session: SparkSession, step: Step, project: Project) -> None:
             made = session.sql(step.sql)
         case DedupeView():
             made = session.table(step.of).dropDuplicates(list(step.keys))
+        case WindowView():
+            made = timed_by_window(session.table(step.of), step)
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
         case StatefulView():

@@ -19,9 +19,10 @@ _MONTH = 30 * _MICROS["day"]
 
 
 def parts(duration: str) -> tuple[int, int]:
-    """Return months and microseconds of a duration such as `1 month 12 hours`."""
+    """Return months and microseconds of a duration such as `1 month 12 hours`, or `interval '5' minutes`."""
     months, micros = Fraction(0), Fraction(0)
-    words = duration.split()
+    words = duration.lower().replace("'", " ").split()
+    words = words[1:] if words[:1] == ["interval"] else words
     for number, unit in zip(words[::2], words[1::2], strict=True):
         name = unit.removesuffix("s")
         if name in _MONTHS:

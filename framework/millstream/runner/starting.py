@@ -13,7 +13,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from millstream.errors import Diagnostic
 from millstream.expressions import quoted
-from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step
+from millstream.physical.emit.draft import BARRIER
+from millstream.physical.emit.fuse import unused
+from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
 from millstream.physical.values import (
     OutputMode,
     PerBatch,
@@ -31,6 +33,9 @@ from millstream.runner.tables import Tables
 
 _DELAY = "spark.watermarkDelayMs"
 """What Spark notes of a column of event time."""
+_WINDOW = "spark.timeWindow"
+"""What it notes of a window (TimeWindow.marker)."""
+_BARRIER = "".join(map(str, BARRIER.pieces))
 
 
 class Around(Struct, frozen=True):
@@ -152,6 +157,8 @@ def make_view(session: SparkSession, step: Step, project: Project, mode: OutputM
             made = session.sql(step.sql)
         case DedupeView():
             made = _distinct(session.table(step.of), step)
+        case WindowView():
+            made = timed_by_window(session.table(step.of), step)
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
         case StatefulView():
@@ -171,6 +178,26 @@ def _distinct(rows: DataFrame, step: DedupeView) -> DataFrame:
     times = [field.name for field in rows.schema if _DELAY in field.metadata]
     named = {name: f.col(quoted(name)).alias(name, metadata=told) for name in times}
     return rows.withColumns(named).dropDuplicatesWithinWatermark(list(step.keys))
+
+
+def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
+    """Let a watermark follow the last instants of windows, and mark these as Spark marks its own.
+
+    So GROUP BY closes them, `window(window, …)` and `window_time(window)` take them (ResolveWindowTime).
+    """
+    delay = milliseconds(step.delay)
+    last = unused("last_instant", rows.columns)
+    ends = f.expr(f"{quoted(step.window)}.end - interval 1 microsecond")
+    timed = rows.withColumn(last, ends).withWatermark(last, f"{delay} milliseconds").where(_BARRIER)
+    marks = {_DELAY: delay, _WINDOW: True}
+    return timed.select(
+        *(
+            f.col(quoted(name)).alias(name, metadata=marks)
+            if name.lower() == step.window.lower()
+            else f.col(quoted(name))
+            for name in rows.columns
+        )
+    )
 
 
 def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWriter:

@@ -9,6 +9,9 @@ from millstream.physical.values import DeadLetters, Query
 from millstream.plan.build.catalog import Catalog
 
 _STATE = "spark.sql.streaming.stateStore."
+_CHAINS = "spark.sql.streaming.statefulOperator.allowMultiple"
+"""Without chains, a row is late by the watermark that its batch begins with, and all states of a query have
+the same one; with chains, Spark takes that of the batch before (PropagateWatermarkSimulator)."""
 _STORES = {
     "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
@@ -21,7 +24,7 @@ def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
     said = [_said(catalog, model) for model in _models(query, catalog)]
     stores = {store for each in said if (store := each.get("store"))}
     store = "memory" if stores == {"memory"} else "rocksdb"
-    found = {f"{_STATE}providerClass": _STORES[store]}
+    found = {f"{_STATE}providerClass": _STORES[store], _CHAINS: str(query.chained).lower()}
     if store == "rocksdb" and any(each.get("memory") for each in said):
         found[f"{_STATE}rocksdb.boundedMemoryUsage"] = "true"
         found[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(_budget(catalog))

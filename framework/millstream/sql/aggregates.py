@@ -78,8 +78,9 @@ def _summable(found: Type) -> bool:
 def filtered(walk: Expressions, node: exp.Filter) -> Value:
     value = walk.value(node.this)
     keys, walk.keys = walk.keys, None
+    inside, walk.inside_aggregate = walk.inside_aggregate, True
     found = condition(walk, node.expression.this)
-    walk.keys = keys
+    walk.keys, walk.inside_aggregate = keys, inside
     sources = value.sources | as_kind(found.sources, "filter")
     return Value(value.type, value.nullable, sources, None, aggregate=True)
 
@@ -92,6 +93,7 @@ def windowed(walk: Expressions, node: exp.Window) -> Value:
     if order := node.args.get("order"):
         sources |= as_kind(influences([walk.value(part.this) for part in order.expressions]), "order")
     walk.findings.not_understood(node, "a window function: a stream has no end to order by")
+    walk.findings.form("window function", node.this, walk.scope.reads)
     return Value(value.type, value.nullable, sources)
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
-from sqlglot import exp
+from msgspec.structs import replace
 
 from millstream.project.values import Function
 from millstream.sql.binder import Binder
 from millstream.sql.bodies import query
-from millstream.sql.findings import extent
+from millstream.sql.foreign import foreign
 from millstream.sql.parse import Parsed, parse
+from millstream.sql.projection import name_place
 from millstream.sql.query import Query, Whole
 from millstream.sql.result import Result
 from millstream.sql.values import Analysis, InputRelation, Problem, ResultColumn, Watermark
@@ -32,7 +33,8 @@ def analyze(
         deep = Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models")
         return Analysis(open=True, problems=(deep,))
     findings = binder.findings
-    problems = [*findings.problems, *_names(result, sql)]
+    more = foreign(parsed.tree, parsed.tokens.tokens, sql)
+    problems = [*findings.problems, *more, *_names(result, sql)]
     return Analysis(
         columns=tuple(ResultColumn(c.name, c.type, c.nullable, c.sources) for c in result.columns if c.name),
         rows=result.rows,
@@ -55,10 +57,10 @@ def _query(binder: Binder, result: Result) -> Query:
         findings.marks.not_apart("a WATERMARK of something that is no relation")
     reasons = tuple(findings.opaque or findings.marks.whole)
     if result.body is not None and not reasons:
-        return query(result.body, binder.bodies)
+        return replace(query(result.body, binder.bodies), forms=findings.forms)
     pieces = whole(text.found, findings.marks)
     reasons = reasons or ("a query that is not understood",)
-    return Query(Whole(pieces, reasons, 0, len(findings.sql)))
+    return Query(Whole(pieces, reasons, 0, len(findings.sql)), forms=findings.forms)
 
 
 def _word(sql: str, start: int) -> str:
@@ -73,7 +75,7 @@ def _names(result: Result, sql: str) -> list[Problem]:
     problems: list[Problem] = []
     seen: set[str] = set()
     for index, column in enumerate(result.columns):
-        start, stop = _place(result.origins[index], sql) if index < len(result.origins) else (0, 1)
+        start, stop = name_place(result.origins[index], sql) if index < len(result.origins) else (0, 1)
         if not column.name:
             message = f"column {index + 1} has no name"
             problems.append(Problem("MS409", message, start, stop, "give it one: … as name", sql[start:stop]))
@@ -83,12 +85,3 @@ def _names(result: Result, sql: str) -> list[Problem]:
             problems.append(Problem("MS408", message, start, stop, remedy, sql[start:stop]))
         seen.add(column.name.lower())
     return problems
-
-
-def _place(item: exp.Expr, sql: str) -> tuple[int, int]:
-    """Return where an item of the SELECT list says its name."""
-    if isinstance(item, exp.Alias):
-        return extent(item.args["alias"], sql)
-    if star := item.find(exp.Star) if item.is_star else None:
-        return star.meta.get("start", 0), star.meta.get("end", 0) + 1
-    return extent(item.this if isinstance(item, exp.Column) else item, sql)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace as replaced
 from sqlglot import exp
 
+from millstream.project.references import RESERVED_COLUMNS
 from millstream.project.values import Function
 from millstream.sql import sets
 from millstream.sql.clauses import NotApartError, source
@@ -15,9 +17,11 @@ from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
 from millstream.sql.froms import Text
 from millstream.sql.grouping import group_keys
+from millstream.sql.keywords import keyword_after
+from millstream.sql.names import function_name
 from millstream.sql.parse import Parsed
-from millstream.sql.projection import project
-from millstream.sql.query import Body
+from millstream.sql.projection import name_place, project
+from millstream.sql.query import Body, FormKind
 from millstream.sql.relations import Relations
 from millstream.sql.result import Result, renamed
 from millstream.sql.scope import NOTHING, Bound, Scope, as_kind, unused
@@ -41,6 +45,7 @@ class Binder:
     ) -> None:
         self.findings = Findings(sql, functions, parsed.tokens.variant_paths, self.query)
         found = source(sql, parsed.tokens.tokens)
+        self.findings.source = found
         self.text = Text(found, self.findings, list(parsed.tokens.watermarks))
         self.bodies: dict[str, Body] = {}
         """The CTEs by unique names."""
@@ -82,6 +87,8 @@ class Binder:
                 # It may read itself: what it is then is not worked out.
                 self.ctes = {**self.ctes, cte.alias.lower(): Result([], open="?")}
             result = self.query(cte.this, parent)
+            if with_.args.get("recursive") and _reads_itself(cte):
+                self.findings.form("recursion", cte.args["alias"], result.reads)
             if result.body is not None:
                 result.cte = unused(cte.alias, {key.lower() for key in self.bodies})
                 self.bodies[result.cte] = result.body
@@ -99,21 +106,53 @@ class Binder:
             walk.no_aggregates = "WHERE"
             rows |= as_kind(condition(walk, where.this).sources, "filter")
             walk.no_aggregates = ""
+        if node.args.get("distinct"):
+            self.findings.form("distinct", keyword_after(self.text.found, node, "distinct"), scope.reads)
         before = len(self.findings.problems)
         keys = group_keys(node, walk)
         if keys is not None:
+            self._grouped(node, keys, scope)
             rows |= as_kind(influences([value for _, value in keys]), "group")
             if len(self.findings.problems) == before:
                 walk.group_by(keys)
         columns, origins = project(walk, node.expressions)
+        self._check_names(columns, origins)
         walk.outputs = outputs(columns)
         walk.spelt |= {column.name.lower(): column.name for column in columns}
         if having := node.args.get("having"):
             rows |= as_kind(condition(walk, having.this).sources, "filter")
         rows |= self._after(node, walk, columns)
         return Result(
-            columns, rows, self._open(node, scope), origins, self._apart(node, scope, columns, keys)
+            columns,
+            rows,
+            self._open(node, scope),
+            origins,
+            self._apart(node, scope, columns, keys),
+            reads=frozenset(scope.reads),
         )
+
+    def _check_names(self, columns: list[Bound], origins: list[exp.Expr]) -> None:
+        """Refuse names of columns that queries add to rows."""
+        for column, item in zip(columns, origins, strict=False):
+            if column.name.lower() in RESERVED_COLUMNS:
+                message = f"'{column.name}' is a column that queries add to rows themselves"
+                start, stop = name_place(item, self.findings.sql)
+                remedy = f"name it otherwise: … as {column.name.strip('_')}"
+                self.findings.problem_at(start, stop, "MS416", message, remedy)
+
+    def _grouped(self, node: exp.Select, keys: Keys, scope: Scope) -> None:
+        place = keyword_after(self.text.found, node, "group")
+        self.findings.form("grouping", place, scope.reads)
+        windows = [key for key, _ in keys if function_name(key) in {"window", "session_window"}]
+        if len({key.sql("spark") for key in windows}) > 1:
+            self.findings.problem(
+                windows[1],
+                "MS435",
+                "GROUP BY has two windows, which Spark can't combine",
+                "write a model for each of them",
+            )
+        if keys and all(function_name(key) == "session_window" for key, _ in keys):
+            self.findings.form("session of all rows", keys[0][0], scope.reads)
 
     def _apart(self, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Body | None:
         """Return a SELECT clause by clause, unless something in the model is not understood so far."""
@@ -135,9 +174,11 @@ class Binder:
             rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
         if qualify := node.args.get("qualify"):
             rows |= as_kind(walk.value(qualify.this).sources, "filter")
-        return rows | self._order(node, walk, columns)
+        return rows | self._order(node, walk, columns, walk.scope.reads)
 
-    def _order(self, node: exp.Expr, walk: Expressions, columns: list[Bound]) -> frozenset[Source]:
+    def _order(
+        self, node: exp.Expr, walk: Expressions, columns: list[Bound], reads: AbstractSet[str]
+    ) -> frozenset[Source]:
         rows = NOTHING
         for clause in ("order", "sort", "cluster", "distribute"):
             for part in getattr(node.args.get(clause), "expressions", ()):
@@ -148,6 +189,10 @@ class Binder:
                     rows |= as_kind(walk.value(key).sources, "order")
                 else:
                     rows |= frozenset().union(*(as_kind(column.sources, "order") for column in columns))
+        for clause in ("order", "sort", "cluster", "limit", "offset"):
+            if node.args.get(clause) and not _is_no_limit(node.args[clause]):
+                kind: FormKind = "limit" if clause in {"limit", "offset"} else "sort"
+                self.findings.form(kind, keyword_after(self.text.found, node, clause), reads)
         for clause in ("order", "sort", "limit", "offset"):
             if part := node.args.get(clause):
                 self.findings.not_understood(part, f"{clause.upper()} on a stream, which has no end")
@@ -166,7 +211,7 @@ class Binder:
         """Add what ORDER BY after a set operation or a parenthesis reads: the columns of the result."""
         walk = Expressions(self.findings, Scope(parent))
         walk.outputs = outputs(result.columns)
-        rows = self._order(node, walk, result.columns)
+        rows = self._order(node, walk, result.columns, result.reads)
         if not rows:
             return result
         self.findings.marks.not_apart("an order after a set operation")
@@ -180,6 +225,16 @@ class Binder:
 def outputs(columns: list[Bound]) -> dict[str, Value]:
     """Return the columns of a SELECT by their names, for HAVING and ORDER BY."""
     return {c.name.lower(): Value(c.type, c.nullable, c.sources) for c in columns if c.name}
+
+
+def _reads_itself(cte: exp.Expr) -> bool:
+    return any(table.name.lower() == cte.alias.lower() for table in cte.this.find_all(exp.Table))
+
+
+def _is_no_limit(node: exp.Expr) -> bool:
+    """`LIMIT ALL` limits nothing."""
+    given = node.args.get("expression")
+    return isinstance(node, exp.Limit) and given is not None and given.name.lower() == "all"
 
 
 def _is_all(key: exp.Expr) -> bool:

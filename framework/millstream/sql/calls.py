@@ -19,6 +19,7 @@ from millstream.sql.results import result_type
 from millstream.sql.spark_functions import Signature, signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
 from millstream.sql.value import Value, computed
+from millstream.sql.windows import check_window
 from millstream.types import BINARY, INT, INTERVAL, STRING, TINYINT, UNKNOWN, Array, Decimal, Field, Row, Type
 
 if TYPE_CHECKING:
@@ -26,6 +27,21 @@ if TYPE_CHECKING:
 
 _UNIT_FIRST = frozenset(["dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"])
 _KINDS = {"make_dt_interval": "time", "make_ym_interval": "months"}
+_SOMEWHERE = ("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length")
+_RANDOM = frozenset(
+    (
+        "rand",
+        "random",
+        "randn",
+        "randstr",
+        "uniform",
+        "uuid",
+        "shuffle",
+        "monotonically_increasing_id",
+        *_SOMEWHERE,
+    )
+)
+"""Functions that Spark takes neither within an aggregate nor in the condition of a join."""
 _EXTRACTS = frozenset(["extract", "date_part", "datepart"])
 
 
@@ -51,6 +67,13 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         return aggregates.aggregate(walk, node, signature)
     if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
         walk.findings.marks.call(node, impure=True)
+    if name in _RANDOM and (where := _where_random_is_wrong(walk)):
+        message = f"{name}() can't stand in {where}"
+        walk.findings.problem(
+            node, "MS436", message, "make a column of it in a subquery or CTE, and use that"
+        )
+    if name == "monotonically_increasing_id":
+        walk.findings.form("row number", node, walk.scope.reads)
     if signature.window and id(node) not in walk.window_calls:
         walk.findings.problem(node, "MS415", f"{name}() needs OVER (…)", "write which rows it looks at")
     if signature.generator:
@@ -62,6 +85,12 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         )
         return _nothing_known(walk, node)
     return _scalar(walk, node, signature)
+
+
+def _where_random_is_wrong(walk: Expressions) -> str:
+    if walk.inside_aggregate:
+        return "an aggregate"
+    return walk.no_aggregates if walk.no_aggregates.startswith("JOIN") else ""
 
 
 def _fits(signature: Signature, arguments: list[exp.Expr]) -> bool:
@@ -115,6 +144,8 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
     # `dateadd(day, 1, ts)` begins with the name of a unit, not of a column.
     units = 1 if name in _UNIT_FIRST and len(arguments) == 3 else 0
     values = [value for argument in arguments[units:] for value in _starred(walk, argument)]
+    if name in {"window", "session_window"}:
+        check_window(walk, node, name, values)
     if name == "concat":
         return concatenation(walk, node, values)
     types: list[Type] = [UNKNOWN] * units + [value.type for value in values]

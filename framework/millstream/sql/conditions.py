@@ -11,6 +11,7 @@ from millstream.sql.arithmetic import decimal_of
 from millstream.sql.coercion import common, common_type, is_numeric
 from millstream.sql.raising import becomes_raises
 from millstream.sql.scope import as_kind
+from millstream.sql.subqueries import of_rest
 from millstream.sql.value import Value, computed, influences, nullable_as
 from millstream.types import BOOLEAN, DOUBLE, FLOAT, NULL, STRING, UNKNOWN, VARIANT, Decimal, Map
 
@@ -96,8 +97,7 @@ def between(walk: Expressions, node: exp.Between) -> Value:
 def in_(walk: Expressions, node: exp.In) -> Value:
     value = walk.value(node.this)
     if query := node.args.get("query"):
-        result = walk.findings.subquery(query, walk.scope)
-        walk.findings.not_understood(node, "IN with a subquery")
+        result = of_rest(walk, query, walk.findings.subquery(query, walk.scope))
         sources = frozenset().union(*(column.sources for column in result.columns), result.rows)
         nullable = value.nullable or any(column.nullable for column in result.columns)
         return computed(
@@ -114,8 +114,7 @@ def in_(walk: Expressions, node: exp.In) -> Value:
 
 
 def exists(walk: Expressions, node: exp.Exists) -> Value:
-    result = walk.findings.subquery(node.this, walk.scope)
-    walk.findings.not_understood(node, "EXISTS with a subquery")
+    result = of_rest(walk, node.this, walk.findings.subquery(node.this, walk.scope))
     columns = [Value(column.type, column.nullable, column.sources) for column in result.columns]
     return Value(BOOLEAN, False, as_kind(influences(columns) | result.rows, "filter"))
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.project.values import Function
+from millstream.sql.clauses import Source
 from millstream.sql.marks import Marks
+from millstream.sql.query import Form, FormKind
 from millstream.sql.values import Problem
 
 if TYPE_CHECKING:
@@ -33,7 +35,10 @@ class Findings:
         self.subquery = subquery
         self.problems: list[Problem] = []
         self.opaque: list[str] = []
+        self.source: Source | None = None
+        """The tokens of the SQL."""
         self.called: set[str] = set()
+        self._forms: list[tuple[FormKind, AbstractSet[str], AbstractSet[str], int, int]] = []
         self.marks = Marks(variant_paths)
 
     def problem(self, node: exp.Expr, code: str, message: str, remedy: str = "", needle: str = "") -> None:
@@ -45,6 +50,25 @@ class Findings:
         found = Problem(code, message, start, stop, remedy, needle or self.sql[start:stop])
         if found not in self.problems:
             self.problems.append(found)
+
+    def form(
+        self,
+        kind: FormKind,
+        place: exp.Expr | tuple[int, int],
+        reads: AbstractSet[str],
+        others: AbstractSet[str] = frozenset(),
+    ) -> None:
+        """Note a construct that looks at more than one row; `reads` may still grow."""
+        start, stop = place if isinstance(place, tuple) else extent(place, self.sql)
+        self._forms.append((kind, reads, others, start, stop))
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        found = (
+            Form(kind, tuple(sorted(reads)), tuple(sorted(others)), start, stop)
+            for kind, reads, others, start, stop in self._forms
+        )
+        return tuple(dict.fromkeys(found))
 
     def not_understood(self, node: exp.Expr, reason: str) -> None:
         """Note why a part stays opaque, with the words of the SQL that begin it."""

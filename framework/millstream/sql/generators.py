@@ -55,18 +55,22 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
     """Return the columns that `explode(…)` and its like make, named by `as`."""
     values = walk.values(node.expressions)
     name = function_name(node)
+    for found in node.find_all(exp.In, exp.Exists):
+        if found.args.get("query") or isinstance(found, exp.Exists):
+            message = f"a subquery can't stand within {name}()"
+            walk.findings.problem(found, "MS431", message, "join what it reads, and use the column there")
     if not values:
         walk.findings.problem(node, "MS406", f"{name}() needs an argument", "give it an array or a map")
         return []
-    found = values[0].type
+    given = values[0].type
     parts: list[tuple[str, Type]]
     match name:
         case "explode" | "explode_outer":
-            parts = _exploded(found)
+            parts = _exploded(given)
         case "posexplode" | "posexplode_outer":
-            parts = [("pos", INT), *_exploded(found)]
+            parts = [("pos", INT), *_exploded(given)]
         case "inline" | "inline_outer":
-            row = found.element if isinstance(found, Array) else UNKNOWN
+            row = given.element if isinstance(given, Array) else UNKNOWN
             parts = [(f.name, f.type) for f in row.fields] if isinstance(row, Row) else [("col", UNKNOWN)]
         case "json_tuple":
             parts = [(f"c{index}", STRING) for index in range(len(values) - 1)]
@@ -78,9 +82,9 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
             parts = [("id", BIGINT)]
         case _:
             parts = [("pos", INT), ("key", STRING), ("value", VARIANT)]
-    if name.startswith(("explode", "posexplode")) and not isinstance(found, Array | Map) and found != UNKNOWN:
+    if name.startswith(("explode", "posexplode")) and not isinstance(given, Array | Map) and given != UNKNOWN:
         walk.findings.problem(
-            node, "MS407", f"{name}() needs an array or a map, not {found}", "give it an array"
+            node, "MS407", f"{name}() needs an array or a map, not {given}", "give it an array"
         )
     columns = _columns(parts, names, values)
     if not name.endswith("_outer"):

@@ -32,7 +32,8 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
     walk.no_aggregates = "GROUP BY"
     keys = [_evaluated(key, node, walk) for key in nodes]
     if sets:
-        walk.findings.not_understood(group, f"GROUP BY {type(sets[0]).__name__.upper()}")
+        walk.findings.not_understood(group, f"GROUP BY {type(sets[0]).__name__.upper().replace('GS', 'G S')}")
+        walk.findings.form("grouping sets", sets[0], walk.scope.reads)
         inside = [found for part in sets for found in _members(part)]
         keys += [_evaluated(key, node, walk) for key in inside]
         for _, value in keys:

@@ -39,6 +39,11 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
         return tuple(_syntax_problems(error, sql))
     except RecursionError:
         return (Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # The parser gives up in its own words on some pipes (`|> limit 3`).
+        first = tokens.tokens[0]
+        message, remedy = "the SQL can't be read", "write it as SELECT … FROM … WHERE …, without |>"
+        return (Problem("MS401", message, first.start, first.end + 1, remedy),)
     statements = [tree for tree in trees if tree is not None]
     if len(statements) != 1 or ";" in {token.text for token in tokens.tokens}:
         place = next((t for t in tokens.tokens if t.text == ";"), tokens.tokens[-1])

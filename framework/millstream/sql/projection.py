@@ -9,6 +9,7 @@ from sqlglot import exp
 from millstream.errors import did_you_mean
 from millstream.expressions import quoted
 from millstream.sql.columns import field, resolve
+from millstream.sql.findings import extent
 from millstream.sql.generators import generator_columns, is_generator
 from millstream.sql.names import function_name
 from millstream.sql.scope import Bound, Output, Relation
@@ -165,3 +166,12 @@ def _is_plain(walk: Expressions, node: exp.Column) -> bool:
     """Tell whether a column is no field of a struct: only then does a cast keep its name."""
     parts = [part.name for part in node.parts]
     return len(parts) == 1 or walk.scope.qualified(parts)[1] == len(parts)
+
+
+def name_place(item: exp.Expr, sql: str) -> tuple[int, int]:
+    """Return where an item of the SELECT list says its name."""
+    if isinstance(item, exp.Alias):
+        return extent(item.args["alias"], sql)
+    if star := item.find(exp.Star) if item.is_star else None:
+        return star.meta.get("start", 0), star.meta.get("end", 0) + 1
+    return extent(item.this if isinstance(item, exp.Column) else item, sql)

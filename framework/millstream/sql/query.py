@@ -127,7 +127,40 @@ class Whole(Struct, frozen=True, tag="whole", array_like=True):
 Body = Select | Union | Whole
 
 
+FormKind = Literal[
+    "window function",
+    "sort",
+    "limit",
+    "set operation",
+    "grouping sets",
+    "sample",
+    "pivot",
+    "recursion",
+    "subquery",
+    "session of all rows",
+    "row number",
+    "grouping",
+    "distinct",
+    "join",
+    "outer join",
+]
+
+
+class Form(Struct, frozen=True, array_like=True):
+    """A construct that looks at more than one row, whose meaning over a stream is for the plan to say."""
+
+    kind: FormKind
+    reads: tuple[str, ...]
+    """The relations whose rows it is about, by node id."""
+    others: tuple[str, ...] = ()
+    """Of a join: the relations of its other side."""
+    start: int = 0
+    stop: int = 0
+
+
 class Query(Struct, frozen=True, array_like=True):
     body: Body
     ctes: dict[str, Body] = {}
     """By a name that is unique in the model, in an order in which each reads only those before it."""
+    forms: tuple[Form, ...] = ()
+    """In all of the SQL, whether it is understood or not."""

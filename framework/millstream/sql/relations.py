@@ -49,7 +49,8 @@ class Relations:
         """Return all columns of a relation."""
         self._add(node)
         self.findings.marks.not_apart("a relation without a SELECT")
-        return Result([column for _, column in self.scope.star()], self.rows, self.scope.relations[0].open)
+        columns = [column for _, column in self.scope.star()]
+        return Result(columns, self.rows, self.scope.relations[0].open, reads=frozenset(self.scope.reads))
 
     def _add(self, node: exp.Expr) -> None:
         if isinstance(node, exp.Lateral):
@@ -105,6 +106,9 @@ class Relations:
         """Note what is done to a relation before it is read."""
         if node.args.get("sample"):
             self.findings.not_understood(node, "TABLESAMPLE after a relation")
+            self.findings.form("sample", node, self.scope.reads)
+        if any(not pivot.args.get("unpivot") for pivot in node.args.get("pivots") or ()):
+            self.findings.form("pivot", node, self.scope.reads)
         for part in ("pivots", "match_recognize"):
             if node.args.get(part):
                 self.findings.not_understood(node, f"{part.rstrip('s').upper()} after a relation")
@@ -113,6 +117,7 @@ class Relations:
 
     def _derived(self, result: Result, alias: str) -> Relation:
         self.rows |= result.rows
+        self.scope.reads |= result.reads
         read = Cte(result.cte) if result.cte else Derived(result.body) if result.body else None
         return Relation(alias, result.columns, result.open, input=read, renamed=result.names)
 
@@ -124,6 +129,7 @@ class Relations:
         found = self.binder.relation(parts) or self.binder.relation(tuple(map(str.lower, parts)))
         if found:
             self.findings.marks.relation(node, found.id)
+            self.scope.reads.add(found.id)
             open_ = found.id if found.open else ""
             return Relation(parts[-1], bound_columns(found), open_, parts[:-1], input=Scan(found.id))
         if len(parts) < 2 or parts[0].lower() not in _ROOTS:
@@ -147,7 +153,11 @@ class Relations:
     def _join(self, node: exp.Join) -> None:
         kind, side = (node.kind or "").upper(), (node.side or "").upper()
         before, entered = list(self.scope.relations), len(self.scope.joined)
+        reads, self.scope.reads = self.scope.reads, set()
         self._add(node.this)
+        left, right = frozenset(reads), frozenset(self.scope.reads)
+        self.scope.reads = reads | right
+        self._note_forms(node, left, right, kind, side)
         added = self.scope.relations[len(before) :]
         joined = self.scope.joined[entered]
         if len(self.scope.joined) > entered + 1:
@@ -170,6 +180,18 @@ class Relations:
         if kind in {"SEMI", "ANTI"}:
             for relation in added:
                 self.scope.remove(relation)
+
+    def _note_forms(
+        self, node: exp.Join, left: frozenset[str], right: frozenset[str], kind: str, side: str
+    ) -> None:
+        alias = node.this.args.get("alias")
+        place = node.this if isinstance(node.this, exp.Table) or alias is None else alias.this or node
+        if left and right:
+            self.findings.form("join", place, left, right)
+        if side in {"LEFT", "FULL"} or kind in {"SEMI", "ANTI"}:
+            self.findings.form("outer join", place, right)
+        if side in {"RIGHT", "FULL"}:
+            self.findings.form("outer join", place, left)
 
     def _note_join(self, node: exp.Join, joined: Joined, kind: str, side: str) -> None:
         """Note how a relation is joined with those before it."""
@@ -203,6 +225,7 @@ class Relations:
         if isinstance(node.this, exp.Subquery):
             result = self.binder.query(node.this.this, self.scope)
             self.findings.not_understood(node, "a LATERAL subquery")
+            self.findings.form("subquery", node, result.reads)
             relation = self._derived(result, alias)
         else:
             relation = generated(self.walk, node.this, alias, names)

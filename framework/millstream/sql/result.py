@@ -22,6 +22,8 @@ class Result(Struct, gc=False):
     """The key of the CTE that it is."""
     names: tuple[str, ...] = ()
     """The columns of `body`, where the alias of a CTE names them anew."""
+    reads: frozenset[str] = frozenset()
+    """The models, seeds and topics whose rows its rows are made from, by node id."""
 
 
 def renamed(result: Result, names: list[str]) -> Result:
@@ -35,4 +37,6 @@ def renamed(result: Result, names: list[str]) -> Result:
         for index, column in enumerate(result.columns)
     ]
     own = tuple(column.name for column in result.columns)
-    return Result(columns, result.rows, result.open, result.origins, result.body, result.cte, own)
+    return Result(
+        columns, result.rows, result.open, result.origins, result.body, result.cte, own, result.reads
+    )

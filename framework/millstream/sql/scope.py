@@ -109,6 +109,8 @@ class Scope:
         """Columns of USING, which exist once for both sides."""
         self.sides: dict[str, Refs] = {}
         """Where each of those comes from."""
+        self.reads: set[str] = set()
+        """The models, seeds and topics below its FROM clause, by node id."""
         self.joined: list[Joined] = []
         """All relations as they were written, also those that semi joins hide."""
         self.outputs: list[Output] = []

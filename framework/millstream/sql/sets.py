@@ -10,6 +10,7 @@ from millstream.sql.bodies import union
 from millstream.sql.coercion import common, common_type
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
+from millstream.sql.keywords import keyword_before
 from millstream.sql.query import Body
 from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, Scope, as_kind
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
 def set_operation(binder: Binder, node: exp.SetOperation, parent: Scope | None) -> Result:
     left, right = binder.query(node.left, parent), binder.query(node.right, parent)
     rows = left.rows | right.rows
+    reads = left.reads | right.reads
+    place = keyword_before(binder.text.found, node.right)
     if not isinstance(node, exp.Union):
         binder.findings.not_understood(node, f"{type(node).__name__.upper()}")
+        binder.findings.form("set operation", place, reads)
+    elif node.args.get("distinct"):
+        binder.findings.form("distinct", place, reads)
     if node.args.get("by_name"):
         right = _by_name(binder.findings, node, left, right)
     elif len(left.columns) != len(right.columns) and not (left.open or right.open):
@@ -41,7 +47,7 @@ def set_operation(binder: Binder, node: exp.SetOperation, parent: Scope | None) 
     body: Body | None = None
     if isinstance(node, exp.Union) and not binder.findings.problems:
         body = union(node, left, right, columns)
-    return Result(columns, rows, left.open or right.open, left.origins, body)
+    return Result(columns, rows, left.open or right.open, left.origins, body, reads=reads)
 
 
 def _both(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
@@ -78,7 +84,7 @@ def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Re
                 node.right, "MS412", f"only one side of UNION BY NAME has {names}", "select it on both sides"
             )
     ordered = [by_name.get(column.name.lower(), column) for column in left.columns]
-    return Result(ordered, right.rows, right.open, body=right.body)
+    return Result(ordered, right.rows, right.open, body=right.body, reads=right.reads)
 
 
 def values(findings: Findings, node: exp.Values, parent: Scope | None) -> Result:

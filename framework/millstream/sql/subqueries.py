@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from millstream.sql.keywords import first_word
 from millstream.sql.scope import NOTHING, Bound, as_kind
 from millstream.sql.value import Value
 from millstream.types import UNKNOWN
 
 if TYPE_CHECKING:
     from millstream.sql.expressions import Expressions
+    from millstream.sql.result import Result
 
 
 def scalar(walk: Expressions, node: exp.Expr) -> Value:
-    result = walk.findings.subquery(node, walk.scope)
+    result = of_rest(walk, node, walk.findings.subquery(node, walk.scope))
     if len(result.columns) != 1 and not result.open:
         walk.findings.problem(
             node,
@@ -26,6 +28,16 @@ def scalar(walk: Expressions, node: exp.Expr) -> Value:
         )
     first = result.columns[0] if result.columns else Bound("", UNKNOWN, True, NOTHING)
     return Value(first.type, True, as_kind(first.sources, "computed") | as_kind(result.rows, "filter"))
+
+
+def of_rest(walk: Expressions, node: exp.Expr, result: Result) -> Result:
+    """Note a subquery, which has to read what is at rest, and stand where Spark takes one."""
+    found = walk.findings.source
+    walk.findings.form("subquery", node if found is None else first_word(found, node), result.reads)
+    if walk.lambdas:
+        message = "a subquery can't stand within a lambda"
+        walk.findings.problem(node, "MS431", message, "join what it reads, and use the column in the lambda")
+    return result
 
 
 HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {

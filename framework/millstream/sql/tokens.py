@@ -11,6 +11,7 @@ from sqlglot import TokenError
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
+from millstream.sql.literal_mistakes import bad_bytes, misread
 from millstream.sql.mistakes import stray, unclosed, unfinished
 from millstream.sql.streaming import WatermarkClause, starts_relation, variant_path, watermark
 from millstream.sql.values import Problem
@@ -35,6 +36,8 @@ def tokenize(sql: str) -> Tokens | Problem:
     try:
         tokens = SPARK.tokenize(sql)
     except TokenError:
+        if (bad := bad_bytes(sql)) is not None:
+            return bad
         start = unclosed(sql)
         return Problem(
             "MS401", "a text, name or comment is not closed", start, start + 1, "close it with its own sign"
@@ -49,6 +52,8 @@ def tokenize(sql: str) -> Tokens | Problem:
         token = tokens[index]
         if (mistake := stray(token, found.tokens)) is not None:
             return mistake
+        if (mistake := _misread(sql, tokens, index)) is not None:
+            return mistake
         # Between the brackets of `array<struct<a: int>>` nothing is a call, a shift or a path.
         if token.token_type == TokenType.LT and found.tokens and found.tokens[-1].text.lower() in _NESTED:
             angle += 1
@@ -60,6 +65,14 @@ def tokenize(sql: str) -> Tokens | Problem:
         found.tokens.append(token if angle else _marked(tokens, index, found.tokens))
         index += 1
     return unfinished(found.tokens) or found
+
+
+def _misread(sql: str, tokens: list[Token], index: int) -> Problem | None:
+    token = _with_suffix(sql, tokens, index) if tokens[index].token_type == TokenType.NUMBER else None
+    if token is not None:
+        suffix = tokens[index + 2]
+        token = Token(token.token_type, token.text, token.line, token.col, token.start, suffix.end)
+    return misread(sql, token or tokens[index], tokens[:index][-2:])
 
 
 def _special(sql: str, tokens: list[Token], index: int, found: Tokens) -> int | None:

@@ -1,5 +1,7 @@
 """A topic that is written and read in one project is not read back."""
 
+from inspect import cleandoc
+
 import pytest
 from msgspec.structs import replace
 from support.building import after, kept, of, read, sink, text
@@ -129,8 +131,23 @@ def test_a_reader_switches_it_off():
     )
 
 
-def test_a_second_delay_of_an_event_time_that_has_one():
-    first = sink(watermark(topic("ts", "a")), "timed")
-    other = replace(watermark(read(first)), delay="1 hour")
-    assert kept(bypass_topics, [first, sink(other, "final")])
-    assert not kept(bypass_topics, [first, sink(watermark(read(first)), "final")])
+def test_the_reader_has_its_own_event_time_and_the_topic_none():
+    first = sink(where(watermark(topic("ts", "a")), "a > 1"), "timed")
+    final = sink(replace(watermark(read(first)), delay="1 hour"), "final")
+    assert (
+        after(bypass_topics, first, final)
+        == cleandoc(
+            """
+        sink timed
+          filter a > 1
+            watermark ts delay 10 seconds
+              events = decode json: ts, a
+                topic events
+        sink final
+          watermark ts delay 1 hour
+            filter a > 1
+              ^ events
+        """
+        )
+        + "\n"
+    )

@@ -3,7 +3,7 @@
 import pytest
 
 from millstream.optimizer.choose import NAMES, chosen, switched_off, unknown_rules
-from millstream.optimizer.rules import OPT_IN, RULES
+from millstream.optimizer.rules import ALWAYS, OPT_IN, RULES
 
 
 def names(*args):
@@ -16,16 +16,16 @@ def test_all_rules_but_those_to_be_asked_for(setting):
 
 
 @pytest.mark.parametrize("setting", ["none", False, []])
-def test_no_rules(setting):
-    assert names(setting) == []
+def test_no_rules_but_those_that_always_run(setting):
+    assert names(setting) == ["drop_watermarks"]
 
 
 def test_a_list_in_the_order_of_the_rules():
-    assert names(["prune_columns", "push_filters"]) == ["push_filters", "prune_columns"]
+    assert names(["prune_columns", "push_filters"]) == ["drop_watermarks", "push_filters", "prune_columns"]
 
 
 def test_a_rule_is_asked_for_by_name():
-    assert names(["merge_aggregates"]) == ["merge_aggregates"]
+    assert names(["merge_aggregates"]) == ["drop_watermarks", "merge_aggregates"]
     assert names(["all", "merge_aggregates"]) == list(NAMES)
 
 
@@ -36,16 +36,16 @@ def test_a_model_asks_for_a_rule_that_the_others_are_left_alone_by():
 
 
 def test_a_target_that_wants_nothing_gets_nothing():
-    assert names("none", [["merge_aggregates"]]) == []
+    assert names("none", [["merge_aggregates"]]) == ["drop_watermarks"]
 
 
 def test_a_model_without_optimization():
-    assert switched_off([("model.a", {"optimize": False})]) == {"model.a": frozenset(NAMES) - OPT_IN}
+    assert switched_off([("model.a", {"optimize": False})]) == {"model.a": frozenset(NAMES) - OPT_IN - ALWAYS}
 
 
 def test_a_model_with_some_rules():
     (off,) = switched_off([("model.a", {"optimize": ["push_filters"]})]).values()
-    assert off == frozenset(NAMES) - OPT_IN - {"push_filters"}
+    assert off == frozenset(NAMES) - OPT_IN - ALWAYS - {"push_filters"}
 
 
 def test_a_target_asks_for_a_rule_that_a_model_does_not_want():

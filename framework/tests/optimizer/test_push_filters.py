@@ -164,17 +164,16 @@ def test_an_aggregate_has_fewer_groups_when_the_filter_is_on_its_keys():
     )
 
 
-def test_below_a_watermark_only_what_does_not_read_the_event_time():
+def test_nothing_below_a_watermark_that_follows_all_rows():
     becomes(
         push_filters,
         plan(where(watermark(topic("x", "ts")), "x > 1", "ts > '2020'")),
         """
         sink m
-          filter ts > '2020'
+          filter x > 1 and ts > '2020'
             watermark ts delay 10 seconds
-              filter x > 1
-                decode json: x, ts
-                  topic events
+              decode json: x, ts
+                topic events
         """,
     )
 

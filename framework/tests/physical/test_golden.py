@@ -105,7 +105,7 @@ def test_two_aggregates_on_one_key_and_one_with_a_lookup():
             b
           from events
           where b > 0
-            and rand() >= 0
+            and rand() + 1 > 0
         )
         select
           a,

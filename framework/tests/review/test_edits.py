@@ -19,7 +19,7 @@ BASE = {
     "hourly": (
         "{{ config(materialized='sink', key='id', emit='on_close') }}\n"
         "select concat(user_id, '@', unix_millis(window.start)) as id, user_id, sum(amount) as total\n"
-        "from {{ ref('clicks') }} group by window(at, '1 hour'), user_id"
+        "from {{ ref('clicks') }} where user_id is not null group by window(at, '1 hour'), user_id"
     ),
     "firsts": (
         "{{ config(materialized='sink', dedupe={'keys': ['user_id', 'type'], 'within': '1 hour'}) }}\n"

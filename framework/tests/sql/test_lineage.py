@@ -160,11 +160,6 @@ def test_an_open_relation_is_a_source_of_any_column():
         (f"select id {E} order by ts", "ORDER on a stream"),
         (f"select id {E} limit 3", "LIMIT on a stream"),
         (f"select row_number() over (order by ts) as r {E}", "a window function"),
-        (f"select id {E} where id in (select id from models.users)", "IN with a subquery"),
-        (
-            f"select id {E} e where exists (select 1 from models.users u where u.id = e.id)",
-            "EXISTS with a subquery",
-        ),
         (f"select id {E} intersect select id from models.users", "INTERSECT"),
         (f"select id {E} except select id from models.users", "EXCEPT"),
         (f"select id {E} tablesample (10 percent)", "TABLESAMPLE"),

@@ -261,8 +261,12 @@ WHOLES = {
     "select row_number() over (order by id) as r from {}": "a window function",
     "select id from {} group by cube(id)": "GROUP BY CUBE",
     "select id from {} intersect select id from models.users": "INTERSECT",
-    "select id from {} where id in (select id from models.users)": "IN with a subquery",
-    "select id from {} where exists (select 1 from models.users)": "EXISTS with a subquery",
+    "select id from {} as e where id in (select id from models.users as u where u.id = e.id)": (
+        "a subquery that reads 'id' of the query around it"
+    ),
+    "with c as (select id from models.users) select id from {} where id in (select id from c)": (
+        "a subquery that reads a CTE"
+    ),
     "select (select max(age) from models.users u where u.id = e.id) as m from {} e": "reads 'id' of the query around",
     "with u as (select id from models.users) select (select max(id) from u) as m from {}": "reads a CTE",
     "select a from values (1), (2) as t(a)": "VALUES",

@@ -21,12 +21,13 @@ from millstream.optimizer.rules.share_repartition import share_repartition
 RULES: tuple[Rule, ...] = (
     # First, so that a model and what reads its topic are one graph for all rules after it.
     bypass_topics,
+    # An event time that only a watermark reads keeps columns alive and filters up. What reads a bypassed
+    # topic has its rows without their event time; the topic gets the same rows now.
+    drop_watermarks,
     # Who shares what must be known before anything moves: a filter may only move where nobody else reads.
     share_equal,
     # What is left side by side over one input differs in names at least.
     share_renamed,
-    # An event time that only a watermark reads keeps columns alive and filters up.
-    drop_watermarks,
     # Fewer nodes for all that follow to look through.
     merge_projections,
     # Conditions go down on their own before anybody asks what all readers of a relation have in common.
@@ -53,3 +54,6 @@ RULES: tuple[Rule, ...] = (
 
 OPT_IN: frozenset[str] = frozenset(("merge_aggregates",))
 """Rules that `optimization: all` leaves out: they are asked for by name."""
+
+ALWAYS: frozenset[str] = frozenset(("drop_watermarks",))
+"""Rules that `optimization: none` applies, too: what closes a window must not depend on it."""

@@ -2,26 +2,31 @@
 
 topic enriched → decode → final
 enriched (before it is written) → final
+
+It does not change which query closes a window, or by which watermark: see `_Queries.join`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.expressions import column
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, column, joined
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.pure import impure_nodes
-from millstream.plan.nodes import Decode, Item, Node, Output, Plan, Project, TopicScan, Watermark
-from millstream.plan.traits import Traits, traits_of
+from millstream.plan.build.topics import is_faithful, without_watermarks
+from millstream.plan.nodes import Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
+from millstream.plan.streaming import STATES, Kind, conflicts, kind_of
+from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
-from millstream.types import BIGINT, BINARY, INTERVAL, NULL, STRING, UNKNOWN, VARIANT, Type
+from millstream.types import BIGINT, BINARY, STRING, Type
 
 _NAME = "bypass_topics"
 _FAITHFUL = frozenset(("json", "avro", "protobuf"))
 """Formats that give back what was written, with its types."""
 _SINGLE: Mapping[str, Type] = {"string": STRING, "long": BIGINT, "binary": BINARY}
 """Formats of one column that do so for a value which is not NULL: that would delete the key."""
-_LOST = (INTERVAL, VARIANT, NULL, UNKNOWN)
 
 
 def bypass_topics(plan: Plan, context: Context) -> Result:
@@ -34,12 +39,14 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
     if not reads:
         return plan, ()
     impure = impure_nodes(context.order)
-    timed = _below_watermarks(context)
+    queries = _Queries(context)
     instead = {
         id(node): (output, items)
         for node, output in reads
         # Another query could calculate the rows once more, and others than those that are written.
-        if id(output.input) not in impure and (items := _items(node, output, context, timed))
+        if id(output.input) not in impure
+        and (items := _items(node, output, context))
+        and queries.join(node, output)
     }
     changes: list[Change] = []
     new: dict[str, Node] = {}
@@ -54,6 +61,7 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
         rows = new.get(output.model)
         if rows is None:
             return node
+        rows = _as_read(rows, output)
         readers = dict.fromkeys(m for each in context.consumers[id(before)] for m in each.models)
         name = output.model.removeprefix("model.")
         changes.append(Change(f"what reads topic {name} takes its rows before they are written", (*readers,)))
@@ -69,14 +77,73 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
     return (found, tuple(changes)) if changes else (plan, ())
 
 
-def _items(
-    node: Decode, output: Output, context: Context, timed: Mapping[int, set[tuple[str, str]]]
-) -> tuple[Item, ...]:
+class _Queries:
+    """Which steps with state come to stand in one query as topics are bypassed, one after the other."""
+
+    def __init__(self, context: Context) -> None:
+        self.above: dict[int, frozenset[Kind]] = {}
+        """What stands above each node, up to what is stored."""
+        self.outputs: dict[int, frozenset[str]] = {}
+        """The models that are stored above each node."""
+        self.below = {output.model: {*traits_of(output).below} & {*STATES} for output in context.plan.outputs}
+        for node in reversed(context.order):
+            readers = context.consumers[id(node)]
+            self.above[id(node)] = frozenset[Kind]().union(
+                *(self.above[id(each)] | _kinds(each) for each in readers)
+            )
+            own = frozenset((node.model,)) if isinstance(node, Output) else frozenset[str]()
+            self.outputs[id(node)] = own.union(*(self.outputs[id(each)] for each in readers))
+
+    def join(self, node: Decode, output: Output) -> bool:
+        """Tell whether readers of a topic may run in the query that writes it, and take note of it.
+
+        Above a state, an event time would differ: it follows the records of the topic, and a query has
+        one watermark. So what has both stays apart, whatever else is optimized.
+        """
+        below, above = self.below[output.model], self.above[id(node)]
+        if below and ("watermark" in above or any(conflicts(kind, below) for kind in above)):
+            return False
+        for model in self.outputs[id(node)]:
+            self.below[model] |= below
+        return True
+
+
+def _kinds(node: Node) -> frozenset[Kind]:
+    if traits_of(node).mode == "static":
+        return frozenset()
+    kind = kind_of(node, bounded="bounded join" in traits_of(node).below)
+    return frozenset((kind,)) if kind else frozenset()
+
+
+def _as_read(rows: Node, output: Output) -> Node:
+    """Return rows as their topic has them: those that its tests keep, and no event time but the reader's.
+
+    A watermark follows the records of the topic that is read, not those that were left out of it.
+    """
+    if not {*STATES} & {*traits_of(rows).below}:
+        rows = without_watermarks(rows)
+    kept = tuple(_passed(check.wrong) for check in output.checks if check.keeps_out)
+    return Filter(input=rows, conditions=kept, models=output.models) if kept else rows
+
+
+def _passed(wrong: Expression) -> Expression:
+    return replace(
+        wrong, pieces=joined(("not coalesce(", *wrong.pieces, ", false)")), nullable=False, atomic=False
+    )
+
+
+def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
     """Return the reader's columns as what the topic gets has them; none, where they could differ."""
     readers = context.consumers[id(node)]
     if node.metadata or node.key is not None or not context.allows(_NAME, node, output, *readers):
         return ()
-    if output.options.get("format", "json") != node.format or not _is_faithful(node):
+    if output.options.get("format", "json") != node.format or not _keeps_values(node):
+        return ()
+    read, made = traits_of(node), traits_of(output.input)
+    if (read.mode, read.keys) != (made.mode, made.keys):
+        return ()
+    # A test that keeps a changed row out leaves the older one of its key: a filter would delete it.
+    if made.mode == "upsert" and any(check.keeps_out for check in output.checks):
         return ()
     own = {c.name.lower(): c for c in output.input.columns}
     items: list[Item] = []
@@ -85,38 +152,14 @@ def _items(
         if found is None or found.type != wanted.type or (found.nullable and not wanted.nullable):
             return ()
         items.append(Item(wanted.name, column(found.name, found.type, nullable=found.nullable)))
-    read, made = traits_of(node), traits_of(output.input)
-    if not _alike(read, made) or not _may_time(timed[id(node)], made):
-        return ()
     return tuple(items)
 
 
-def _is_faithful(node: Decode) -> bool:
-    if any(field.type in _LOST for field in node.fields):
+def _keeps_values(node: Decode) -> bool:
+    """Tell whether reading gives back what was written."""
+    if not all(is_faithful(field.type) for field in node.fields):
         return False
     match node.fields:
         case (only,) if node.format in _SINGLE:
             return only.type == _SINGLE[node.format] and not only.nullable
     return node.format in _FAITHFUL
-
-
-def _alike(read: Traits, made: Traits) -> bool:
-    return (read.mode, read.keys) == (made.mode, made.keys)
-
-
-def _may_time(watermarks: set[tuple[str, str]], made: Traits) -> bool:
-    """Tell whether the readers' watermarks agree with those that the rows have: Spark takes no second one."""
-    return not made.watermarks or watermarks <= set(made.watermarks)
-
-
-def _below_watermarks(context: Context) -> dict[int, set[tuple[str, str]]]:
-    """Return the watermarks above each node, by its `id`."""
-    found: dict[int, set[tuple[str, str]]] = {id(node): set() for node in context.order}
-    if not any(isinstance(node, Watermark) for node in context.order):
-        return found
-    for node in reversed(context.order):
-        above = found[id(node)]
-        own = {(node.time, node.delay)} if isinstance(node, Watermark) else set()
-        for each in node.inputs:
-            found[id(each)] |= above | own
-    return found

@@ -2,6 +2,8 @@
 
 events → watermark at → topic
 events → topic
+
+Always applied: a query closes windows by the minimum of all its watermarks, also of those that nothing needs.
 """
 
 from __future__ import annotations
@@ -13,8 +15,6 @@ from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Opaque, Output,
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
 
-_STATEFUL = (Aggregate, Dedupe, Join, Stateful, Opaque)
-
 
 def drop_watermarks(plan: Plan, context: Context) -> Result:
     if not any(isinstance(node, Watermark) for node in context.order):
@@ -23,7 +23,7 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
     changes: list[Change] = []
     dropped: set[int] = set()
     for node in context.order:
-        if isinstance(node, Watermark) and context.allows("drop_watermarks", node):
+        if isinstance(node, Watermark):
             twice = (node.time, node.delay) in traits_of(node.input).watermarks
             if twice or id(node) not in needed:
                 why = "has one already" if twice else "is read by no state"
@@ -40,14 +40,24 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
 
 
 def _below_state(context: Context) -> set[int]:
-    """Return the `id`s of all nodes that something with state reads, over however many steps."""
+    """Return the `id`s of all nodes below something that looks at their event time, however far."""
     found: set[int] = set()
     for node in reversed(context.order):
         # A view that nobody reads yet may be read by a query of somebody's own.
         view = isinstance(node, Output) and node.kind == "view"
-        if view or id(node) in found or isinstance(node, _STATEFUL):
+        if view or id(node) in found or _looks_at_time(node):
             found.update(map(id, node.inputs))
     return found
+
+
+def _looks_at_time(node: Node) -> bool:
+    match node:
+        case Aggregate():
+            # Of its traits: the keys that are event times, or windows of one.
+            return bool(traits_of(node).watermarks)
+        case Dedupe() | Join() | Stateful() | Opaque():
+            return any(traits_of(each).watermarks for each in node.inputs)
+    return False
 
 
 def _named(node: Watermark) -> Node:

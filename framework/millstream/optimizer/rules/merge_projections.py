@@ -63,7 +63,7 @@ def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:
             return None
         keys = tuple(names[key] for key in lower.keys)
     try:
-        now = projected(traits_of(lower.input), items, keys)
+        now = projected(traits_of(lower.input), lower.input, items, keys)
     except NotIncrementalError:
         return None
     if (now.mode, now.keys) != (traits.mode, traits.keys):

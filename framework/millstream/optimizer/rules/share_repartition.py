@@ -20,6 +20,7 @@ from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
 from millstream.optimizer.names import both
 from millstream.optimizer.ways import Pieces, Way, ways
+from millstream.plan.chains import is_chained
 from millstream.plan.nodes import Aggregate, Filter, Item, Join, Node, Plan, Project, Repartition
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
@@ -90,7 +91,7 @@ def _groups(context: Context) -> list[_Group]:
 
 
 def _members(node: Repartition, context: Context) -> list[_Member]:
-    if not context.allows(_NAME, node) or traits_of(node.input).mode == "static":
+    if not context.allows(_NAME, node) or traits_of(node.input).mode == "static" or is_chained(node):
         return []
     readers = context.consumers[id(node)]
     beside = any(not isinstance(each, Aggregate) for each in readers)

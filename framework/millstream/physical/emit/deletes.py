@@ -24,10 +24,11 @@ def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup)
     (source,) = right.sources
     keeps_right = node.kind in {"inner", "cross"}
     by = {joined.name: joined for joined in node.joined}
+    marker = unused(MET, right.items)
     met = Expression(("true",), BOOLEAN, nullable=False, atomic=True)
     conditions = list(node.on)
     if keeps_right:
-        side = close(replace(right, items={**right.items, MET: met}), node.right, f"{source.name}_met")
+        side = close(replace(right, items={**right.items, marker: met}), node.right, f"{source.name}_met")
     else:
         # One row for each that is compared (`meets_one`): a row of the left side stays one.
         asked = [each for each in conditions if _sides(each, by) == {"right"}]
@@ -38,7 +39,7 @@ def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup)
         items = {name: right.items[name] for name in read}
         of_right = Draft({j.name: right.items[j.source] for j in node.joined if j.side == "right"})
         where = (*right.where, *(within(of_right, each) for each in asked))
-        once = replace(right, items={**items, MET: met}, where=where, keys=tuple(items.values()))
+        once = replace(right, items={**items, marker: met}, where=where, keys=tuple(items.values()))
         side = close(once, node.right, f"{source.name}_met")
     alias = unused(side.sources[0].name, left.aliases)
     of_side = {name: replace(each, pieces=(Ref(name, alias),)) for name, each in side.items.items()}
@@ -50,7 +51,7 @@ def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup)
     on = tuple(within(Draft(items), each) for each in conditions)
     on = on or (Expression(("true",), BOOLEAN, nullable=False, atomic=True),)
     test = " is not null" if node.kind == "anti" else " is null"
-    missed: tuple[str | Ref, ...] = (Ref(MET, alias), test)
+    missed: tuple[str | Ref, ...] = (Ref(marker, alias), test)
     before = (*left.deleted.pieces, " or ") if left.deleted is not None else ()
     own = {column.name for column in node.columns}
     return replace(

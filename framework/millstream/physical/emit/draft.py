@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -19,6 +19,13 @@ BAD = "_bad"
 
 RECORD = "_record"
 """The record that a row was decoded from, for who tells of it or sends it on."""
+
+
+BARRIER = Expression(("rand() + 1 > 0",), BOOLEAN, nullable=False, deterministic=False)
+"""A condition that always holds, and that Catalyst moves no other condition across.
+
+`rand() >= 0` would not do: OptimizeRand makes `true` of it.
+"""
 
 
 class Source(Struct, frozen=True):
@@ -72,6 +79,20 @@ class Draft(Struct, frozen=True):
             and all(each.column is not None for each in self.items.values())
             and (self.deleted is None or self.deleted.column is not None)
         )
+
+    @property
+    def expressions(self) -> Iterator[Expression]:
+        """Yield all expressions that are written in it."""
+        yield from self.items.values()
+        for source in self.sources:
+            yield from source.on
+        for lateral in self.laterals:
+            yield lateral.call
+        yield from self.where
+        yield from self.keys or ()
+        yield from self.having
+        if self.deleted is not None:
+            yield self.deleted
 
     @property
     def aliases(self) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import Draft, Lateral, Source, fits, once, within
+from millstream.physical.emit.draft import BARRIER, Draft, Lateral, Source, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
+from millstream.plan.walk import in_order
 from millstream.types import BOOLEAN
 
 JOINS = {
@@ -26,7 +27,9 @@ def filtered(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
     conditions = tuple(within(draft, each) for each in node.conditions)
     if deletes:
         return replace(draft, deleted=dropped(draft.deleted, conditions))
-    if not draft.plain and any(not each.deterministic for each in (*conditions, *draft.items.values())):
+    if not draft.plain and any(
+        not each.deterministic for each in (*conditions, *draft.items.values(), *draft.where)
+    ):
         # Which rows a generator of numbers sees is part of what it gives.
         return None
     if draft.keys is not None:
@@ -89,20 +92,27 @@ def grouped(draft: Draft, node: Aggregate) -> Draft | None:
     used = [within(draft, part) for part in parts]
     if any(once(each) for each, part in zip(used, parts, strict=True) if not once(part)):
         return None  # Spark wants neither within an aggregate
-    items = {key.name: _window(draft, each) for key, each in zip(node.keys, by, strict=True)}
+    items = {key.name: _window(node, each) for key, each in zip(node.keys, by, strict=True)}
     for measure in node.measures:
         items[measure.name] = _measured(draft, measure)
     return replace(draft, items=items, keys=tuple(by))
 
 
-def _window(draft: Draft, key: Expression) -> Expression:
-    """Return how a window of GROUP BY is selected: Spark calls it by the function's name."""
+def _window(node: Aggregate, key: Expression) -> Expression:
+    """Return how a window of GROUP BY is selected: Spark calls it by the function's name.
+
+    Where rows have a column of that name, the name means the column; then the call is written once more.
+    """
     first = key.pieces[0]
     name = first.partition("(")[0].lower() if isinstance(first, str) else ""
-    read = {ref.column.lower() for each in draft.items.values() for ref in each.refs}
-    if name in {"window", "session_window"} and name not in read:
+    if name in {"window", "session_window"} and not _has_column(node.input, name):
         return replace(key, pieces=(name,), raises=False, atomic=True)
     return key
+
+
+def _has_column(node: Node, name: str) -> bool:
+    """Tell whether a node, or any that it could be written over, has a column of a name."""
+    return any(column.name.lower() == name for each in in_order([node]) for column in each.columns)
 
 
 def _measured(draft: Draft, measure: Measure) -> Expression:
@@ -148,7 +158,10 @@ def marked(draft: Draft, node: Watermark) -> Draft | None:
     time = draft.items[node.time].column
     assert time is not None
     (source,) = draft.sources
-    return replace(draft, sources=(replace(source, watermark=(time, node.delay)),))
+    # Catalyst would ask conditions below it (PushPredicateThroughNonJoin), those that it infers, too
+    # (InferFiltersFromConstraints). It would not follow all rows then, and windows would close later.
+    timed = replace(source, watermark=(time, node.delay))
+    return replace(draft, sources=(timed,), where=(*draft.where, BARRIER))
 
 
 def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.physical.emit.copies import own_copies
 from millstream.physical.emit.decode import counts_bad
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
 from millstream.physical.emit.text import Reads
-from millstream.physical.emit.walk import Emitted, How, Leaf, emit
-from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful
+from millstream.physical.emit.walk import Emitted, How, Leaf, emit, read_names
+from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, Watermark
+from millstream.plan.streaming import is_window
 from millstream.plan.walk import in_order
 
 
@@ -28,6 +31,18 @@ class DedupeView(Struct, frozen=True, tag="dedupe"):
     of: str
     keys: tuple[str, ...]
     within: str | None = None
+
+
+class WindowView(Struct, frozen=True, tag="window"):
+    """A view whose event time is a window: its watermark follows the last instant of each.
+
+    `WATERMARK` of a struct reads other bytes than those of a time (EventTimeWatermarkExec).
+    """
+
+    name: str
+    of: str
+    window: str
+    delay: str
 
 
 class StatefulView(Struct, frozen=True, tag="stateful"):
@@ -51,7 +66,7 @@ class CountedView(Struct, frozen=True, tag="counted"):
     """The source."""
 
 
-Step = SqlView | DedupeView | StatefulView | CountedView
+Step = SqlView | DedupeView | WindowView | StatefulView | CountedView
 
 
 class Stepped(Struct, frozen=True):
@@ -71,11 +86,13 @@ def in_steps(
 ) -> Stepped:
     """Return the SQL of some nodes, cut where something else than SQL is needed."""
     how = how or How()
+    roots = own_copies(roots, leaf, how.trunks | how.shared.keys())
     order = in_order(roots)
-    if not any(isinstance(node, Dedupe | Stateful) or counts_bad(node) for node in order):
+    if not any(_is_step(node) or counts_bad(node) for node in order):
         return Stepped((), emit(roots, leaf, deletes=deletes, reads=reads, how=how))
     names: dict[int, str] = {}
     used = [*how.reserved, *(name for node in order if (name := leaf(node)) is not None)]
+    used += read_names(order, reads) if reads else ()
     below = _reached(roots, leaf)
 
     def known(node: Node) -> str | None:
@@ -103,14 +120,20 @@ def in_steps(
             emitted = emit((node,), known, deletes=deletes, reads=reads, how=telling)
             names[id(node)] = name = named(node)
             steps += _counted(node, name, emitted, used)
-        elif isinstance(node, Dedupe | Stateful):
+        elif _is_step(node):
             given = known(node.input)
-            if given is None or given in how.watermarks:
+            if given is None:
                 given = _input(write(node.input, {}), node, named, steps)
             names[id(node)] = name = named(node)
             steps.append(_step(node, name, given))
     last = replace(how, shared={}, reserved=tuple(used))
     return Stepped(tuple(steps), emit(roots, known, deletes=deletes, reads=reads, how=last))
+
+
+def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | Watermark]:
+    return isinstance(node, Dedupe | Stateful) or (
+        isinstance(node, Watermark) and is_window(node.column(node.time).type)
+    )
 
 
 def _reached(roots: Sequence[Node], leaf: Callable[[Node], str | None]) -> set[int]:
@@ -131,18 +154,20 @@ def _counted(node: Decode, name: str, emitted: Emitted, used: list[str]) -> tupl
     return SqlView(whole, emitted.statement()), CountedView(name, whole, node.relation)
 
 
-def _input(emitted: Emitted, node: Dedupe | Stateful, named: Callable[[Node], str], steps: list[Step]) -> str:
+def _input(emitted: Emitted, node: Node, named: Callable[[Node], str], steps: list[Step]) -> str:
     """Return the view that a step reads; a new one unless it is a view as it is."""
     draft = emitted.finals[0].draft
     if draft.plain and not emitted.ctes and all(e.column == n for n, e in draft.items.items()):
         return draft.sources[0].name
-    name = named(node.input)
+    name = named(node.inputs[0])
     steps.append(SqlView(name, emitted.statement()))
     return name
 
 
-def _step(node: Dedupe | Stateful, name: str, of: str) -> Step:
+def _step(node: Dedupe | Stateful | Watermark, name: str, of: str) -> Step:
     match node:
+        case Watermark():
+            return WindowView(name, of, node.time, node.delay)
         case Dedupe():
             return DedupeView(name, of, node.keys, node.within)
         case Stateful():

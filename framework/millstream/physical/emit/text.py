@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from millstream.expressions import Expression, Read, Ref, quoted, render
 from millstream.physical.emit.draft import DELETED, Draft, Lateral, Source
+from millstream.physical.emit.fuse import unused_in
 
 Reads = Callable[[str], str]
 """The name of the view that stands for a relation, by its id, in a subquery of an expression."""
@@ -38,17 +39,27 @@ class Select:
         aliases = draft.aliases
         self._aliases = {alias.lower() for alias in aliases}
         self._qualified = len(aliases) > 1
+        self._renamed = _renamed(draft)
 
     def expression(self, expression: Expression, *, qualified: bool = False) -> str:
         """Write an expression; a column takes its relation's name where another thing could be meant."""
-        ref = _with_relation if qualified or self._qualified or expression.variables else self._ref
+        alone = not (qualified or self._qualified or expression.variables)
+        ref = self._ref if alone else self._with_relation
         match expression.pieces:
             case (Ref() as only,):
                 return ref(only)
         return render(expression, ref, self._read)
 
     def _ref(self, found: Ref) -> str:
-        return _with_relation(found) if found.column.lower() in self._aliases else quoted(found.column)
+        clashes = found.column.lower() in self._aliases
+        return self._with_relation(found) if clashes else quoted(found.column)
+
+    def _with_relation(self, found: Ref) -> str:
+        column = quoted(found.column)
+        return f"{quoted(self._alias(found.relation))}.{column}" if found.relation else column
+
+    def _alias(self, alias: str) -> str:
+        return self._renamed.get(alias, alias)
 
     def _read(self, found: Read) -> str:
         return quoted(self.reads(found.relation))
@@ -69,7 +80,7 @@ class Select:
         if draft.whole:
             return draft.whole
         hints = [draft.hint] if draft.hint else []
-        hints += [f"broadcast({quoted(s.alias)})" for s in draft.sources if s.broadcast]
+        hints += [f"broadcast({quoted(self._alias(s.alias))})" for s in draft.sources if s.broadcast]
         lines = [f"select /*+ {', '.join(hints)} */" if hints else "select"]
         lines.append(",\n".join(f"  {deeper(item)}" for item in (items or self.items())))
         for index, source in enumerate(draft.sources):
@@ -88,8 +99,9 @@ class Select:
             time, delay = source.watermark
             interval = delay if delay.lower().startswith("interval") else f"interval {delay}"
             name += f" watermark {quoted(time)} delay of {interval}"
-        if source.alias != source.name:
-            name += f" as {quoted(source.alias)}"
+        alias = self._alias(source.alias)
+        if alias != source.name:
+            name += f" as {quoted(alias)}"
         if first:
             return f"from {name}"
         on = " and ".join(self._condition(each) for each in source.on)
@@ -98,16 +110,30 @@ class Select:
     def _lateral(self, each: Lateral) -> str:
         outer = "outer " if each.outer else ""
         columns = ", ".join(map(quoted, each.columns))
-        return f"lateral view {outer}{self.expression(each.call)} {quoted(each.alias)} as {columns}"
+        return (
+            f"lateral view {outer}{self.expression(each.call)} {quoted(self._alias(each.alias))} as {columns}"
+        )
 
     def _condition(self, expression: Expression, *, qualified: bool = False) -> str:
         text = self.expression(expression, qualified=qualified)
         return f"({text})" if not expression.atomic and _OR.search(text) else text
 
 
-def _with_relation(found: Ref) -> str:
-    column = quoted(found.column)
-    return f"{quoted(found.relation)}.{column}" if found.relation else column
+def _renamed(draft: Draft) -> dict[str, str]:
+    """Return other aliases for relations named like a variable of a lambda.
+
+    Within `c -> …` Spark takes `c.id` for a field of the variable, not for a column of the relation `c`.
+    """
+    variables = frozenset[str]().union(*(each.variables for each in draft.expressions))
+    if not variables:
+        return {}
+    taken = {*variables, *(alias.lower() for alias in draft.aliases)}
+    found: dict[str, str] = {}
+    for alias in draft.aliases:
+        if alias.lower() in variables:
+            found[alias] = unused_in(alias, taken)
+            taken.add(found[alias].lower())
+    return found
 
 
 def _clause(word: str, conditions: list[str]) -> list[str]:

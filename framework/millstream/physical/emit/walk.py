@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read, Ref, column, quoted
+from millstream.expressions import Read, Ref, column, quoted
+from millstream.optimizer.pure import expressions_of
 from millstream.physical.emit.decode import counts_bad, decoded, with_bad, with_badness, with_record
 from millstream.physical.emit.deletes import upsert_related
-from millstream.physical.emit.draft import RECORD, Draft, of_relation
+from millstream.physical.emit.draft import BARRIER, RECORD, Draft, of_relation
 from millstream.physical.emit.fuse import (
     cast,
     expanded,
@@ -44,10 +46,13 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.traits import traits_of
-from millstream.types import BOOLEAN, UNKNOWN
+from millstream.types import UNKNOWN
 
 Leaf = Callable[[Node], "str | None"]
 """The name of a view that stands for a node; None for a node that is to be written as SQL."""
+
+
+_WORD = re.compile(r"\w+")
 
 
 class Final(Struct, frozen=True):
@@ -95,8 +100,6 @@ class How(Struct, frozen=True):
     """Keep of each row where its record is, or all of it, in `_record`."""
     reserved: tuple[str, ...] = ()
     """Names that no CTE may take."""
-    watermarks: Mapping[str, tuple[str, str]] = {}
-    """Event time and delay of a view, that each SELECT of it states."""
     told: bool = False
     """Calls of Python functions say which row they are for, where no record is kept to tell it."""
     lasting: frozenset[str] = frozenset()
@@ -136,7 +139,7 @@ class _Writer:
     def write(self, roots: Sequence[Node]) -> Emitted:
         leaves: dict[int, str] = {}
         order = list(_below(roots, self.leaf, leaves))
-        self.used |= {name.lower() for name in leaves.values()}
+        self.used |= {name.lower() for name in (*leaves.values(), *read_names(order, self.reads))}
         readers: dict[int, int] = {}
         for each in [*roots, *(below for node in order if id(node) not in leaves for below in node.inputs)]:
             readers[id(each)] = readers.get(id(each), 0) + 1
@@ -171,8 +174,9 @@ class _Writer:
         """Bring rows together once: Spark runs a CTE that is not deterministic once for all its readers."""
         if draft.whole or draft.keys is not None or draft.laterals:
             draft = self.closed(draft, node.inputs[0] if node.inputs else node)
-        rand = Expression(("rand() >= 0",), BOOLEAN, nullable=False, deterministic=False)
-        return self.closed(replace(draft, where=(*draft.where, rand), hint=self.how.shared[id(node)]), node)
+        return self.closed(
+            replace(draft, where=(*draft.where, BARRIER), hint=self.how.shared[id(node)]), node
+        )
 
     def _relation(self, name: str, node: Node) -> Draft:
         columns = ((c.name, c) for c in node.columns)
@@ -180,9 +184,7 @@ class _Writer:
         if self.how.records and isinstance(node, Decode):
             record = replace(column(RECORD, UNKNOWN), pieces=(Ref(RECORD, name),))
             draft = replace(draft, items={**draft.items, RECORD: record})
-        if name not in self.how.watermarks:
-            return draft
-        return replace(draft, sources=(replace(draft.sources[0], watermark=self.how.watermarks[name]),))
+        return draft
 
     def upsert(self, node: Node) -> bool:
         return self.deletes and traits_of(node).mode == "upsert"
@@ -276,10 +278,14 @@ class _Writer:
 
     def _opaque(self, node: Opaque) -> Draft:
         names: dict[str, str] = {}
+        words = _words(node)
         for relation, below in zip(node.relations, node.reads, strict=True):
             draft = self.drafts[id(below)]
             if not draft.plain or tuple(draft.items) != tuple(e.column for e in draft.items.values()):
-                draft = self.closed(draft, below)
+                draft = self.closed(draft, below, unused_in(called(below), words))
+            elif draft.sources[0].name.lower() in words:
+                # A CTE within the SQL may have this name, and would be read in its place.
+                draft = self.closed(draft, below, unused_in(draft.sources[0].name, words))
             names[relation] = draft.sources[0].name
         parts = []
         for piece in node.pieces:
@@ -292,6 +298,18 @@ class _Writer:
                     parts.append(piece)
         columns = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
         return self.closed(Draft(columns, whole="".join(parts).strip()), node)
+
+
+def _words(node: Opaque) -> set[str]:
+    """Return all that could be a name within opaque SQL, in lower case."""
+    return {word.lower() for piece in node.pieces if isinstance(piece, str) for word in _WORD.findall(piece)}
+
+
+def read_names(nodes: Iterable[Node], reads: Reads) -> Iterator[str]:
+    """Yield the views that subqueries read: a CTE of such a name would be read instead."""
+    for node in nodes:
+        for expression in expressions_of(node):
+            yield from map(reads, expression.reads)
 
 
 def _below(roots: Iterable[Node], leaf: Leaf, leaves: dict[int, str]) -> Iterable[Node]:

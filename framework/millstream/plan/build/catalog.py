@@ -98,6 +98,8 @@ class Catalog(Struct, frozen=True):
     hints: Hints = Hints()
     target: dict[str, Any] = {}
     """The target's settings that are about the plan: optimization, grouping, timezone and the like."""
+    project: str = ""
+    """The project's name."""
 
     def can_rest(self, relation: str) -> bool:
         """Tell whether a relation can be read as its newest rows, instead of row by row."""

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, can_substitute, column, substitute
+from millstream.expressions import Expression, Ref, can_substitute, column, substitute
 from millstream.plan.build.scope import kept
+from millstream.plan.keys import determined
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
+from millstream.plan.traits import Traits, known_columns
+from millstream.types import STRING, TIMESTAMP
 
 if TYPE_CHECKING:
     from millstream.plan.build.model import ModelBuilder
-
-_NAMES = """
-array base64 bigint binary cast concat concat_ws date_format decimal format_string from_json hex int map md5
-named_struct sha sha1 sha2 string struct to_binary to_char to_json unix_micros unix_millis unix_seconds
-"""
-_KEEPS_APART = frozenset(_NAMES.split())
-"""Functions whose results differ where their arguments do, for all that a key is used for."""
 
 
 def checked_keys(builder: ModelBuilder, root: Node) -> Node:
@@ -46,27 +41,29 @@ def checked_keys(builder: ModelBuilder, root: Node) -> Node:
         if spec.kind == "table":
             return root
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
-        key = (
-            f"config(key='{traits.keys[0]}')" if traits.keys else "select 'all' as id, … and config(key='id')"
-        )
+        key = f"config(key={_written(traits.keys)})" if traits.keys else _FIXED.format(option)
         builder.problem(
             "MS518",
             f"topic '{spec.topic}' gets {row} again when it changes, but has no key",
-            f"say {key}: a reader keeps the newest per key",
+            f"{'say ' if traits.keys else ''}{key}: a reader keeps the newest row per key",
             option="materialized",
         )
         return root
-    if _same(spec.keys, traits.keys):
-        return root
-    if not _tells_apart(root, spec.keys, traits.keys):
+    problem = _once_only(builder, root, traits)
+    if problem is None and not _same(spec.keys, traits.keys):
+        problem = _mixes(builder, root, spec.keys, traits.keys)
+    if problem is not None:
         each = f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
-        of_all = f"make the key of all of them, as concat({', '.join(traits.keys)}) does, and of nothing else"
+        because = f"; {problem}" if problem else ""
+        all_of_them = f"use the columns themselves: config({option}={_written(traits.keys)})"
         builder.problem(
             "MS518",
-            f"{option} {', '.join(spec.keys)} does not tell these rows apart: {each}",
-            of_all if traits.keys else f"select a fixed text as its key: select 'all' as id, … {option}='id'",
+            f"{option} {', '.join(spec.keys)} does not tell these rows apart: {each}{because}",
+            all_of_them if traits.keys else _FIXED.format(option),
             option=option,
         )
+        return root
+    if _same(spec.keys, traits.keys):
         return root
     if isinstance(root, Project):
         return builder.made(replace(root, keys=spec.keys), None)
@@ -76,12 +73,37 @@ def checked_keys(builder: ModelBuilder, root: Node) -> Node:
     return builder.made(project, None)
 
 
+_FIXED = "select a fixed text as its key: select 'all' as id, … and config({}='id')"
+
+
+def _written(keys: tuple[str, ...]) -> str:
+    """Return columns as an option names them."""
+    quoted = ", ".join(f"'{key}'" for key in keys)
+    return quoted if len(keys) == 1 else f"[{quoted}]"
+
+
+def _once_only(builder: ModelBuilder, root: Node, traits: Traits) -> str | None:
+    """Return what is wrong with the key of records where it is one local time; None if nothing is."""
+    if builder.spec.kind != "sink" or len(builder.spec.keys) != 1 or builder.around.fixed_offset:
+        return None
+    (key,) = builder.spec.keys
+    if root.column(key).type != TIMESTAMP:
+        return None
+    # A record's key is text, and a time as text is local.
+    text = Expression(("cast(", Ref(key), " as string)"), STRING)
+    found = determined(text, known_columns(root, traits), fixed_offset=False)
+    return (found.why and f"{found.why} in {builder.around.zone}") or None
+
+
 def _same(keys: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return {key.lower() for key in keys} == {key.lower() for key in others}
 
 
-def _tells_apart(root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """Tell whether keys are made of exactly what tells rows apart where they come from."""
+def _mixes(builder: ModelBuilder, root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> str | None:
+    """Return why keys do not tell rows apart, "" where their columns say it; None if they do.
+
+    They are made of exactly what tells rows apart where they come from: all of it, and nothing else.
+    """
     found = root.columns
     expressions = {
         key.lower(): column(c.name, c.type, nullable=c.nullable)
@@ -93,17 +115,17 @@ def _tells_apart(root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> 
     while True:
         match node:
             case Project():
+                if node.keys and not _same(node.keys, keys):
+                    return _covers(builder, node, expressions, keys, {key.lower() for key in node.keys})
                 by = {item.name: item.expression for item in node.items}
                 if not all(can_substitute(each, by) for each in expressions.values()):
-                    return False
+                    return ""
                 expressions = {name: substitute(each, by) for name, each in expressions.items()}
-                if node.keys and set(node.keys) != set(keys):
-                    return _covers(expressions, keys, {key.lower() for key in node.keys})
             case Lookup() if node.kind in {"left", "inner"}:
                 names = {j.name: j.source for j in node.joined if j.side == "left"}
                 read = {name for each in expressions.values() for name in each.columns}
                 if not read <= set(names):
-                    return False
+                    return ""
                 by = {
                     c.name: column(names[c.name], c.type, nullable=c.nullable)
                     for c in node.columns
@@ -113,28 +135,49 @@ def _tells_apart(root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> 
             case Filter() | Repartition() | Watermark():
                 pass
             case Aggregate():
-                return _covers(expressions, keys, {key.name.lower() for key in node.keys})
+                return _covers(builder, node, expressions, keys, {key.name.lower() for key in node.keys})
             case _:
                 upstream = {
                     each.column.lower() for key in wanted if (each := expressions[key.lower()]).column
                 }
-                return _covers(expressions, keys, upstream)
+                return _covers(builder, node, expressions, keys, upstream)
         (node, *_) = node.inputs
 
 
-def _covers(expressions: dict[str, Expression], keys: tuple[str, ...], wanted: set[str]) -> bool:
-    """Tell whether the keys read all columns that tell rows apart, no others, and lose nothing of them."""
+def _covers(
+    builder: ModelBuilder,
+    node: Node,
+    expressions: dict[str, Expression],
+    keys: tuple[str, ...],
+    wanted: set[str],
+) -> str | None:
+    """Return what is lost of the columns that tell rows apart; None if they are read, and no others."""
     read: set[str] = set()
+    told: set[str] = set()
+    reasons: list[str] = []
+    known = known_columns(node, builder.traits.of(node))
     for key in keys:
         expression = expressions[key.lower()]
-        if not expression.deterministic or not _keeps_apart(expression):
-            return False
-        read |= {name.lower() for name in expression.columns}
-    return read == wanted
+        value = determined(
+            expression,
+            known,
+            fixed_offset=builder.around.fixed_offset,
+            never_null=key.lower() in _never_null(builder),
+        )
+        read |= expression.folded
+        told |= value.columns
+        if value.why and expression.columns:
+            reasons.append(value.why)
+    if read == wanted == told:
+        return None
+    return next(iter(reasons), "") if read == wanted else ""
 
 
-def _keeps_apart(expression: Expression) -> bool:
-    text = "".join(piece for piece in expression.pieces if isinstance(piece, str))
-    calls = {name.lower() for name in re.findall(r"(\w+)\(", text)}
-    plain = re.sub(r"'(?:[^'\\]|\\.)*'", "", text)
-    return calls <= _KEEPS_APART and not re.search(r"[+*/%<>=]| - | case | div ", f" {plain} ")
+def _never_null(builder: ModelBuilder) -> set[str]:
+    """Return the columns without which a row is not stored: a data test says so."""
+    found: set[str] = set()
+    for check in builder.spec.checks:
+        match check.wrong.pieces:
+            case (Ref() as ref, " is null") if check.severity != "warn":
+                found.add(ref.column.lower())
+    return found

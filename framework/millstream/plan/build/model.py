@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read
+from millstream.expressions import Read
 from millstream.plan.build.catalog import ModelSpec, PlanProblem
+from millstream.plan.build.keys import checked_keys
 from millstream.plan.build.scope import kept
 from millstream.plan.build.select import select
+from millstream.plan.build.topics import without_watermarks
+from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import (
     Dedupe,
     Node,
@@ -22,8 +25,18 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.traits import KnownTraits, Mode, NotIncrementalError, Traits
-from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
+from millstream.plan.refusals import REFUSALS
+from millstream.plan.streaming import STATES, ApartError
+from millstream.plan.traits import (
+    KeyLostError,
+    KnownTraits,
+    Mode,
+    NotIncrementalError,
+    Traits,
+    apart_ignored,
+    projected_keys,
+)
+from millstream.sql.query import Body, Cte, Derived, Form, Generated, Input, Query, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
 
@@ -45,21 +58,73 @@ class Around(Struct, frozen=True):
     """Whether a relation can be read as its newest rows, instead of row by row."""
     keyed: frozenset[str] = frozenset()
     """Python functions that keep state by key."""
+    relayed: Callable[[str], Node | None] = lambda _: None
+    """The node of a view whose rows are read from a topic of its own; None where it can't have one."""
+    zone: str = "UTC"
+    """The time zone of the session."""
+
+    @property
+    def fixed_offset(self) -> bool:
+        """Tell whether clocks are never put back, so that no local time comes twice."""
+        return has_fixed_offset(self.zone)
+
+
+class BuiltModel(Struct, frozen=True):
+    root: Node
+    """The model's relation, before it is stored anywhere."""
+    problems: list[PlanProblem]
+    relays: tuple[str, ...] = ()
+    """The views that it reads from topics of their own, since it can't share a query with them."""
+
+
+def build_model(spec: ModelSpec, around: Around, known: KnownTraits) -> BuiltModel:
+    """Return a model over the nodes of what it reads, cut off from those that can't run in its query."""
+    builder = ModelBuilder(spec, around, known)
+    root = builder.finished()
+    if not builder.cuts:
+        return BuiltModel(root, builder.problems)
+    again = ModelBuilder(spec, around, known, builder.behind_cuts())
+    root = again.finished()
+    for cut in again.cuts:
+        again.refuse(cut)
+    return BuiltModel(root, again.problems, tuple(again.relays))
+
+
+class Cut(Struct, frozen=True):
+    """A step that can't run in the query of what it reads."""
+
+    step: Node
+    error: ApartError
+    place: Place | None
 
 
 class ModelBuilder:
-    """Builds one model; `problems` says what can't be."""
+    """Builds one model; `problems` says what can't be, `cuts` what can't be in one query."""
 
-    def __init__(self, spec: ModelSpec, around: Around, known: KnownTraits) -> None:
+    def __init__(
+        self, spec: ModelSpec, around: Around, known: KnownTraits, relays: Collection[str] = ()
+    ) -> None:
         self.spec = spec
         self.around = around
         self.traits = known
         self.ctes: dict[str, Node] = {}
         self.problems: list[PlanProblem] = []
+        self.cuts: list[Cut] = []
+        self.relays: dict[str, Node] = {}
+        """The nodes of views that are read from topics."""
+        self._wanted = frozenset(relays)
+        self._provided: dict[int, tuple[Node, str]] = {}
+        """The relations that it reads by the `id` of their node."""
+
+    def finished(self) -> Node:
+        """Return the model's relation with the keys of its output."""
+        root = self.build()
+        return root if self.problems else checked_keys(self, root)
 
     def build(self) -> Node:
         """Return the model's relation, before it is stored anywhere."""
         query = self.spec.query
+        self.check_forms(query)
         for name, body in query.ctes.items():
             self.ctes[name] = self._labelled(self.body(body), name)
         node = self.body(query.body)
@@ -78,7 +143,36 @@ class ModelBuilder:
     # -- what a model is made of
 
     def relation(self, relation: str, *, at_rest: bool) -> Node:
-        return self.around.provide(relation, at_rest and self.around.can_rest(relation))
+        if relation in self._wanted and relation not in self.relays:
+            found = self.around.relayed(relation)
+            if found is not None:
+                self.relays[relation] = found
+        if relation in self.relays:
+            return self.relays[relation]
+        node = self.around.provide(relation, at_rest and self.around.can_rest(relation))
+        self._provided[id(node)] = (node, relation)
+        return node
+
+    def behind_cuts(self) -> set[str]:
+        """Return the relations whose steps keep one of the model's own from running in their query."""
+        found: set[str] = set()
+        for cut in self.cuts:
+            waiting = [*cut.step.inputs]
+            while waiting:
+                node = waiting.pop()
+                if id(node) not in self._provided:
+                    waiting += node.inputs
+                elif cut.error.below & {*self.traits.of(node).below}:
+                    found.add(self._provided[id(node)][1])
+        return found
+
+    def refuse(self, cut: Cut) -> None:
+        """Report a step that no topic can come before: both are in this model, or no topic holds the rows."""
+        below = ", ".join(sorted(cut.error.below))
+        message = f"a {cut.error.above} can't share a query with the {below} that it reads: {cut.error.why}"
+        remedy = "make the inner step a model of its own: a topic then comes between"
+        start, stop = _extent(cut.place)
+        self.problem("MS529", message, remedy, start, stop)
 
     def streams(self, given: Input) -> bool:
         """Tell whether an input of a FROM clause can only be read row by row."""
@@ -108,17 +202,30 @@ class ModelBuilder:
         """Return what `select 1` reads."""
         return self.made(SeedScan(relation="", label="one row"), None)
 
-    def made(self, node: Node, place: Place | None) -> Node:
-        """Take note of a node's traits, and of what can't be done, which is told of a place in the SQL."""
+    def made(self, node: Node, place: Place | None, names: Mapping[str, str] | None = None) -> Node:
+        """Take note of a node's traits, and of what can't be done, which is reported at a place in the SQL.
+
+        `names` has the SQL of columns that the plan has given names to.
+        """
         try:
             self.traits.of(node)
+            self._check_clocks(node)
         except NotIncrementalError as error:
-            start, stop = (place.start, place.stop) if place else (0, 0)
-            if isinstance(place, Select | UnionOf | Whole):
-                stop = min(stop, start + len("select"))  # its first word stands for all of it
-            self.problem(error.code, error.message, error.remedy, start, stop)
+            if isinstance(error, KeyLostError):
+                error = error.written(names or {})
+            self.problem(error.code, error.message, error.remedy, *_extent(place))
             self.traits.note(node, Traits("append"))
+        except ApartError as error:
+            self.cuts.append(Cut(node, error, place))
+            self.traits.note(node, apart_ignored(node, [self.traits.of(each) for each in node.inputs]))
         return node
+
+    def _check_clocks(self, node: Node) -> None:
+        """Refuse a key made of local times where clocks are put back: a plan's traits know no time zone."""
+        if isinstance(node, Project) and not (node.keys or self.around.fixed_offset):
+            given = self.traits.of(node.input)
+            if given.mode == "upsert":
+                projected_keys(given, node.input, list(node.items), fixed_offset=False)
 
     def mode(self, node: Node) -> Mode:
         return self.traits.of(self.made(node, None)).mode
@@ -135,6 +242,8 @@ class ModelBuilder:
             remedy = "change that one, or leave this one out"
             self.problem("MS526", message, remedy, start, stop, option)
             return node
+        if not {*STATES} & {*self.traits.of(node).below}:
+            node = without_watermarks(node)
         found = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
         return self.made(found, None)
 
@@ -145,19 +254,38 @@ class ModelBuilder:
         if found not in self.problems:
             self.problems.append(found)
 
-    def static_reads(self, expressions: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        """Check that subqueries within expressions read only what is at rest."""
-        for expression in expressions:
-            for relation in expression.reads:
-                if not self.around.can_rest(relation):
-                    self.problem(
-                        "MS517",
-                        f"a subquery can't read {relation.partition('.')[2]}, which is a stream",
-                        "read a table, a seed or a reference topic there, or join the stream",
-                        expression.start,
-                        expression.stop,
-                    )
-        return expressions
+    def check_forms(self, query: Query) -> None:
+        """Refuse what can't look at the rows of a stream; each construct is one mistake."""
+        whole = query.body if isinstance(query.body, Whole) else None
+        found = [(form, relation) for form in query.forms if (relation := self._stream_of(form, whole))]
+        # What is not understood because of one of these is no mistake of its own.
+        first = [each for each in found if not REFUSALS[each[0].kind].only_opaque]
+        for form, relation in first or (found if whole else []):
+            refusal = REFUSALS[form.kind]
+            message = refusal.message.format(
+                name=relation.partition(".")[2],
+                kind="a stream" if self._comes(relation) else "a view",
+                reason=whole.reasons[0].partition(" (line ")[0] if whole else "",
+            )
+            self.problem(refusal.code, message, refusal.remedy, form.start, form.stop)
+
+    def _stream_of(self, form: Form, whole: Whole | None) -> str:
+        """Return a stream that a form looks at; nothing where all of its rows are at rest."""
+        moves = self._asks if form.kind == "subquery" else self._comes if whole else self._moves
+        if form.others and not any(map(moves, form.others)):
+            return ""
+        return next(filter(moves, form.reads), "")
+
+    def _asks(self, relation: str) -> bool:
+        """Tell whether a subquery would have to ask a relation that is not stored."""
+        return not self.around.can_rest(relation)
+
+    def _comes(self, relation: str) -> bool:
+        """Tell whether a relation is a stream, which is never at rest."""
+        return not self.around.can_rest(relation) and self._moves(relation)
+
+    def _moves(self, relation: str) -> bool:
+        return self.mode(self.relation(relation, at_rest=False)) != "static"
 
     # -- the other kinds of bodies
 
@@ -175,6 +303,7 @@ class ModelBuilder:
 
     def _opaque(self, body: Whole) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
+        known = bool(self.problems)
         # Beside a stream, what can be at rest is: a table is looked up, as in SQL that is understood.
         streams = not all(map(self.around.can_rest, relations))
         node = Opaque(
@@ -185,6 +314,9 @@ class ModelBuilder:
             columns=self.spec.columns,
             models=(self.spec.id,),
         )
+        if known:
+            self.traits.note(node, Traits("append"))  # what it says is wrong with more than its rows
+            return node
         return self.made(node, body)
 
     # -- what the configuration adds
@@ -223,3 +355,13 @@ class ModelBuilder:
         named = replace(node, label=label)
         self.traits.note(named, self.traits.of(node))
         return named
+
+
+def _extent(place: Place | None) -> tuple[int, int]:
+    if place is None:
+        return 0, 0
+    if isinstance(place, Select | UnionOf | Whole):
+        return place.start, min(
+            place.stop, place.start + len("select")
+        )  # its first word stands for all of it
+    return place.start, place.stop

@@ -8,9 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.plan.build.catalog import Catalog, ModelSpec, PlanProblem
-from millstream.plan.build.keys import checked_keys
-from millstream.plan.build.model import Around, ModelBuilder
-from millstream.plan.build.topics import sink_node, topic_node
+from millstream.plan.build.model import Around, build_model
+from millstream.plan.build.topics import can_relay, relay_of, sink_node, topic_node
 from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
 from millstream.plan.traits import KnownTraits, Mode, Traits
 
@@ -57,25 +56,41 @@ def seen(model: ModelSpec, found: Traits) -> Traits:
     """Return what others see of a model whose SQL has these traits."""
     match model.kind:
         case "table":
-            return Traits("upsert", model.keys or found.keys)
+            return Traits("upsert", model.keys or found.keys, below=("table changes",))
         case "sink":
             # A topic is read row by row, whatever it was written from.
             mode: Mode = "upsert" if found.mode == "upsert" else "append"
-            return Traits(mode, model.keys if mode == "upsert" else (), None, found.watermarks)
+            return _of_topic(mode, model.keys if mode == "upsert" else (), found)
         case "view":
             return found
+
+
+def relayed_traits(found: Traits) -> Traits:
+    """Return what a reader sees of a view through a topic of its own."""
+    return _of_topic("append", (), found)
+
+
+def _of_topic(mode: Mode, keys: tuple[str, ...], found: Traits) -> Traits:
+    return Traits(mode, keys, None, found.watermarks, ("watermark",) if found.watermarks else ())
+
+
+def zone_of(catalog: Catalog) -> str:
+    """Return the time zone of the target's sessions."""
+    return str(catalog.target.get("timezone") or "UTC")
 
 
 class _Building:
     def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn]) -> None:
         self.catalog = catalog
         self.stand_ins = stand_ins
-        self.around = Around(self.provide, self.can_rest, catalog.keyed)
+        self.around = Around(self.provide, self.can_rest, catalog.keyed, self.relayed, zone_of(catalog))
         self.problems: list[PlanProblem] = []
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}
         self.read: set[str] = set()
         """Models that others read as they are, without a topic or a table between."""
+        self.relays: set[str] = set()
+        """Views that some models read from topics of their own."""
         self.leaves: dict[tuple[str, bool], Node] = {}
 
     def can_rest(self, relation: str) -> bool:
@@ -85,12 +100,16 @@ class _Building:
     def add(self, model: ModelSpec) -> None:
         # Each model reads for itself: that one read serves several is for the optimizer to see.
         self.leaves = {}
-        builder = ModelBuilder(model, self.around, self.traits)
-        root = builder.build()
-        if not builder.problems:
-            root = checked_keys(builder, root)
-        self.roots[model.id] = root
-        self.problems += builder.problems
+        found = build_model(model, self.around, self.traits)
+        self.roots[model.id] = found.root
+        self.problems += found.problems
+        self.relays.update(found.relays)
+
+    def relayed(self, relation: str) -> Node | None:
+        model = self.catalog.models.get(relation)
+        if model is None or model.kind != "view" or not can_relay(model):
+            return None
+        return sink_node(relay_of(model, self.catalog.project), self.traits.of(self.roots[relation]))
 
     def provide(self, relation: str, at_rest: bool) -> Node:
         model = self.catalog.models.get(relation)
@@ -123,9 +142,11 @@ class _Building:
     def plan(self) -> Plan:
         outputs: list[Output] = []
         for model in self.catalog.models.values():
-            if model.kind == "view" and model.id in self.read:
-                continue
-            outputs.append(_output(model, self.roots[model.id]))
+            if model.id in self.relays:
+                relay = relay_of(model, self.catalog.project)
+                outputs.append(_output(relay, self.roots[model.id]))
+            elif model.kind != "view" or model.id not in self.read:
+                outputs.append(_output(model, self.roots[model.id]))
         return Plan(tuple(outputs))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millstream.expressions import Expression, Ref
+from millstream.plan.build.maintained import join_of_tables
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import (
     Column,
@@ -116,8 +117,11 @@ class Relations:
     ) -> Node:
         joined, names = self._columns(stream, table, each, added="left" if swapped else "right")
         self._bring(stream if swapped else table, each, names, "left" if swapped else "right")
-        on = self.builder.static_reads(self.scope.bind_all(each.on))
+        on = self.scope.bind_all(each.on)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
+        if wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
+            message, remedy = wrong
+            self.builder.problem("MS527", message, remedy, each.start or query.start, each.stop or query.stop)
         if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
             self._check_semi(node, each)
         return self._finished(node, each if each.stop else query)

@@ -21,7 +21,7 @@ def select(builder: ModelBuilder, query: Select) -> Node:
     models = (builder.spec.id,)
     if query.where:
         node = builder.made(
-            Filter(input=node, conditions=builder.static_reads(scope.bind_all(query.where)), models=models),
+            Filter(input=node, conditions=scope.bind_all(query.where), models=models),
             query,
         )
     if query.keys is not None:
@@ -30,12 +30,20 @@ def select(builder: ModelBuilder, query: Select) -> Node:
             node = builder.made(
                 Filter(input=node, conditions=scope.bind_all(query.having), models=models), query
             )
-    node = builder.made(_project(builder, query, node, scope), query)
+    node = builder.made(_project(builder, query, node, scope), query, _as_written(query))
     if query.distinct:
         names = node.names
         together = builder.made(Repartition(input=node, keys=names, models=models), query)
         node = builder.made(Dedupe(input=together, keys=names, models=models), query)
     return node
+
+
+def _as_written(query: Select) -> dict[str, str]:
+    """Return the SQL of group keys, a window by its start."""
+    return {
+        key.name: f"{key.name}.start" if is_window(key.expression) else key.expression.text
+        for key in query.keys or ()
+    }
 
 
 def _project(builder: ModelBuilder, query: Select, node: Node, scope: Scope) -> Node:
@@ -52,19 +60,14 @@ def _project(builder: ModelBuilder, query: Select, node: Node, scope: Scope) -> 
     for item in query.items:
         if item.name.lower() not in read or item.name.lower() in done:
             continue
-        expression = builder.static_reads((scope.bind(item.expression),))[0]
+        expression = scope.bind(item.expression)
         name = unused(item.name, node.names)
         node = Project(input=node, items=(*kept(node), Item(name, expression)), models=models)
         found = node.column(name)
         done[item.name.lower()] = found
         scope.add("", item.name, found)
     items = [_item(item, done, scope) for item in query.items]
-    expressions = builder.static_reads(tuple(item.expression for item in items))
-    return Project(
-        input=node,
-        items=tuple(Item(item.name, e) for item, e in zip(items, expressions, strict=True)),
-        models=models,
-    )
+    return Project(input=node, items=tuple(items), models=models)
 
 
 def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:

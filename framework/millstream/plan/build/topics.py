@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from millstream.expressions import column
 from millstream.plan.build.catalog import ModelSpec, TopicSpec
 from millstream.plan.nodes import METADATA, RAW, Decode, Item, Node, Project, TopicScan, Watermark
+from millstream.plan.streaming import kind_of
 from millstream.plan.traits import Traits
+from millstream.plan.walk import in_order
+from millstream.types import INTERVAL, NULL, UNKNOWN, VARIANT, Array, Map, Row, Type
 
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
@@ -34,6 +39,54 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
         time, delay = topic.watermark
         node = Watermark(input=node, time=time, delay=delay, label=topic.name)
     return node
+
+
+RELAYS = "_millstream."
+"""What the names of topics begin with that hold the rows of a view for a query of their own."""
+
+
+def relay_of(view: ModelSpec, project: str) -> ModelSpec:
+    """Return a view as a model whose rows go to a topic of its own, for those that can't share its query."""
+    topic = f"{RELAYS}{project}.{view.name}"
+    return replace(view, kind="sink", topic=topic, format="json", keys=(), extras=(), checks=())
+
+
+def is_relay(topic: str) -> bool:
+    return topic.startswith(RELAYS)
+
+
+def can_relay(view: ModelSpec) -> bool:
+    """Tell whether a topic gives back the rows of a view as they were."""
+    return all(is_faithful(column.type) for column in view.columns)
+
+
+def is_faithful(given: Type) -> bool:
+    """Tell whether JSON gives back a value of this type as it was."""
+    match given:
+        case Array(element=element):
+            return is_faithful(element)
+        case Map(key=key, value=value):
+            return is_faithful(key) and is_faithful(value)
+        case Row(fields=fields):
+            return all(is_faithful(field.type) for field in fields)
+        case _:
+            return given not in _LOST
+
+
+_LOST = (INTERVAL, VARIANT, NULL, UNKNOWN)
+
+
+def without_watermarks(node: Node) -> Node:
+    """Return rows of streams without their event times, down to the first step that keeps state."""
+    found: dict[int, Node] = {}
+    for each in in_order((node,)):
+        if isinstance(each, Watermark):
+            found[id(each)] = found[id(each.input)]
+        elif kind_of(each) is not None:
+            found[id(each)] = each
+        else:
+            found[id(each)] = each.with_inputs(*(found[id(below)] for below in each.inputs))
+    return found[id(node)]
 
 
 def sink_node(model: ModelSpec, written: Traits) -> Node:

@@ -90,6 +90,7 @@ def test_a_window_is_selected_by_the_name_that_spark_gives_it():
           window.start as start,
           count(*) as n
         from events watermark ts delay of interval 10 seconds
+        where rand() + 1 > 0
         group by window(events.ts, '1 hour'), events.a
         """,
     )
@@ -267,7 +268,7 @@ def test_shared_rows_come_together_once():
           b
         from events
         where b > 1
-          and rand() >= 0
+          and rand() + 1 > 0
         """
     )
 

@@ -1,0 +1,95 @@
+"""Rows with an event time that several steps read: each reader gets them written once more.
+
+Spark runs such rows, written once and read twice, behind one exchange, since their filter is not
+deterministic. That costs a shuffle; and where states stand above each other, one above a reused exchange sees
+no watermark, so that its windows never close: a reused exchange is a leaf of its plan (WatermarkPropagator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+
+from msgspec.structs import replace
+
+from millstream.plan.nodes import Node, Watermark
+from millstream.plan.walk import in_order
+
+Leaf = Callable[[Node], "str | None"]
+
+
+def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[Node]:
+    """Return the roots with a copy of such rows for each reader; nodes with an `id` in `once` stay one."""
+    order = _reached(roots, leaf)
+    marked = _marked(order, leaf)
+    readers: dict[int, int] = {}
+    for read in [*roots, *(each for node in order if leaf(node) is None for each in node.inputs)]:
+        readers[id(read)] = readers.get(id(read), 0) + 1
+    several = {id(n) for n in order if id(n) in marked and leaf(n) is None and readers[id(n)] > 1}
+    if not several - {name for name in several if name in once}:
+        return list(roots)
+    return _Copying(marked, leaf, once).copies(roots)
+
+
+def _reached(roots: Sequence[Node], leaf: Leaf) -> list[Node]:
+    """Return the nodes that are to be written, inputs first, and the leaves that they read."""
+    known: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in known:
+            known.add(id(node))
+            if leaf(node) is None:
+                waiting += node.inputs
+    return [node for node in in_order(roots) if id(node) in known]
+
+
+def _marked(order: Sequence[Node], leaf: Leaf) -> set[int]:
+    """Return the `id`s of nodes whose rows passed a watermark."""
+    found: set[int] = set()
+    for node in order:
+        if leaf(node) is None and (
+            isinstance(node, Watermark) or any(id(each) in found for each in node.inputs)
+        ):
+            found.add(id(node))
+    return found
+
+
+class _Copying:
+    def __init__(self, marked: set[int], leaf: Leaf, once: Container[int]) -> None:
+        self.marked = marked
+        self.leaf = leaf
+        self.once = once
+        self.seen: set[int] = set()
+        self.only: dict[int, Node] = {}
+
+    def copies(self, roots: Sequence[Node]) -> list[Node]:
+        return [self._copied(root) for root in roots]
+
+    def _copied(self, root: Node) -> Node:
+        """Walk down each path of its own, without recursion: plans can be deep."""
+        frames: list[tuple[Node, list[Node]]] = [(root, [])]
+        while True:
+            node, done = frames[-1]
+            found = self._finished(node, done)
+            if found is None:
+                frames.append((node.inputs[len(done)], []))
+                continue
+            frames.pop()
+            if not frames:
+                return found
+            frames[-1][1].append(found)
+
+    def _finished(self, node: Node, done: list[Node]) -> Node | None:
+        if id(node) not in self.marked or self.leaf(node) is not None:
+            return node
+        if id(node) in self.only:
+            return self.only[id(node)]
+        if len(done) < len(node.inputs):
+            return None
+        found = node.with_inputs(*done)
+        if found is node and id(node) in self.seen:
+            found = replace(node)
+        self.seen.add(id(node))
+        if id(node) in self.once:
+            self.only[id(node)] = found
+        return found

@@ -1,0 +1,58 @@
+"""Why the rows of an aggregate never close, and what would make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from millstream.expressions import Ref, quoted
+from millstream.plan.nodes import Aggregate, Item
+from millstream.types import TIMESTAMP
+
+
+def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
+    """Return message and remedy for `emit='on_close'`; `times` are the columns that have a watermark."""
+    window = node.window
+    if not times:
+        return _no_watermark(node, window)
+    said = " or ".join(f"`{name}`" for name in times)
+    if window is None:
+        message = f"emit='on_close' needs a window over {said}: without one, a group never closes"
+        return message, f"add window({quoted(times[0])}, '1 hour') to GROUP BY, or remove emit='on_close'"
+    over = window.expression.columns
+    message = f"emit='on_close' needs a window over {said}, the column with the watermark"
+    message += ", not over an expression" if over & set(times) else f", not over {', '.join(sorted(over))}"
+    return message, f"write {_over(window, times[0])}"
+
+
+def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:
+    message = (
+        "emit='on_close' needs a window over a column with a watermark, and these rows have no watermark"
+    )
+    candidates = [] if window is None else [c for c in (_column(window),) if c]
+    candidates += [column.name for column in node.input.columns if column.type == TIMESTAMP]
+    known = next((name for name in candidates if not name.startswith("_")), "")
+    if not known:
+        return message, "select a timestamp column of the source, with the `watermark` of the source on it"
+    wanted = "" if window is not None else f" and add window({quoted(known)}, '1 hour') to GROUP BY"
+    delay = f"WATERMARK {quoted(known)} DELAY OF INTERVAL 10 SECONDS"
+    return message, f"write {delay} after the relation in FROM, or give its source a `watermark`{wanted}"
+
+
+def _column(window: Item) -> str:
+    match window.expression.pieces:
+        case (str(), Ref() as ref, str() as rest, *_) if rest.lstrip()[:1] in {",", ")"}:
+            return ref.column
+        case _:
+            return ""
+
+
+def _over(window: Item, time: str) -> str:
+    """Return the window's SQL over a column."""
+    text = window.expression.text
+    start = text.index("(") + 1
+    depth = 0
+    for position, character in enumerate(text[start:], start):
+        if character == "," and not depth:
+            return f"{text[:start]}{quoted(time)}{text[position:]}"
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(character, 0)
+    return f"{text[:start]}{quoted(time)}{text[-1:]}"

@@ -1,0 +1,39 @@
+"""Columns that a filter has kept from being NULL."""
+
+from __future__ import annotations
+
+from millstream.expressions import Ref
+from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
+
+
+def present(node: Node) -> frozenset[str]:
+    """Return the columns, in lower case, for which `is not null` was asked below."""
+    found: set[str] = set()
+    names = {name.lower(): name.lower() for name in node.names}
+    """By their names where they come from."""
+    while True:
+        match node:
+            case Filter():
+                for condition in node.conditions:
+                    match condition.pieces:
+                        case (Ref() as ref, " is not null") if ref.column.lower() in names:
+                            found.add(names[ref.column.lower()])
+            case Project():
+                names = _renamed(names, {i.name: i.expression.column for i in node.items})
+            case Aggregate():
+                names = _renamed(names, {key.name: key.expression.column for key in node.keys})
+            case Lookup() if node.kind in {"left", "inner", "semi", "anti"}:
+                names = _renamed(names, {j.name: j.source for j in node.joined if j.side == "left"})
+            case Repartition() | Watermark():
+                pass
+            case _:
+                return frozenset(found)
+        (node, *_) = node.inputs
+
+
+def _renamed(names: dict[str, str], sources: dict[str, str | None]) -> dict[str, str]:
+    return {
+        source.lower(): names[name.lower()]
+        for name, source in sources.items()
+        if source is not None and name.lower() in names
+    }

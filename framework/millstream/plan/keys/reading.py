@@ -1,0 +1,170 @@
+"""The structure of an expression, as far as keys are made by it: calls, casts, fields, sums, literals."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from millstream.expressions import Expression, Ref
+from millstream.types import Type, TypeSyntaxError, parse_type
+
+
+class Column(Struct, frozen=True):
+    name: str
+
+
+class Literal(Struct, frozen=True):
+    value: str | int
+
+
+class FieldOf(Struct, frozen=True):
+    base: Tree
+    name: str
+
+
+class Cast(Struct, frozen=True):
+    of: Tree
+    type: Type
+
+
+class Call(Struct, frozen=True):
+    """A function, or an operator by its sign."""
+
+    name: str
+    arguments: tuple[Tree, ...]
+
+
+Tree = Column | Literal | FieldOf | Cast | Call
+
+
+class UnreadableError(Exception):
+    """SQL that keys are not usually made by."""
+
+
+_WORDS = re.compile(r"'[^'\\]*'|`(?:[^`]|``)*`|\d\w*|[A-Za-z_]\w*|\|\||::|\S")
+_NUMBER = re.compile(r"(\d+)[lL]?")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def read(expression: Expression) -> Tree:
+    """Return the structure of an expression; raise `UnreadableError` where it holds anything else."""
+    words: list[str | Ref] = []
+    for piece in expression.pieces:
+        if isinstance(piece, str):
+            words += _WORDS.findall(piece)
+        elif isinstance(piece, Ref):
+            words.append(piece)
+        else:
+            raise UnreadableError
+    reader = _Reader(words)
+    found = reader.sum()
+    if reader.peek() is not None:
+        raise UnreadableError
+    return found
+
+
+class _Reader:
+    def __init__(self, words: list[str | Ref]) -> None:
+        self.words = words
+        self.position = 0
+
+    def peek(self, ahead: int = 0) -> str | Ref | None:
+        index = self.position + ahead
+        return self.words[index] if index < len(self.words) else None
+
+    def next(self) -> str | Ref:
+        word = self.peek()
+        if word is None:
+            raise UnreadableError
+        self.position += 1
+        return word
+
+    def take(self, word: str) -> bool:
+        found = self.peek()
+        if isinstance(found, str) and found.lower() == word:
+            self.position += 1
+            return True
+        return False
+
+    def expect(self, word: str) -> None:
+        if not self.take(word):
+            raise UnreadableError
+
+    def sum(self) -> Tree:
+        found = self.signed()
+        while (sign := self.peek()) in {"+", "-", "||"}:
+            assert isinstance(sign, str)
+            self.position += 1
+            found = Call(sign, (found, self.signed()))
+        return found
+
+    def signed(self) -> Tree:
+        if self.take("-"):
+            return Call("negative", (self.signed(),))
+        return self.path(self.primary())
+
+    def path(self, found: Tree) -> Tree:
+        while True:
+            if self.take("."):
+                found = FieldOf(found, self.name())
+            elif self.take("::"):
+                found = Cast(found, self.type_of([str(self.next())]))
+            else:
+                return found
+
+    def name(self) -> str:
+        word = self.next()
+        if not isinstance(word, str) or not (word.startswith("`") or _NAME.fullmatch(word)):
+            raise UnreadableError
+        return word[1:-1].replace("``", "`") if word.startswith("`") else word
+
+    def primary(self) -> Tree:
+        word = self.next()
+        if isinstance(word, Ref):
+            return Column(word.column)
+        if word.startswith("'") and len(word) > 1:
+            return Literal(word[1:-1])
+        if number := _NUMBER.fullmatch(word):
+            return Literal(int(number[1]))
+        if word == "(":
+            found = self.sum()
+            self.expect(")")
+            return found
+        if _NAME.fullmatch(word) and self.take("("):
+            return self.call(word.lower())
+        raise UnreadableError
+
+    def call(self, name: str) -> Tree:
+        if name == "cast":
+            found = self.sum()
+            self.expect("as")
+            return Cast(found, self.cast_type())
+        arguments: list[Tree] = []
+        while not self.take(")"):
+            if arguments:
+                self.expect(",")
+            arguments.append(self.sum())
+            if self.take("as"):  # a name of a struct's field
+                self.name()
+        return Call(name, tuple(arguments))
+
+    def cast_type(self) -> Type:
+        words: list[str] = []
+        depth = 0
+        while True:
+            word = self.next()
+            if not isinstance(word, str):
+                raise UnreadableError
+            if word == ")" and not depth:
+                return self.type_of(words)
+            depth += {"(": 1, ")": -1}.get(word, 0)
+            words.append(word)
+
+    def type_of(self, words: list[str]) -> Type:
+        if words[0].lower() in {"char", "varchar"}:
+            raise UnreadableError
+        try:
+            return parse_type(" ".join(words))
+        except TypeSyntaxError:
+            raise UnreadableError from None

@@ -1,0 +1,81 @@
+"""How finely functions of time look at it, and where clocks are put back."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+_MICROSECONDS = {
+    "microsecond": 1,
+    "millisecond": 1000,
+    "second": SECOND,
+    "minute": 60 * SECOND,
+    "hour": 3600 * SECOND,
+    "day": DAY,
+    "week": 7 * DAY,
+}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?(?=\s|\d|$)", re.IGNORECASE)
+_FIXED = re.compile(r"(?:utc|gmt|z|ut|etc/.+|(?:utc|gmt|ut)?[+-]\d{1,2}(?::?\d\d)*)", re.IGNORECASE)
+
+
+def microseconds(interval: str) -> int:
+    """Return the length of an interval's text such as `1 hour 30 minutes`; 0 where it can't be read."""
+    text = re.sub(r"^\s*interval\b", "", interval, flags=re.IGNORECASE).rstrip()
+    found, position = Fraction(0), 0
+    while position < len(text):
+        part = _PART.match(text, position)
+        unit = _MICROSECONDS.get(part[2].lower()) if part else None
+        if part is None or unit is None:
+            return 0
+        found += Fraction(part[1]) * unit
+        position = part.end()
+    return int(found)
+
+
+def has_fixed_offset(zone: str) -> bool:
+    """Tell whether the clocks of a zone are never put back, so that no local time comes twice."""
+    return _FIXED.fullmatch(zone.strip()) is not None
+
+
+def unit_of(word: str) -> int:
+    """Return the length of a unit of `date_trunc`; 0 for those of no fixed length, such as a month."""
+    folded = word.lower()
+    return _MICROSECONDS.get({"dd": "day", "mon": "month", "mm": "month"}.get(folded, folded), 0)
+
+
+_FIELDS = ("yyyy", "MM", "dd", "HH", "mm", "ss")
+_UNITS = (0, 0, DAY, 3600 * SECOND, 60 * SECOND, SECOND)
+_FORMAT = re.compile(r"'[^']*'|([A-Za-z])\1*|[^A-Za-z']")
+
+
+def precision(pattern: str) -> tuple[int, frozenset[str]]:
+    """Return the shortest time that texts of a pattern tell apart, and the characters in these texts.
+
+    0 means that they don't: a part is missing or is not written in full, as in `dd HH:mm` or `yy-M-d`.
+    """
+    fields: set[str] = set()
+    fraction = 0
+    characters = set("0123456789+-")  # Spark writes years after 9999 with a sign
+    position = 0
+    while position < len(pattern):
+        part = _FORMAT.match(pattern, position)
+        if part is None:
+            return 0, frozenset()
+        position, text = part.end(), part[0]
+        if text.startswith("'"):
+            characters |= set(text[1:-1] or "'")
+        elif not text[0].isalpha():
+            characters.add(text)
+        elif set(text) == {"S"}:
+            fraction = len(text)
+        elif text in _FIELDS and text not in fields:
+            fields.add(text)
+        else:
+            return 0, frozenset()
+    known = [name for name, _ in zip(_FIELDS, _UNITS, strict=True) if name in fields]
+    if known != list(_FIELDS[: len(known)]) or len(known) < 3 or (fraction and len(known) < len(_FIELDS)):
+        return 0, frozenset()
+    unit = _UNITS[len(known) - 1]
+    return (10 ** max(6 - fraction, 0) if fraction else unit), frozenset(characters)

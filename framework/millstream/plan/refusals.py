@@ -1,0 +1,110 @@
+"""What a stream can't do in Spark, in one table: what the compiler refuses, why, and what to write instead.
+
+A form that can be kept up to date one day is lifted here: its row says whether a maintained table could.
+`framework/tests/plan/test_refusals.py` runs each row's SQL as a streaming query.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from millstream.sql.query import FormKind
+
+
+class Refusal(Struct, frozen=True):
+    code: str
+    message: str
+    remedy: str
+    maintained: bool
+    """Whether a maintained table could have it."""
+    only_opaque: bool = False
+    """Planned like anything else where the SQL around it is understood."""
+
+
+_NEWEST = (
+    "for the newest row per key write a table with unique_key and order_by, "
+    "or max_by(struct(…), time) with GROUP BY"
+)
+_BEST = (
+    "leave it out: sort what is stored with `millstream query`, or keep the best of each group "
+    "with max_by, min_by or slice(array_sort(collect_list(…)), 1, 10)"
+)
+_BESIDE = "put that part in a model of its own, and read it with ref()"
+
+REFUSALS: dict[FormKind, Refusal] = {
+    "window function": Refusal(
+        "MS530", "a window function can't run over a stream", _NEWEST, maintained=True
+    ),
+    "sort": Refusal("MS531", "a stream can't be sorted: it has no end", _BEST, maintained=True),
+    "limit": Refusal(
+        "MS531",
+        "a stream can't be limited: its first rows depend on when they are read",
+        _BEST,
+        maintained=True,
+    ),
+    "set operation": Refusal(
+        "MS532",
+        "INTERSECT and EXCEPT can't read a stream",
+        "write LEFT SEMI JOIN for INTERSECT, LEFT ANTI JOIN for EXCEPT, "
+        "with a table, a seed or a reference topic",
+        maintained=True,
+    ),
+    "grouping sets": Refusal(
+        "MS533",
+        "ROLLUP, CUBE and GROUPING SETS can't be kept up to date",
+        "write one model for each grouping, with a GROUP BY of its own",
+        maintained=True,
+    ),
+    "sample": Refusal(
+        "MS534",
+        "TABLESAMPLE can't read a stream",
+        "write a condition on a hash of the key: where pmod(xxhash64(id), 100) < 5",
+        maintained=False,
+    ),
+    "pivot": Refusal(
+        "MS535",
+        "PIVOT can't read a stream",
+        "write one aggregate for each value: sum(amount) filter (where kind = 'a') as a",
+        maintained=True,
+    ),
+    "recursion": Refusal(
+        "MS536",
+        "a recursive CTE can't read a stream",
+        "join as many steps as there can be, or list all ancestors in a seed",
+        maintained=False,
+    ),
+    "subquery": Refusal(
+        "MS517",
+        "a subquery can't read {name}, which is {kind}",
+        "read a table, a seed or a reference topic there, or join the stream",
+        maintained=True,
+    ),
+    "session of all rows": Refusal(
+        "MS537",
+        "a session over all rows of a stream can't be kept",
+        "group by a key as well: group by session_window(at, '5 minutes'), user_id",
+        maintained=False,
+    ),
+    "row number": Refusal(
+        "MS538",
+        "monotonically_increasing_id() can't run over a stream: each batch would begin again",
+        "take the place of the record, concat_ws('-', _topic, _partition, _offset), or uuid()",
+        maintained=False,
+    ),
+    "grouping": Refusal(
+        "MS539", "an aggregate can't stand next to {reason}", _BESIDE, maintained=False, only_opaque=True
+    ),
+    "distinct": Refusal(
+        "MS539", "DISTINCT can't stand next to {reason}", _BESIDE, maintained=False, only_opaque=True
+    ),
+    "join": Refusal(
+        "MS539", "a join of streams can't stand next to {reason}", _BESIDE, maintained=False, only_opaque=True
+    ),
+    "outer join": Refusal(
+        "MS539",
+        "an outer join can't keep rows of the side at rest that meet none",
+        "write a left join from the stream to the table",
+        maintained=False,
+        only_opaque=True,
+    ),
+}

@@ -1,0 +1,137 @@
+"""Which steps with state Spark can run one above another in a single streaming query.
+
+Spark's own check (`UnsupportedOperationChecker`) refuses some of what is wrong, and lets through the rest:
+two output modes on one path, a second watermark that never advances. This table is the one place that knows;
+`docs/streaming.md` shows it, and tests run each of its cells on Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, Watermark
+from millstream.types import Row, Type
+
+Kind = Literal[
+    "closing aggregate",
+    "refining aggregate",
+    "dedupe",
+    "bounded join",
+    "unbounded join",
+    "outer join",
+    "keyed function",
+    "watermark",
+    "table changes",
+]
+"""What a step means to the query that runs it. A watermark keeps no state, but a query has only one; changes
+of a table are rows whose other sides may change, too."""
+
+STEPS: tuple[Kind, ...] = (
+    "watermark",
+    "closing aggregate",
+    "refining aggregate",
+    "dedupe",
+    "bounded join",
+    "unbounded join",
+    "outer join",
+    "keyed function",
+)
+
+STATES: tuple[Kind, ...] = STEPS[1:]
+
+
+class Apart(Struct, frozen=True):
+    """The upper step needs a query of its own, which reads the rows of the lower one from a topic."""
+
+    why: str
+
+
+class Refused(Struct, frozen=True):
+    """No cut makes the upper step right."""
+
+    code: str
+    why: str
+    remedy: str
+
+
+_MODES = (
+    "closed windows are emitted in append mode and refined rows in update mode; a query has one output mode"
+)
+_OUTER = (
+    "an outer join of streams emits unmatched rows in append mode only, and refined rows need update mode"
+)
+_SECOND = "a query has one watermark, the minimum of all, so a second one above state would never advance"
+_LATE = Refused(
+    "MS528",
+    "a join without time bounds on both sides emits rows that are older than the watermark: windows above it "
+    "would drop them as late",
+    "bound the event times of the join on both sides: a.at between b.at - interval 1 hour and b.at",
+)
+
+RULES: dict[tuple[Kind, Kind], Apart | Refused] = {
+    ("closing aggregate", "refining aggregate"): Apart(_MODES),
+    ("outer join", "refining aggregate"): Apart(_OUTER),
+    ("unbounded join", "closing aggregate"): _LATE,
+    **{(below, "watermark"): Apart(_SECOND) for below in STATES if below != "refining aggregate"},
+}
+"""By the lower and the upper step. What is not listed runs in one query; rows that change later
+(`refining aggregate`) have a mode of their own, which `plan.traits` refuses above all that keeps state."""
+
+
+class ApartError(Exception):
+    """A step that can't share a query with what it reads."""
+
+    def __init__(self, above: Kind, below: frozenset[Kind], why: str) -> None:
+        super().__init__(why)
+        self.above = above
+        self.below = below
+        """The steps that it must be cut from."""
+        self.why = why
+
+
+def conflicts(above: Kind, below: Collection[Kind]) -> dict[Kind, Apart | Refused]:
+    """Return what of the steps below keeps a step from running in their query."""
+    if above == "watermark" and "watermark" not in below:
+        return {}
+    return {kind: rule for kind in below if (rule := RULES.get((kind, above))) is not None}
+
+
+def kind_of(node: Node, *, bounded: bool = False) -> Kind | None:
+    """Return what a step over streams is; nothing for those without state."""
+    match node:
+        case Aggregate():
+            return "closing aggregate" if node.emit == "on_close" else "refining aggregate"
+        case Dedupe():
+            return "dedupe"
+        case Join():
+            if node.kind in {"left", "right", "full"}:
+                return "outer join"
+            return "bounded join" if bounded else "unbounded join"
+        case Stateful():
+            return "keyed function"
+        case Watermark():
+            return "watermark"
+    return None
+
+
+def is_window(found: Type) -> bool:
+    """Tell whether a type is that of `window(…)`: a struct of two timestamps."""
+    return isinstance(found, Row) and [field.name for field in found.fields] == ["start", "end"]
+
+
+def bounds_both(node: Join, left: Collection[str], right: Collection[str]) -> bool:
+    """Tell whether conditions bound each side's event time by the other's; names are those of the join."""
+    directions: set[str] = set()
+    for condition in node.on:
+        if not (condition.columns & set(left) and condition.columns & set(right)):
+            continue
+        text = "".join(piece for piece in condition.pieces if isinstance(piece, str)).lower()
+        if " between " in text or " = " in text:
+            return True
+        first = next((ref.column for ref in condition.refs if ref.column in {*left, *right}), "")
+        later = ">" in text
+        directions.add("later" if later == (first in left) else "earlier")
+    return len(directions) == 2

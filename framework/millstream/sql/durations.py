@@ -1,0 +1,38 @@
+"""Texts of durations as Spark reads them: `5 minutes`, `1 hour 30 minutes`, `interval 1.5 seconds`."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_MONTHS = frozenset(("month", "year"))
+_PART = re.compile(
+    r"(?P<sign>[+-]?)\s*'?(?P<number>\d*\.?\d+|\d+\.)'?\s+(?P<unit>[a-z]+?)s?(?=\s|$)", re.IGNORECASE
+)
+_PREFIX = re.compile(r"\s*interval\s+", re.IGNORECASE)
+
+
+def microseconds(text: str) -> int | str:
+    """Return how long a text says, or what is wrong with it."""
+    rest = _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text
+    rest, total, found = rest.strip(), 0, False
+    while rest:
+        part = _PART.match(rest)
+        unit = part["unit"].lower() if part else ""
+        if part is None or unit not in {*_MICROS, *_MONTHS} or ("." in part["number"] and unit != "second"):
+            return f"Spark can't read '{text}' as a duration"
+        number = Decimal(f"{part['sign']}{part['number']}")
+        if unit in _MONTHS and number:
+            return f"'{text}' has no fixed length: months and years differ"
+        total += int(number * _MICROS.get(unit, 0))
+        rest, found = rest[part.end() :].lstrip(), True
+    return total if found else f"Spark can't read '{text}' as a duration"

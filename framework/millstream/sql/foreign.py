@@ -1,0 +1,70 @@
+"""Clauses that sqlglot reads in any dialect, and that Spark lacks or that nothing here could obey."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from millstream.sql.findings import extent
+from millstream.sql.values import Problem
+
+_QUERY = frozenset(("with_", "order", "sort", "cluster", "distribute", "limit", "offset"))
+_RELATION = frozenset(("this", "alias", "joins", "laterals", "sample", "pivots"))
+_KNOWN: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Select: _QUERY | {
+        "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows",
+        "distinct", "hint",
+    },
+    exp.Table: _RELATION | {"db", "catalog", "version"},
+    exp.Subquery: _RELATION | _QUERY,
+    exp.Join: frozenset(("this", "on", "using", "side", "kind", "method")),
+    exp.Group: frozenset(("expressions", "all", "rollup", "cube", "grouping_sets")),
+    exp.Lateral: frozenset(("this", "view", "outer", "alias", "cross_apply")),
+    exp.Limit: frozenset(("this", "expression")),
+    exp.Distinct: frozenset(("expressions",)),
+    **dict.fromkeys(
+        (exp.Union, exp.Except, exp.Intersect), _QUERY | {"this", "expression", "distinct", "by_name"}
+    ),
+}  # fmt: skip
+"""What each of these may have; anything else is of another database."""
+_METHODS = frozenset(("", "NATURAL"))
+
+
+def foreign(tree: exp.Expr, tokens: list[Token], sql: str) -> list[Problem]:
+    """Find clauses that would be dropped silently."""
+    problems: list[Problem] = []
+    for node in tree.walk():
+        if isinstance(node, exp.Table) and node.args.get("version"):
+            problems.append(_version(node, tokens, sql))
+        elif (said := _unknown(node)) is not None:
+            start, stop = extent(node, sql)
+            message = f"Spark has no such clause: {said}"
+            problems.append(Problem("MS433", message, start, stop, "leave it out", sql[start:stop]))
+    return problems
+
+
+def _unknown(node: exp.Expr) -> str | None:
+    known = _KNOWN.get(type(node))
+    if known is not None:
+        for name, value in node.args.items():
+            if value and name not in known:
+                return name.strip("_").replace("_", " ").upper()
+    if isinstance(node, exp.Join) and (method := (node.method or "").upper()) not in _METHODS:
+        return f"{method} JOIN"
+    if isinstance(node, exp.Lateral) and node.args.get("cross_apply") is not None:
+        return "APPLY"
+    if isinstance(node, exp.Fetch):
+        return "FETCH"
+    return None
+
+
+def _version(node: exp.Table, tokens: list[Token], sql: str) -> Problem:
+    """Refuse `TIMESTAMP AS OF` and its like, where the clause begins."""
+    after = node.parts[-1].meta.get("end", 0)
+    clause = [token for token in tokens if token.start > after]
+    last = next((token for token in clause if token.text.lower() in {"of", "as of"}), clause[0])
+    start, stop = clause[0].start, last.end + 1
+    words = " ".join(sql[start:stop].upper().split())
+    message = f"'{words}' is not supported: a join reads the newest version of a table"
+    remedy = "leave the clause out, or keep the versions as rows and compare their times in ON"
+    return Problem("MS430", message, start, stop, remedy, sql[start:stop])

@@ -1,0 +1,71 @@
+"""What the arguments of `window` and `session_window` may be; Spark's TimeWindow checks it when it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from millstream.sql.durations import microseconds
+from millstream.sql.value import Value
+from millstream.types import DATE, INTERVAL, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Row
+
+if TYPE_CHECKING:
+    from millstream.sql.expressions import Expressions
+
+_TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE, STRING, UNKNOWN, NULL)
+_WRITE = "write a duration such as '5 minutes' or '1 hour 30 minutes'"
+
+
+def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list[Value]) -> None:
+    first = values[0].type
+    if first not in _TIMES and not (name == "window" and isinstance(first, Row)):
+        walk.findings.problem(
+            node.expressions[0], "MS407", f"{name}() needs a timestamp, not a {first}", "cast it, or make one"
+        )
+    if name == "session_window":
+        gap = values[1]
+        if isinstance(gap.literal, str) or gap.type != STRING:
+            _length(walk, node, gap)
+        return
+    lengths = [_length(walk, node, value, least=0 if i == 2 else 1) for i, value in enumerate(values[1:])]
+    if any(length is None for length in lengths):
+        return
+    duration, slide, start = (*lengths, *lengths[:1])[:2] + ((lengths[2],) if len(lengths) > 2 else (0,))
+    assert duration is not None
+    assert slide is not None
+    assert start is not None
+    if slide > duration:
+        _wrong(walk, node, "the slide of a window is longer than the window", "slide by its length or less")
+    elif abs(start) >= slide:
+        _wrong(
+            walk,
+            node,
+            "the start of a window is not within its slide",
+            "write a start shorter than the slide",
+        )
+
+
+def _length(walk: Expressions, node: exp.Anonymous, value: Value, *, least: int = 1) -> int | None:
+    """Return how long an argument says, in microseconds."""
+    given = None if value.type == INTERVAL else value.literal
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        _wrong(walk, node, "a duration of a window has to be a text that is written out", _WRITE)
+        return None
+    found = microseconds(given) if isinstance(given, str) else given
+    if isinstance(found, str):
+        _wrong(walk, node, found, _WRITE, str(given))
+        return None
+    if least and found < least:
+        _wrong(walk, node, f"a window has to be longer than '{given}'", _WRITE, str(given))
+        return None
+    return found
+
+
+def _wrong(walk: Expressions, node: exp.Anonymous, message: str, remedy: str, text: str = "") -> None:
+    """Report what is wrong, at the text of the argument, of which the tree keeps no place."""
+    start = walk.findings.sql.find(f"'{text}'", node.meta.get("start", 0)) if text else -1
+    if start < 0:
+        walk.findings.problem(node, "MS434", message, remedy)
+    else:
+        walk.findings.problem_at(start, start + len(text) + 2, "MS434", message, remedy)
