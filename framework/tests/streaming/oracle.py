@@ -144,6 +144,7 @@ class _Query:
         self.found: dict[str, Rows] = {}
         self.clock = ""
         """The table of late and evicting watermarks by batch."""
+        self.chained = False
 
     # -- relations
 
@@ -176,7 +177,7 @@ class _Query:
     def _arrived(self, id_: str, rows: Rows) -> Rows:
         """Give rows the batch of this query in which they were read."""
         parts = ", ".join(f"({i}, {batch})" for i, batch in enumerate(self.arrived.parts[id_]))
-        names = ", ".join(f'f."{name}"' for name in rows.columns)
+        names = ", ".join(f'f."{name}"' for name in columns_of(rows.columns))
         given = f"(values {parts}) as p(part, b)" if parts else "(select 0 as part, 0 as b where false) as p"
         table = self.oracle.made(
             f"select {names}, p.b as _b, f._b * 1000000 + f._o as _o from {rows.table} as f join {given} on p.part = f._b"
@@ -203,12 +204,15 @@ class _Query:
             times = []
             for (name, column), delay in nodes.items():
                 rows = self.relation(name)
+                # The event time of a window is its last moment.
+                time = f'("{column}__end" - 1)' if rows.columns[column] == "w" else f'"{column}"'
                 found = self.oracle.duck.execute(
-                    f'select _b, "{column}" from {rows.table} where "{column}" is not null'
+                    f"select _b, {time} from {rows.table} where {time} is not null"
                 ).fetchall()
                 times.append((found, delay))
             found = watermarks(self.arrived.batches, self.arrived.starts, times)
-            late = [0, *found]
+            # Of states above each other, Spark takes the watermark of the batch before for what is late.
+            late = [0, *found] if self.chained else found
             self.clock = self.oracle.new()
             self.oracle.duck.execute(f"create temp table {self.clock} (b integer, late bigint, evict bigint)")
             self.oracle.duck.executemany(
@@ -223,6 +227,7 @@ class _Query:
         `above` is what keeps a state over the rows of this model in the same query.
         """
         if above is not None and keeps_state(model):
+            self.chained = True
             self._check_chain(above, model)
         body = model.body
         if isinstance(body, Group) and body.watermark:
@@ -233,7 +238,7 @@ class _Query:
             of = self.project.by_name[name]
             if isinstance(of, Model) and of.id not in self.arrived.parts and of.kind != "table":
                 if of.kind == "view" or self._has_state(of):
-                    if of.kind == "sink" and above is not None:
+                    if of.kind == "sink" and above is not None and (isinstance(above.body, Group | Join) or _timed(of)):
                         raise UnknownMeaningError(f"{above.name} and the sink {of.name} keep states in one query")
                     self._nodes(of, nodes, above)
                     continue
@@ -247,7 +252,7 @@ class _Query:
         closing = [isinstance(m.body, Group) and m.emit == "on_close" for m in (above, below)]
         if isinstance(above.body, Group) and above.body.watermark:
             raise UnknownMeaningError(f"{above.name} has a watermark above the state of {below.name} in one query")
-        if closing == [False, True]:
+        if closing == [False, True] and isinstance(above.body, Group | Join):
             raise UnknownMeaningError(f"{above.name} keeps a state above the closing windows of {below.name} in one query")
 
     def _has_state(self, of: Model) -> bool:
@@ -305,7 +310,7 @@ class _Query:
         parts = f"string_split(\"{body.text}\", 'a')"
         if body.outer:
             parts = f"coalesce({parts}, [null])"
-        listed = ", ".join(f'"{name}"' for name in body.names)
+        listed = ", ".join(f'"{name}"' for name in columns_of({name: rows.columns[name] for name in body.names}))
         listed = f"{listed}, " if listed else ""
         table = self.oracle.made(f'select {listed}unnest({parts}) as "{body.name}", _b, _o from {rows.table}')
         columns = {name: rows.columns[name] for name in body.names} | {body.name: "s"}
@@ -325,8 +330,9 @@ class _Query:
 
     def _lookup(self, body: Lookup) -> Rows:
         rows, table = self.relation(body.of), self.at_rest(body.at_rest)
-        listed = [f'l."{name}"' for name in body.names] + [f'r."{there}" as "{name}"' for name, there in body.added]
         columns = {name: rows.columns[name] for name in body.names}
+        listed = [f'l."{name}"' for name in columns_of(columns)]
+        listed += [f'r."{there}" as "{name}"' for name, there in body.added]
         columns |= {name: table.columns[there] for name, there in body.added}
         made = self.oracle.made(
             f"select {', '.join(listed)}, l._b, l._o from {rows.table} as l {body.kind} {table.table} as r "
@@ -410,12 +416,13 @@ class _Query:
 
     def _deduped(self, rows: Rows, keys: tuple[str, ...], within: int | None) -> Rows:
         names = ", ".join(f'"{name}"' for name in keys)
-        listed = ", ".join(f'"{name}"' for name in rows.columns)
+        listed = ", ".join(f'"{name}"' for name in columns_of(rows.columns))
         times = list(rows.times)
         if within is None:
             table = rows.table
             for time in times:
-                table = self._not_late(replace(rows, table=table), f'f."{time}"')
+                end = f'f."{time}__end"' if rows.columns[time] == "w" else f'f."{time}"'
+                table = self._not_late(replace(rows, table=table), end)
             first = f"row_number() over (partition by {names} order by _b, _o) = 1"
             return Rows(self.oracle.made(f"select {listed}, _b, _o from {table} qualify {first}"), rows.columns, rows.times, lag=rows.lag)
         (time,) = times
@@ -476,6 +483,16 @@ class _Query:
 
 def keeps_state(model: Model) -> bool:
     return isinstance(model.body, Group | Distinct | Join) or model.dedupe is not None
+
+
+def _timed(model: Model) -> bool:
+    """Tell whether rows of a topic could have an event time."""
+    return not isinstance(model.body, Group) or model.body.whole
+
+
+def columns_of(columns: Mapping[str, str]) -> list[str]:
+    """Return the columns of a table: a window has two."""
+    return [each for name, kind in columns.items() for each in ([name, f"{name}__end"] if kind == "w" else [name])]
 
 
 def inputs(body: Any) -> tuple[str, ...]:
