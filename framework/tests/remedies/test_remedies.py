@@ -246,7 +246,7 @@ CASES = {
             ({"events": [A], "hits": []}, []),
             ({"events": [], "hits": [{"visitor": "a", "path": "/", "seen": A["at"]}]}, [{"user_id": "a", "path": "/"}]),
         ],
-        message="keeps each row of the left side for ever",
+        message="keeps each row of the right side for ever",
     ),
     "distinct values of an aggregate": Case(
         "MS524",
