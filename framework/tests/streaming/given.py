@@ -79,7 +79,9 @@ def _value(kind: str, random: Random) -> Any:
 def record(source: Source, row: dict[str, Any]) -> Record:
     key = row[source.key]
     value = {
-        name: f"{instant(row[name]):%Y-%m-%dT%H:%M:%SZ}" if kind == "t" and row[name] is not None else row[name]
+        name: f"{instant(row[name]):%Y-%m-%dT%H:%M:%SZ}"
+        if kind == "t" and row[name] is not None
+        else row[name]
         for name, kind in source.columns.items()
         if name != source.key
     }

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
+
 from streaming.bench import Arrived, Record
 from streaming.given import value_of
+from streaming.sessions import sessions
 from streaming.shapes import (
     SECOND,
     Distinct,
@@ -29,7 +31,6 @@ from streaming.shapes import (
     Union,
     Window,
 )
-from streaming.sessions import sessions
 from streaming.texts import duck
 from streaming.watermarks import watermarks
 
@@ -121,7 +122,12 @@ def expected(oracle: Oracle, arrived: Mapping[str, Arrived], makers: Mapping[str
                 if severity == "dead_letter":
                     bad = oracle.made(f"select * from {rows.table} where not {good}")
                     found.refused[model.name] = Rows(bad, rows.columns)
-                rows = Rows(oracle.made(f"select * from {rows.table} where {good}"), rows.columns, rows.times, rows.changing)
+                rows = Rows(
+                    oracle.made(f"select * from {rows.table} where {good}"),
+                    rows.columns,
+                    rows.times,
+                    rows.changing,
+                )
             if model.kind == "table":
                 rows = _newest(oracle, model, rows)
             found.stored[model.name] = rows
@@ -221,7 +227,9 @@ class _Query:
             )
         return self.clock
 
-    def _nodes(self, model: Model, nodes: dict[tuple[str, str], int], above: Model | None = None) -> dict[tuple[str, str], int]:
+    def _nodes(
+        self, model: Model, nodes: dict[tuple[str, str], int], above: Model | None = None
+    ) -> dict[tuple[str, str], int]:
         """Return the columns whose event time decides, of what the query reads, with their delays.
 
         `above` is what keeps a state over the rows of this model in the same query.
@@ -238,8 +246,14 @@ class _Query:
             of = self.project.by_name[name]
             if isinstance(of, Model) and of.id not in self.arrived.parts and of.kind != "table":
                 if of.kind == "view" or self._has_state(of):
-                    if of.kind == "sink" and above is not None and (isinstance(above.body, Group | Join) or _timed(of)):
-                        raise UnknownMeaningError(f"{above.name} and the sink {of.name} keep states in one query")
+                    if (
+                        of.kind == "sink"
+                        and above is not None
+                        and (isinstance(above.body, Group | Join) or _timed(of))
+                    ):
+                        raise UnknownMeaningError(
+                            f"{above.name} and the sink {of.name} keep states in one query"
+                        )
                     self._nodes(of, nodes, above)
                     continue
             if not (isinstance(of, Model) and of.kind == "table"):
@@ -251,16 +265,26 @@ class _Query:
         """Refuse two states in one query, of which the oracle does not know what they mean together."""
         closing = [isinstance(m.body, Group) and m.emit == "on_close" for m in (above, below)]
         if isinstance(above.body, Group) and above.body.watermark:
-            raise UnknownMeaningError(f"{above.name} has a watermark above the state of {below.name} in one query")
+            raise UnknownMeaningError(
+                f"{above.name} has a watermark above the state of {below.name} in one query"
+            )
         if closing == [False, True] and isinstance(above.body, Group | Join):
-            raise UnknownMeaningError(f"{above.name} keeps a state above the closing windows of {below.name} in one query")
+            raise UnknownMeaningError(
+                f"{above.name} keeps a state above the closing windows of {below.name} in one query"
+            )
 
     def _has_state(self, of: Model) -> bool:
         """Tell whether anything keeps a state between a model's rows and what the query reads."""
         if keeps_state(of):
             return True
         below = [self.project.by_name[name] for name in inputs(of.body)]
-        return any(isinstance(m, Model) and m.id not in self.arrived.parts and m.kind != "table" and self._has_state(m) for m in below)
+        return any(
+            isinstance(m, Model)
+            and m.id not in self.arrived.parts
+            and m.kind != "table"
+            and self._has_state(m)
+            for m in below
+        )
 
     # -- models
 
@@ -303,30 +327,50 @@ class _Query:
         for name, kind in list(columns.items()):
             if kind == "w":
                 listed += f', "{body_window(body, name)}__end" as "{name}__end"'
-        return Rows(self.oracle.made(f"select {listed}, _b, _o from {rows.table}"), columns, times, rows.changing, rows.lag)
+        return Rows(
+            self.oracle.made(f"select {listed}, _b, _o from {rows.table}"),
+            columns,
+            times,
+            rows.changing,
+            rows.lag,
+        )
 
     def _explode(self, body: Explode) -> Rows:
         rows = self.relation(body.of)
         parts = f"string_split(\"{body.text}\", 'a')"
         if body.outer:
             parts = f"coalesce({parts}, [null])"
-        listed = ", ".join(f'"{name}"' for name in columns_of({name: rows.columns[name] for name in body.names}))
+        listed = ", ".join(
+            f'"{name}"' for name in columns_of({name: rows.columns[name] for name in body.names})
+        )
         listed = f"{listed}, " if listed else ""
         table = self.oracle.made(f'select {listed}unnest({parts}) as "{body.name}", _b, _o from {rows.table}')
         columns = {name: rows.columns[name] for name in body.names} | {body.name: "s"}
-        return Rows(table, columns, {n: d for n, d in rows.times.items() if n in columns}, rows.changing, rows.lag)
+        return Rows(
+            table, columns, {n: d for n, d in rows.times.items() if n in columns}, rows.changing, rows.lag
+        )
 
     def _union(self, body: Union) -> Rows:
         sides = [self._select(side) for side in body.sides]
         names = list(sides[0].columns)
         parts = [
-            "select " + ", ".join(f'"{own}" as "{name}"' for own, name in zip(side.columns, names, strict=True)) + f", _b, _o from {side.table}"
+            "select "
+            + ", ".join(f'"{own}" as "{name}"' for own, name in zip(side.columns, names, strict=True))
+            + f", _b, _o from {side.table}"
             for side in sides
         ]
         aligned = [dict(zip(side.columns, names, strict=True)) for side in sides]
-        times = [{renamed[n]: d for n, d in side.times.items()} for side, renamed in zip(sides, aligned, strict=True)]
+        times = [
+            {renamed[n]: d for n, d in side.times.items()}
+            for side, renamed in zip(sides, aligned, strict=True)
+        ]
         shared = {n: d for n, d in times[0].items() if all(other.get(n) == d for other in times)}
-        return Rows(self.oracle.made(" union all ".join(parts)), sides[0].columns, shared, lag=max(side.lag for side in sides))
+        return Rows(
+            self.oracle.made(" union all ".join(parts)),
+            sides[0].columns,
+            shared,
+            lag=max(side.lag for side in sides),
+        )
 
     def _lookup(self, body: Lookup) -> Rows:
         rows, table = self.relation(body.of), self.at_rest(body.at_rest)
@@ -338,7 +382,9 @@ class _Query:
             f"select {', '.join(listed)}, l._b, l._o from {rows.table} as l {body.kind} {table.table} as r "
             f'on r."{body.key}" = l."{body.on}"'
         )
-        return Rows(made, columns, {n: d for n, d in rows.times.items() if n in columns}, rows.changing, rows.lag)
+        return Rows(
+            made, columns, {n: d for n, d in rows.times.items() if n in columns}, rows.changing, rows.lag
+        )
 
     # -- states
 
@@ -362,7 +408,10 @@ class _Query:
         measures = []
         for name, function, argument in body.measures:
             measures.append(f'{function}({"*" if argument is None else duck(argument)}) as "{name}"')
-        values = {name: "i" if function == "count" else kind_of(argument, rows.columns) for name, function, argument in body.measures}
+        values = {
+            name: "i" if function == "count" else kind_of(argument, rows.columns)
+            for name, function, argument in body.measures
+        }
         if body.window is None:
             listed = ", ".join([*keys, *measures])
             sql = f"select {listed}, 0 as _b, 0 as _o from {rows.table} group by {', '.join(groups)}"
@@ -382,13 +431,17 @@ class _Query:
         sql = f"select {listed}, {closed} as _b, 0 as _o from {windows} group by {grouped}"
         sql = f"select * from ({sql}) where _b is not null"
         delay = self._delay(given, body.window)
-        made = self._having(body, sql, columns | values, changing=False, times={body.bounds[0]: delay} if body.whole else {})
+        made = self._having(
+            body, sql, columns | values, changing=False, times={body.bounds[0]: delay} if body.whole else {}
+        )
         return replace(made, lag=rows.lag)
 
     def _delay(self, given: Rows, window: Window) -> int:
         return given.times.get(window.time[1], 0)
 
-    def _having(self, body: Group, sql: str, columns: dict[str, str], *, changing: bool, times: Any = None) -> Rows:
+    def _having(
+        self, body: Group, sql: str, columns: dict[str, str], *, changing: bool, times: Any = None
+    ) -> Rows:
         if body.having is not None:
             sql = f'select * from ({sql}) where "{body.measures[0][0]}" > {body.having}'
         return Rows(self.oracle.made(sql), columns, times or {}, changing)
@@ -405,7 +458,9 @@ class _Query:
             case e:
                 time = duck(e)
         if window.session:
-            return sessions(self.oracle, rows.table, time, size, [duck(e) for _, e in body.keys], self._clock(), rows.lag)
+            return sessions(
+                self.oracle, rows.table, time, size, [duck(e) for _, e in body.keys], self._clock(), rows.lag
+            )
         slide = (window.slide or window.size) * SECOND
         count = -(-size // slide)
         spread = (
@@ -424,7 +479,12 @@ class _Query:
                 end = f'f."{time}__end"' if rows.columns[time] == "w" else f'f."{time}"'
                 table = self._not_late(replace(rows, table=table), end)
             first = f"row_number() over (partition by {names} order by _b, _o) = 1"
-            return Rows(self.oracle.made(f"select {listed}, _b, _o from {table} qualify {first}"), rows.columns, rows.times, lag=rows.lag)
+            return Rows(
+                self.oracle.made(f"select {listed}, _b, _o from {table} qualify {first}"),
+                rows.columns,
+                rows.times,
+                lag=rows.lag,
+            )
         (time,) = times
         return replace(rows, table=self._within(rows, keys, time, within * SECOND))
 
@@ -433,7 +493,9 @@ class _Query:
         table = self._not_late(rows, f'f."{time}"')
         clock = dict(self.oracle.duck.execute(f"select b, evict from {self._clock()}").fetchall())
         listed = ", ".join(f'"{name}"' for name in keys)
-        found = self.oracle.duck.execute(f'select _b, _o, "{time}", {listed} from {table} order by _b, _o').fetchall()
+        found = self.oracle.duck.execute(
+            f'select _b, _o, "{time}", {listed} from {table} order by _b, _o'
+        ).fetchall()
         expires: dict[tuple[Any, ...], int] = {}
         kept = []
         for batch in range(self.arrived.batches):
@@ -446,7 +508,9 @@ class _Query:
         self.oracle.duck.execute(f"create temp table {chosen} (b integer, o bigint)")
         if kept:
             self.oracle.duck.executemany(f"insert into {chosen} values (?, ?)", kept)
-        return self.oracle.made(f"select f.* from {table} as f join {chosen} as c on c.b = f._b and c.o = f._o")
+        return self.oracle.made(
+            f"select f.* from {table} as f join {chosen} as c on c.b = f._b and c.o = f._o"
+        )
 
     def _join(self, body: Join) -> Rows:
         left, right = self.relation(body.left), self.relation(body.right)
@@ -459,7 +523,11 @@ class _Query:
         # What comes out is as late as a row can be that waits for a partner (produceOutputWatermark).
         lag = behind + max(body.before, body.after) * SECOND + SECOND // 1000
         columns = {name: sides[side].columns[column] for side, column, name in body.names}
-        times = {name: sides[side].times[column] for side, column, name in body.names if column in sides[side].times}
+        times = {
+            name: sides[side].times[column]
+            for side, column, name in body.names
+            if column in sides[side].times
+        }
         on = (
             f'l."{body.on[0]}" = r."{body.on[1]}" and r."{late}" between l."{early}" - {body.before * SECOND} '
             f'and l."{early}" + {body.after * SECOND}'
@@ -492,7 +560,9 @@ def _timed(model: Model) -> bool:
 
 def columns_of(columns: Mapping[str, str]) -> list[str]:
     """Return the columns of a table: a window has two."""
-    return [each for name, kind in columns.items() for each in ([name, f"{name}__end"] if kind == "w" else [name])]
+    return [
+        each for name, kind in columns.items() for each in ([name, f"{name}__end"] if kind == "w" else [name])
+    ]
 
 
 def inputs(body: Any) -> tuple[str, ...]:
@@ -531,4 +601,6 @@ def kind_of(e: Any, columns: Mapping[str, str]) -> str:
 
 def values(rows: list[dict[str, Any]]) -> Counter[str]:
     """Return rows as texts that can be compared, and how often each is there."""
-    return Counter(json.dumps({n: v for n, v in row.items() if v is not None}, sort_keys=True) for row in rows)
+    return Counter(
+        json.dumps({n: v for n, v in row.items() if v is not None}, sort_keys=True) for row in rows
+    )
