@@ -82,7 +82,7 @@ CODES = {
         "The join can't be kept up to date",
         "Streams of events are joined with each other, or with what is at rest: a table, a seed, a "
         "reference topic. Rows that change later can't be matched again; store them as a table and join "
-        "that.",
+        "that. Two streams are joined by at least one comparison with `=` of a column of each side.",
     ),
     "MS514": Code(
         "SQL that is not understood reads rows that change later",

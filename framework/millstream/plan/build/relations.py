@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millstream.expressions import Expression, Ref, quoted
+from millstream.plan.build.equalities import has_equality, of_sides, suggested, written
 from millstream.plan.build.maintained import join_of_tables
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import (
@@ -111,7 +112,7 @@ class Relations:
         node = self._streams(left, right, each, kind)
         if "static" not in modes:
             times = self._times(node)
-            self._check_join(node, each, times)
+            self._check_join(node, each, times, query)
             self.builder.stand(node, each, (), times)
         return self._finished(node, each if each.stop else query)
 
@@ -177,7 +178,7 @@ class Relations:
         )
         return f"keep the column with the source's watermark in {sides}, and compare event times in ON"
 
-    def _check_join(self, node: Join, each: From, times: tuple[str, ...]) -> None:
+    def _check_join(self, node: Join, each: From, times: tuple[str, ...], query: Select) -> None:
         """Refuse what Spark can't do with two streams."""
         if node.kind == "anti":
             self.builder.problem(
@@ -187,7 +188,9 @@ class Relations:
                 each.start,
                 each.stop,
             )
-        if node.kind in {"left", "right", "full"} and not self._bounded(node):
+        elif not self._is_matched(node, query):
+            self._unmatched(node, each, query)
+        elif node.kind in {"left", "right", "full"} and not self._bounded(node):
             self.builder.problem(
                 "MS515",
                 f"a {node.kind} join of two streams never knows that no partner comes any more",
@@ -195,6 +198,29 @@ class Relations:
                 each.start,
                 each.stop,
             )
+
+    def _is_matched(self, node: Join, query: Select) -> bool:
+        left, right = ({j.name for j in node.joined if j.side == side} for side in ("left", "right"))
+        where = of_sides(self.scope, query.where, left | right) if node.kind in {"inner", "cross"} else []
+        return has_equality((*node.on, *where), left, right)
+
+    def _unmatched(self, node: Join, each: From, query: Select) -> None:
+        """Refuse a join that Spark can't look up rows for (StreamingSymmetricHashJoinExec)."""
+        both = []
+        for side, given in (("left", node.left), ("right", node.right)):
+            of_time = {name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks}
+            joined = [j for j in node.joined if j.side == side]
+            times = {j.name for j in joined if j.source in of_time}
+            both.append(written(self.scope, {j.name for j in joined}, times))
+        known = suggested(*both)
+        remedy = "compare a column of each side by = in ON" + (f", such as {known}" if known else "")
+        self.builder.problem(
+            "MS513",
+            "Spark joins two streams only where a column of one side equals a column of the other",
+            remedy,
+            each.start or query.start,
+            each.stop or query.stop,
+        )
 
     def _bounded(self, node: Join) -> bool:
         """Tell whether a condition compares the event times of both sides."""
