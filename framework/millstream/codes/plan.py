@@ -126,8 +126,8 @@ CODES = {
     ),
     "MS532": Code(
         "INTERSECT or EXCEPT over a stream",
-        "Spark's streaming compares no sets of rows. LEFT SEMI JOIN and LEFT ANTI JOIN do the same for each row, "
-        "with a table, a seed or a reference topic on the right.",
+        "Spark's streaming compares no sets of rows. SELECT DISTINCT with LEFT SEMI JOIN or LEFT ANTI JOIN does the "
+        "same, with a table, a seed or a reference topic on the right.",
     ),
     "MS533": Code(
         "ROLLUP, CUBE or GROUPING SETS over a stream",

@@ -17,7 +17,7 @@ MATCHED = [
     "from e join h on (h.path == e.type)",
     "from e join h on e.at = h.seen",
     "from e, h where e.user_id = h.visitor and e.type = 'x'",
-    "from e cross join h where coalesce(h.visitor, 'a = b') = e.user_id",
+    "from e, h where coalesce(h.visitor, 'a = b') = e.user_id",
     f"from e left join h on e.user_id = h.visitor and {TIMES}",
 ]
 UNMATCHED = [

@@ -28,6 +28,7 @@ from millstream.types import BOOLEAN
 if TYPE_CHECKING:
     from millstream.plan.build.model import ModelBuilder, Place
 
+SIDES = ("left", "right")
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """What a join is with its sides swapped, where the relation at rest comes first."""
 
@@ -134,10 +135,13 @@ class Relations:
         """Refuse what could meet several rows: a row that changes must stay one, met or not."""
         if meets_one(node):
             return
+        both = (written(self.scope, {j.name for j in node.joined if j.side == side}, ()) for side in SIDES)
+        known = suggested(*both)
         self.builder.problem(
             "MS516",
-            f"a {node.kind} join with rows that change compares a column of each side by =, in no other way",
-            "write a.key = b.key, and what else it asks of both sides in a subquery that has it as a column",
+            f"a {node.kind} join with rows that change compares columns of both sides by = only",
+            "compare columns of both sides by =" + (f", such as {known}" if known else "")
+            + ", and other columns with those of their own side",
             each.start,
             each.stop,
         )
