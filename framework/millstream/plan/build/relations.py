@@ -135,7 +135,9 @@ class Relations:
         """Refuse what could meet several rows: a row that changes must stay one, met or not."""
         if meets_one(node):
             return
-        both = (written(self.scope, {j.name for j in node.joined if j.side == side}, ()) for side in SIDES)
+        compared = {name for condition in node.on for name in condition.columns}
+        named = ({j.name for j in node.joined if j.side == side} & compared for side in SIDES)
+        both = [written(self.scope, names, ()) for names in named]
         known = suggested(*both)
         self.builder.problem(
             "MS516",
