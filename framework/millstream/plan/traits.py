@@ -396,7 +396,9 @@ def _aggregated(node: Aggregate, given: Traits) -> Traits:
             message = "Spark can't keep what is distinct as rows come"
             remedy = "aggregate a subquery with SELECT DISTINCT"
             if (counted := _COUNTED.fullmatch(measure.call.text)) is not None:
-                exact, roughly = (f"{call}({counted[1]})" for call in ("collect_set", "approx_count_distinct"))
+                exact, roughly = (
+                    f"{call}({counted[1]})" for call in ("collect_set", "approx_count_distinct")
+                )
                 remedy = f"size({exact}) counts exactly, {roughly} in little memory"
             raise NotIncrementalError("MS524", message, remedy)
     window = node.window

@@ -58,7 +58,12 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     if name == "monotonically_increasing_id":
         walk.findings.form("row number", node, walk.scope.reads)
     if signature.window and id(node) not in walk.window_calls:
-        walk.findings.problem(node, "MS415", f"{name}() needs OVER (…)", f"write which rows it looks at: {name}(…) over (order by …)")
+        walk.findings.problem(
+            node,
+            "MS415",
+            f"{name}() needs OVER (…)",
+            f"write which rows it looks at: {name}(…) over (order by …)",
+        )
     if signature.generator:
         walk.findings.problem(
             node,

@@ -175,7 +175,10 @@ def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
             return Value(of, True, sources, aggregate=value.aggregate)
         case other if other not in {UNKNOWN, VARIANT}:
             walk.findings.problem(
-                part, "MS407", f"a {other} has no field '{name}'", f"remove '.{name}': only structs and maps have fields"
+                part,
+                "MS407",
+                f"a {other} has no field '{name}'",
+                f"remove '.{name}': only structs and maps have fields",
             )
     return Value(VARIANT if value.type == VARIANT else UNKNOWN, True, sources, aggregate=value.aggregate)
 

@@ -36,7 +36,12 @@ def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list
     assert slide is not None
     assert start is not None
     if slide > duration:
-        _wrong(walk, node, "the slide of a window is longer than the window", "write a slide that is not longer than the window")
+        _wrong(
+            walk,
+            node,
+            "the slide of a window is longer than the window",
+            "write a slide that is not longer than the window",
+        )
     elif abs(start) >= slide:
         _wrong(
             walk,

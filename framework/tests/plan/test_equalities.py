@@ -39,8 +39,11 @@ RELATIONS = {"e": "{{ source('shop', 'events') }} as e", "h": "{{ source('shop',
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """Compile all forms at once, and return what is wrong with each."""
+
     def model(form):
-        return re.sub(r"(from|join|,) ([eh])\b(?!\.)", lambda found: f"{found[1]} {RELATIONS[found[2]]}", form)
+        return re.sub(
+            r"(from|join|,) ([eh])\b(?!\.)", lambda found: f"{found[1]} {RELATIONS[found[2]]}", form
+        )
 
     models = {
         f"m{n}": f"{{{{ config(unbounded_state='accept') }}}} select e.type {model(form)}\n"

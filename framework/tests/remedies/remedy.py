@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-EVENTS, HITS, USERS, PLAIN = (f"{{{{ source('shop', '{name}') }}}}" for name in ("events", "hits", "users", "plain"))
+EVENTS, HITS, PLAIN = (f"{{{{ source('shop', '{name}') }}}}" for name in ("events", "hits", "plain"))
 PRODUCTS = "{{ ref('products') }}"
 A = {"user_id": "a", "type": "x", "product_id": "p1", "value": 1.0, "amount": 1, "at": "2026-01-01 00:00:01"}
 B = A | {"user_id": "b", "type": "y", "amount": 5}

@@ -1,4 +1,4 @@
-"""What a join of two streams compares by `=`: Spark looks up the rows of the other side by it."""
+"""What a join compares by `=`: Spark looks up the rows of the other stream by it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Collection, Iterable, Sequence
 
 from millstream.expressions import Expression, Ref, quoted
 from millstream.plan.build.scope import Scope
+from millstream.plan.nodes import Join, JoinColumn, Lookup
 from millstream.types import Type
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _SIGN = re.compile(r"(?<![<>=!])==?(?!=)|<=>")
-_WORDS = re.compile(r"\b(?:or|and|not|case|between|in|is|like|rlike|ilike)\b|<>|!|<(?!=>)|(?<!=)>", re.IGNORECASE)
+_WORDS = re.compile(
+    r"\b(?:or|and|not|case|between|in|is|like|rlike|ilike)\b|<>|!|<(?!=>)|(?<!=)>", re.IGNORECASE
+)
 
 Written = tuple[str, Type, bool]
 """A column as SQL names it, its type, and whether it is an event time."""
 
 
 def has_equality(conditions: Iterable[Expression], left: Collection[str], right: Collection[str]) -> bool:
-    """Tell whether a condition is `x = y`, with `x` of one side and `y` of the other (ExtractEquiJoinKeys)."""
+    """Tell whether a condition is `x = y`, with `x` of one side and `y` of the other: ExtractEquiJoinKeys."""
     return any(_equates(each, frozenset(left), frozenset(right)) for each in conditions)
 
 
@@ -33,7 +36,7 @@ def of_sides(scope: Scope, conditions: Iterable[Expression], names: Collection[s
 
 
 def suggested(left: Sequence[Written], right: Sequence[Written]) -> str:
-    """Return `a.id = b.id` of columns with one type, if possible with one name; nothing where there are none."""
+    """Return `a.id = b.id` of two columns with one type, and with one name if there are such."""
     pairs = [
         (one, other)
         for one in left
@@ -45,13 +48,34 @@ def suggested(left: Sequence[Written], right: Sequence[Written]) -> str:
     return f"{found[0][0]} = {found[1][0]}" if found else ""
 
 
-def written(scope: Scope, names: Collection[str], times: Collection[str]) -> list[Written]:
+def in_sql(scope: Scope, names: Collection[str], times: Collection[str]) -> list[Written]:
     """Return columns of a node as the SELECT can name them, metadata of records aside."""
     return [
         (f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name), found.type, found.name in times)
         for (alias, name), found in scope.names.items()
         if found.name in names and not name.startswith("_")
     ]
+
+
+def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[str, str] | None:
+    """Return the column of each side that `a.k = b.k` compares, left one first."""
+    match condition.pieces:
+        case (Ref() as one, " = ", Ref() as other):
+            a, b = sides.get(one.column), sides.get(other.column)
+            if a and b and a.side != b.side:
+                return (a.source, b.source) if a.side == "left" else (b.source, a.source)
+    return None
+
+
+def meets_one(node: Join | Lookup) -> bool:
+    """Tell whether columns compared by = decide which rows of the right side a row meets.
+
+    Further conditions may ask something of one side alone.
+    """
+    sides = {joined.name: joined for joined in node.joined}
+    rest = [each for each in node.on if not equal_columns(each, sides)]
+    alone = all(len({sides[name].side for name in each.columns}) < 2 for each in rest)
+    return alone and len(rest) < len(node.on)
 
 
 def _name(text: str) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millstream.expressions import Expression, Ref, quoted
-from millstream.plan.build.equalities import has_equality, of_sides, suggested, written
+from millstream.plan.build.equalities import (
+    equal_columns,
+    has_equality,
+    in_sql,
+    meets_one,
+    of_sides,
+    suggested,
+)
 from millstream.plan.build.maintained import join_of_tables
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import (
@@ -137,12 +144,13 @@ class Relations:
             return
         compared = {name for condition in node.on for name in condition.columns}
         named = ({j.name for j in node.joined if j.side == side} & compared for side in SIDES)
-        both = [written(self.scope, names, ()) for names in named]
+        both = [in_sql(self.scope, names, ()) for names in named]
         known = suggested(*both)
         self.builder.problem(
             "MS516",
             f"a {node.kind} join with rows that change compares columns of both sides by = only",
-            "compare columns of both sides by =" + (f", such as {known}" if known else "")
+            "compare columns of both sides by ="
+            + (f", such as {known}" if known else "")
             + ", and other columns with those of their own side",
             each.start,
             each.stop,
@@ -217,7 +225,7 @@ class Relations:
             of_time = {name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks}
             joined = [j for j in node.joined if j.side == side]
             times = {j.name for j in joined if j.source in of_time}
-            both.append(written(self.scope, {j.name for j in joined}, times))
+            both.append(in_sql(self.scope, {j.name for j in joined}, times))
         known = suggested(*both)
         remedy = "compare a column of each side by = in ON" + (f", such as {known}" if known else "")
         self.builder.problem(
@@ -307,24 +315,3 @@ def _not_null(joined: list[JoinColumn], left: Node, pairs: list[tuple[str, str]]
     names = {each.source: each.name for each in joined}
     keys = [names[one] for one, _ in pairs if left.column(one).nullable]
     return tuple(Expression((Ref(key), " is not null"), BOOLEAN, nullable=False) for key in keys)
-
-
-def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[str, str] | None:
-    """Return the column of each side that `a.k = b.k` compares, left one first."""
-    match condition.pieces:
-        case (Ref() as one, " = ", Ref() as other):
-            a, b = sides.get(one.column), sides.get(other.column)
-            if a and b and a.side != b.side:
-                return (a.source, b.source) if a.side == "left" else (b.source, a.source)
-    return None
-
-
-def meets_one(node: Join | Lookup) -> bool:
-    """Tell whether columns compared by = decide which rows of the right side a row meets.
-
-    Further conditions may ask something of one side alone.
-    """
-    sides = {joined.name: joined for joined in node.joined}
-    rest = [each for each in node.on if not equal_columns(each, sides)]
-    alone = all(len({sides[name].side for name in each.columns}) < 2 for each in rest)
-    return alone and len(rest) < len(node.on)
