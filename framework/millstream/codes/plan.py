@@ -82,7 +82,7 @@ CODES = {
         "The join can't be kept up to date",
         "Streams of events are joined with each other, or with what is at rest: a table, a seed, a "
         "reference topic. Rows that change later can't be matched again; store them as a table and join "
-        "that.",
+        "that. Two streams are joined by at least one comparison with `=` of a column of each side.",
     ),
     "MS514": Code(
         "SQL that is not understood reads rows that change later",
@@ -126,8 +126,8 @@ CODES = {
     ),
     "MS532": Code(
         "INTERSECT or EXCEPT over a stream",
-        "Spark's streaming compares no sets of rows. LEFT SEMI JOIN and LEFT ANTI JOIN do the same for each row, "
-        "with a table, a seed or a reference topic on the right.",
+        "Spark's streaming compares no sets of rows. SELECT DISTINCT with LEFT SEMI JOIN or LEFT ANTI JOIN does the "
+        "same, with a table, a seed or a reference topic on the right.",
     ),
     "MS533": Code(
         "ROLLUP, CUBE or GROUPING SETS over a stream",

@@ -78,13 +78,13 @@ def _not_stored(id_: str, properties: ModelProperties | None) -> list[Diagnostic
 
 
 def _more_than_a_row(test: DataTest) -> list[Diagnostic]:
-    said = f"'{test.name}' asks for more than the row"
+    said = f"'{test.name}' needs more than a single row"
     return [_refused(test, said)] if test.severity in _KEEPS_OUT else []
 
 
 def _refused(test: DataTest, why: str) -> Diagnostic:
     message = f"severity '{test.severity}' keeps single rows out of a topic or a table, and {why}"
     remedy = (
-        "use severity: warn or error, or ask not_null, accepted_values or an expression of a sink or table"
+        "use severity: warn or error, or test not_null, accepted_values or an expression on a sink or table"
     )
     return Diagnostic("MS525", message, test.location, remedy)

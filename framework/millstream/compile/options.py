@@ -12,7 +12,7 @@ from millstream.expressions import column as column_of
 from millstream.plan.build.catalog import PlanProblem
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
-from millstream.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
+from millstream.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _BEFORE = "select "
@@ -27,8 +27,8 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
     found: list[PlanProblem] = []
     for option, name in _named(config):
         if name.lower() not in folded:
-            remedy = did_you_mean(name, known, f"it has {', '.join(known[:8])}")
-            message = f"'{option}' names '{name}', which is no column of this model"
+            remedy = did_you_mean(name, known, f"name one of its columns: {', '.join(known[:8])}")
+            message = f"'{option}' names '{name}', which is not a column of this model"
             found.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
     found += [
         PlanProblem(relation.id, "MS520", f"there is no rule '{name}'", remedy, option="optimize")
@@ -44,13 +44,15 @@ def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -
     name = config.get("order_by")
     if not name:
         message = "'retention' needs 'order_by', the time of a row"
-        remedy = "say order_by='<a timestamp column>'"
+        time = next((c.name for c in relation.columns if c.type in _TIMES), "")
+        remedy = f"set order_by='{time}'" if time else "select a timestamp column, and name it in order_by"
     else:
         found = next((c for c in relation.columns if c.name.lower() == name.lower()), None)
         if found is None or found.type in _TIMES:
             return []
         message = f"'retention' needs a time to order by, and '{name}' is {found.type}"
-        remedy = f"order by a timestamp or date, such as timestamp_millis({name}) as a column of its own"
+        made = f"timestamp_millis({name})" if found.type in {BIGINT, INT} else f"cast({name} as timestamp)"
+        remedy = f"select {made} as {name}_time, and set order_by='{name}_time'"
     return [PlanProblem(relation.id, "MS521", message, remedy, option="retention")]
 
 

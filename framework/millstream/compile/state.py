@@ -23,7 +23,7 @@ def _never(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if state.get("retention"):
         yield (
             "'state: {retention}' is not how long windows are kept",
-            "a watermark's delay says that; 'retention' of a table says how long its rows are kept",
+            "remove it: a watermark's delay says that, and 'retention' of a table bounds its rows",
         )
     if state.get("memory") and state.get("store") == "memory":
         yield "'state: {memory}' bounds the store rocksdb, not memory", "remove one of them"
@@ -33,7 +33,7 @@ def _here(state: Mapping[str, Any], *, keyed: bool) -> Iterator[tuple[str, str]]
     if state.get("ttl") and not keyed:
         yield (
             "'state: {ttl}' is for Python functions with keyed state, and this model calls none",
-            "a dedupe forgets by 'within', a window by its watermark's delay, a table's rows by 'retention'",
+            "remove it: 'within' of a dedupe, a watermark's delay or 'retention' of a table bound those",
         )
     if state.get("store") == "memory" and keyed:
         yield "Python functions keep their state in RocksDB only", "remove store='memory'"

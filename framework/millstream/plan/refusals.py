@@ -29,7 +29,7 @@ _BEST = (
     "leave it out: sort what is stored with `millstream query`, or keep the best of each group "
     "with max_by, min_by or slice(array_sort(collect_list(…)), 1, 10)"
 )
-_BESIDE = "put that part in a model of its own, and read it with ref()"
+_BESIDE = "put what is not understood in a model of its own, and read it with ref()"
 
 REFUSALS: dict[FormKind, Refusal] = {
     "window function": Refusal(
@@ -45,8 +45,8 @@ REFUSALS: dict[FormKind, Refusal] = {
     "set operation": Refusal(
         "MS532",
         "INTERSECT and EXCEPT can't read a stream",
-        "write LEFT SEMI JOIN for INTERSECT, LEFT ANTI JOIN for EXCEPT, "
-        "with a table, a seed or a reference topic",
+        "write SELECT DISTINCT … LEFT SEMI JOIN for INTERSECT, LEFT ANTI JOIN for EXCEPT, "
+        "with a table, a seed or a reference topic on the right",
         maintained=True,
     ),
     "grouping sets": Refusal(
@@ -88,13 +88,13 @@ REFUSALS: dict[FormKind, Refusal] = {
     "row number": Refusal(
         "MS538",
         "monotonically_increasing_id() can't run over a stream: each batch would begin again",
-        "take the place of the record, concat_ws('-', _topic, _partition, _offset), or uuid()",
+        "use the place of the record, concat_ws('-', _topic, _partition, _offset), or uuid()",
         maintained=False,
     ),
     "union": Refusal(
         "MS540",
         "a UNION can't add rows at rest to a stream",
-        "store both sides in a topic or table of their own, or send the rows at rest to a topic once",
+        "send the rows at rest to a topic, and read that topic in the UNION",
         maintained=True,
     ),
     "grouping": Refusal(

@@ -58,6 +58,7 @@ class Traits(Struct, frozen=True):
 
 
 _TEXT = re.compile(r"'([^']*)'")
+_COUNTED = re.compile(r"count\(\s*distinct\s+([^,()]+)\)", re.IGNORECASE)
 _DISTINCT = re.compile(r"\w+\(\s*distinct\b", re.IGNORECASE)
 
 
@@ -237,7 +238,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case Join():
             return _joined_streams(node, inputs[0], inputs[1])
         case Opaque():
-            return _opaque(inputs)
+            return _opaque(node, inputs)
         case _:
             raise TypeError(type(node))
 
@@ -393,7 +394,12 @@ def _aggregated(node: Aggregate, given: Traits) -> Traits:
     for measure in node.measures:
         if _DISTINCT.match(str(measure.call.pieces[0])):
             message = "Spark can't keep what is distinct as rows come"
-            remedy = "size(collect_set(x)) counts exactly, approx_count_distinct(x) in little memory"
+            remedy = "aggregate a subquery with SELECT DISTINCT"
+            if (counted := _COUNTED.fullmatch(measure.call.text)) is not None:
+                exact, roughly = (
+                    f"{call}({counted[1]})" for call in ("collect_set", "approx_count_distinct")
+                )
+                remedy = f"size({exact}) counts exactly, {roughly} in little memory"
             raise NotIncrementalError("MS524", message, remedy)
     window = node.window
     times: tuple[tuple[str, str], ...] = ()
@@ -491,7 +497,7 @@ def _united(inputs: list[Traits]) -> Traits:
             raise NotIncrementalError(
                 "MS510",
                 f"UNION can't tell apart rows that change later, the newest per {_listed(given.keys)}",
-                "unite the events before they are aggregated, or store each side as a table",
+                "unite the events before they are aggregated",
             )
     if all(given.mode == "static" for given in inputs):
         return Traits("static")
@@ -500,7 +506,7 @@ def _united(inputs: list[Traits]) -> Traits:
     return Traits("append", (), None, shared)
 
 
-def _opaque(inputs: list[Traits]) -> Traits:
+def _opaque(node: Opaque, inputs: list[Traits]) -> Traits:
     if all(given.mode == "static" for given in inputs):
         return Traits("static")
     changing = next((given for given in inputs if given.mode == "upsert"), None)
@@ -508,7 +514,7 @@ def _opaque(inputs: list[Traits]) -> Traits:
         raise NotIncrementalError(
             "MS514",
             "SQL that is not understood can't read rows that change later, since it might count them twice",
-            "write that part in SQL that is understood, or read a table",
+            f"move what is not understood to a seed, or to a model over events: {node.reasons[0]}",
         )
     return Traits("append")
 

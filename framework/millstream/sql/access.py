@@ -31,7 +31,7 @@ def element(walk: Expressions, node: exp.Bracket) -> Value:
             return field(walk, value, exp.to_identifier(index[0].literal))
         case other if other not in {UNKNOWN, VARIANT}:
             walk.findings.problem(
-                node, "MS407", f"a {other} has no elements", "only arrays and maps have `[...]`"
+                node, "MS407", f"a {other} has no elements", "remove the […]: only arrays and maps have it"
             )
     return computed(found, [value, *index], nullable=True)
 

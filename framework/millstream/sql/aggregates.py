@@ -16,7 +16,7 @@ from millstream.sql.scope import as_kind
 from millstream.sql.spark_functions import Signature
 from millstream.sql.structs import star_columns
 from millstream.sql.value import Value, computed, influences
-from millstream.types import DOUBLE, INTERVAL, NULL, STRING, UNKNOWN, Type
+from millstream.types import DOUBLE, INTERVAL, NULL, STRING, UNKNOWN, Array, Map, Row, Type
 
 if TYPE_CHECKING:
     from millstream.sql.expressions import Expressions
@@ -29,16 +29,20 @@ def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> V
     name = signature.name
     over = id(node) in walk.window_calls
     if walk.no_aggregates and not over:
-        walk.findings.problem(
-            node, "MS415", f"{name}() can't stand in {walk.no_aggregates}", "filter aggregates with HAVING"
+        message = f"{name}() can't stand in {walk.no_aggregates}"
+        remedy = (
+            "filter aggregates with HAVING"
+            if walk.no_aggregates == "WHERE"
+            else "calculate it in a subquery, and use its column"
         )
+        walk.findings.problem(node, "MS415", message, remedy)
     with_star = [argument for argument in node.expressions if isinstance(argument, exp.Star)]
     values = walk.values(_plain(node)) if over else _arguments(walk, node, starred=name != "count")
     if with_star and name != "count" and len(values) > (signature.most or len(values)):
         walk.findings.problem(node, "MS406", f"{name}(*) is not possible", "name a column")
     types: list[Type] = [value.type for value in values] or [UNKNOWN]
     if name in _NEEDS_NUMBERS and not _summable(types[0]):
-        walk.findings.problem(node, "MS407", f"{name}() needs numbers, not {types[0]}", "cast the argument")
+        walk.findings.problem(node, "MS407", f"{name}() needs numbers, not {types[0]}", _number_of(types[0]))
     found = result_type(signature.result, name, types, [value.literal for value in values] or [None])
     result = computed(found, values, nullable=signature.nullable != "never", aggregate=not over)
     if not over:
@@ -73,6 +77,11 @@ def _plain(node: exp.Anonymous) -> list[exp.Expr]:
 
 def _summable(found: Type) -> bool:
     return is_numeric(found) or found in {INTERVAL, UNKNOWN, STRING, NULL}
+
+
+def _number_of(found: Type) -> str:
+    nested = isinstance(found, Array | Map | Row)
+    return f"take a number out of the {found}" if nested else "cast the argument to a number"
 
 
 def filtered(walk: Expressions, node: exp.Filter) -> Value:

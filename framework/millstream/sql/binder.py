@@ -210,9 +210,8 @@ class Binder:
         index = int(key.name) - 1
         if 0 <= index < len(columns):
             return columns[index].sources
-        self.findings.problem(
-            key, "MS402", f"there is no column {key.name} to order by", "count the SELECT's columns from 1"
-        )
+        remedy = "name the column, or count the SELECT's columns from 1"
+        self.findings.problem(key, "MS402", f"there is no column {key.name} to order by", remedy)
         return NOTHING
 
     def _ordered(self, node: exp.Expr, parent: Scope | None, result: Result) -> Result:

@@ -45,7 +45,7 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
             node,
             "MS406",
             f"{name}() takes {_arity(signature)}, not {given}",
-            "see Spark's functions",
+            f"write {_arity(signature)}: see https://spark.apache.org/docs/latest/api/sql/#{name}",
             _written(walk, node),
         )
         return _nothing_known(walk, node, aggregate=signature.aggregate)
@@ -58,7 +58,12 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     if name == "monotonically_increasing_id":
         walk.findings.form("row number", node, walk.scope.reads)
     if signature.window and id(node) not in walk.window_calls:
-        walk.findings.problem(node, "MS415", f"{name}() needs OVER (…)", "write which rows it looks at")
+        walk.findings.problem(
+            node,
+            "MS415",
+            f"{name}() needs OVER (…)",
+            f"write which rows it looks at: {name}(…) over (order by …)",
+        )
     if signature.generator:
         walk.findings.problem(
             node,

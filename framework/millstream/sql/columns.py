@@ -100,10 +100,9 @@ def _in_scope(walk: Expressions, scope: Scope, parts: list[exp.Identifier], name
     if not found:
         return None
     if len(found) > 1:
-        places = ", ".join(f"{relation.alias}.{column.name}" for relation, column in found[:4])
-        walk.findings.problem(
-            parts[0], "MS403", f"'{names[0]}' is ambiguous: {places}", "write which relation it is of"
-        )
+        places = [f"{relation.alias}.{column.name}" for relation, column in found[:4]]
+        message = f"'{names[0]}' is ambiguous: {', '.join(places)}"
+        walk.findings.problem(parts[0], "MS403", message, f"write {' or '.join(places)}")
     _note(walk, parts[:1], scope.refs(*found[0]))
     return found[0][1], parts[1:]
 
@@ -176,7 +175,10 @@ def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
             return Value(of, True, sources, aggregate=value.aggregate)
         case other if other not in {UNKNOWN, VARIANT}:
             walk.findings.problem(
-                part, "MS407", f"a {other} has no field '{name}'", "only structs and maps have fields"
+                part,
+                "MS407",
+                f"a {other} has no field '{name}'",
+                f"remove '.{name}': only structs and maps have fields",
             )
     return Value(VARIANT if value.type == VARIANT else UNKNOWN, True, sources, aggregate=value.aggregate)
 

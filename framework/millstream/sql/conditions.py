@@ -60,7 +60,9 @@ def condition(walk: Expressions, node: exp.Expr) -> Value:
     """Evaluate what has to be TRUE or FALSE: of WHERE, ON, HAVING, FILTER, CASE WHEN."""
     value = walk.value(node)
     if value.type not in {BOOLEAN, UNKNOWN, NULL, STRING}:
-        walk.findings.problem(node, "MS407", f"a condition is needed here, not a {value.type}", "compare it")
+        walk.findings.problem(
+            node, "MS407", f"a condition is needed here, not a {value.type}", "compare it with a value"
+        )
     if value.type in {STRING, UNKNOWN}:
         walk.findings.marks.raises(node)
     return value

@@ -67,8 +67,11 @@ class Expressions:
             self.value(child) for child in node.iter_expressions() if isinstance(child, exp.Condition)
         ]
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
-        message = f"this is no expression of Spark SQL that Millstream knows: {words}"
-        self.findings.problem(node, "MS437", message, "write it with a function of Spark SQL")
+        message = f"this is not an expression of Spark SQL that Millstream knows: {words}"
+        remedy = "write it with a function of Spark SQL"
+        if isinstance(node, exp.AtTimeZone):
+            remedy += f": from_utc_timestamp({node.this.sql('spark')}, {node.args['zone'].sql('spark')})"
+        self.findings.problem(node, "MS437", message, remedy)
         return computed(UNKNOWN, children, nullable=True)
 
     def variable(self, folded: str) -> Value | None:

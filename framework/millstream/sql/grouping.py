@@ -69,7 +69,7 @@ def _key(key: exp.Expr, node: exp.Select, walk: Expressions) -> exp.Expr:
                 key,
                 "MS402",
                 f"there is no column {key.name} to group by",
-                "count the SELECT's columns from 1",
+                "name the column, or count the SELECT's columns from 1",
             )
     if isinstance(key, exp.Column) and not key.table and not walk.scope.named(key.name.lower()):
         for item in node.expressions:

@@ -17,7 +17,7 @@ def stray(token: Token, kept: list[Token]) -> Problem | None:
             f"unexpected '{token.text}'",
             token.start,
             token.end + 1,
-            "Jinja stands in '{{ }}' and '{% %}', with both signs",
+            "write two braces, {{ … }}, around an expression of Jinja, and {% … %} around a statement",
             token.text,
         )
     if token.text == "|>":
@@ -39,9 +39,10 @@ def stray(token: Token, kept: list[Token]) -> Problem | None:
 
 def _wanting(token: Token) -> Problem:
     word = token.text.upper()
-    return Problem(
-        "MS401", f"nothing follows {word}", token.start, token.end + 1, "name columns after it", token.text
+    remedy = {"SELECT": "name columns after it", "WHERE": "write a condition after it, or remove it"}.get(
+        word, "name columns after it, or remove it"
     )
+    return Problem("MS401", f"nothing follows {word}", token.start, token.end + 1, remedy, token.text)
 
 
 def unclosed(sql: str) -> int:

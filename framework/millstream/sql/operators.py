@@ -45,9 +45,10 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
     sign = _SIGNS[type(node)]
     found = bits(left, right) if sign in _BITS else arithmetic(sign, left, right)
     if found is None:
-        walk.findings.problem(
-            node, "MS407", f"{left.type} {sign} {right.type} can't be calculated", "cast one side to a number"
-        )
+        message = f"{left.type} {sign} {right.type} can't be calculated"
+        nested = next((side.type for side in (left, right) if isinstance(side.type, Array | Map | Row)), None)
+        remedy = f"take a number out of the {nested}" if nested else "cast one side to a number"
+        walk.findings.problem(node, "MS407", message, remedy)
     type_, nullable = found or (UNKNOWN, True)
     if arithmetic_raises(sign, left, right, type_):
         walk.findings.marks.raises(node)

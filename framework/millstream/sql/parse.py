@@ -57,7 +57,7 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
     if not isinstance(tree, exp.Query | exp.Values | exp.Table):
         first = tokens.tokens[0]
         message = f"a model is a SELECT, not {first.text.upper()}"
-        return (Problem("MS410", message, first.start, first.end + 1, "write only the query"),)
+        return (Problem("MS410", message, first.start, first.end + 1, "write a SELECT"),)
     return Parsed(tree, tokens)
 
 

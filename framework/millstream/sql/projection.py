@@ -86,7 +86,8 @@ def _check_grouped(walk: Expressions, star: exp.Star, columns: list[Bound]) -> N
     free = next((column for column in columns if str(id(column)) not in walk.shapes), None)
     if free is not None:
         message = f"'*' brings '{free.name}', which is neither grouped nor aggregated"
-        walk.findings.problem(exp.Star().update_positions(star), "MS411", message, "name the columns", "*")
+        remedy = "name the columns of GROUP BY instead, and aggregate others"
+        walk.findings.problem(exp.Star().update_positions(star), "MS411", message, remedy, "*")
 
 
 def _of_struct(

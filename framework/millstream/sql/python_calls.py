@@ -36,6 +36,7 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
     """Match arguments with parameters, by place or `name => value`, and check their types."""
     names = [parameter.name for parameter in taken(function)]
     given: dict[str, Value] = {}
+    misnamed = False
     for index, argument in enumerate(node.expressions):
         if isinstance(argument, exp.Kwarg):
             name, value = argument.this.name, walk.value(argument.expression)
@@ -45,6 +46,7 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
                 start = walk.findings.sql.rfind(name, 0, extent(argument, walk.findings.sql)[0])
                 message = f"{function.name}() has no parameter '{name}'"
                 walk.findings.problem_at(start, start + len(name), "MS406", message, hint, name)
+                misnamed = True
                 continue
         else:
             value = walk.value(argument)
@@ -60,7 +62,8 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
                 f"{function.name}() takes a {wanted} as '{name}', not a {value.type}",
                 f"cast it: cast(… as {wanted})",
             )
-    _check_count(walk, node, function, given)
+    if not misnamed:  # what it was meant to be is not missing
+        _check_count(walk, node, function, given)
     if function.keyed and node.expressions:
         _check_key(walk, node.expressions[0], function)
     return given

@@ -24,7 +24,7 @@ def scalar(walk: Expressions, node: exp.Expr) -> Value:
             node,
             "MS412",
             f"a subquery in an expression gives one column, not {len(result.columns)}",
-            "select one",
+            "select one of them",
         )
     first = result.columns[0] if result.columns else Bound("", UNKNOWN, True, NOTHING)
     return Value(first.type, True, as_kind(first.sources, "computed") | as_kind(result.rows, "filter"))

@@ -39,9 +39,9 @@ def tokenize(sql: str) -> Tokens | Problem:
         if (bad := bad_bytes(sql)) is not None:
             return bad
         start = unclosed(sql)
-        return Problem(
-            "MS401", "a text, name or comment is not closed", start, start + 1, "close it with its own sign"
-        )
+        sign = "*/" if sql.startswith("/*", start) else sql[start : start + 1]
+        message, remedy = "a text, name or comment is not closed", f"write {sign} where it ends"
+        return Problem("MS401", message, start, start + 1, remedy)
     if len(tokens) > 1 and tokens[0].token_type == TokenType.TABLE:
         # `TABLE orders` is `SELECT * FROM orders`.
         words = ((TokenType.SELECT, "select"), (TokenType.STAR, "*"), (TokenType.FROM, "from"))

@@ -20,9 +20,9 @@ _WRITE = "write a duration such as '5 minutes' or '1 hour 30 minutes'"
 def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list[Value]) -> None:
     first = values[0].type
     if first not in _TIMES and not (name == "window" and isinstance(first, Row)):
-        walk.findings.problem(
-            node.expressions[0], "MS407", f"{name}() needs a timestamp, not a {first}", "cast it, or make one"
-        )
+        message = f"{name}() needs a timestamp, not a {first}"
+        remedy = "make a timestamp of it, such as timestamp_millis(…) of milliseconds"
+        walk.findings.problem(node.expressions[0], "MS407", message, remedy)
     if name == "session_window":
         gap = values[1]
         if isinstance(gap.literal, str) or gap.type != STRING:
@@ -36,7 +36,12 @@ def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list
     assert slide is not None
     assert start is not None
     if slide > duration:
-        _wrong(walk, node, "the slide of a window is longer than the window", "slide by its length or less")
+        _wrong(
+            walk,
+            node,
+            "the slide of a window is longer than the window",
+            "write a slide that is not longer than the window",
+        )
     elif abs(start) >= slide:
         _wrong(
             walk,
@@ -57,7 +62,7 @@ def _length(walk: Expressions, node: exp.Anonymous, value: Value, *, least: int 
         _wrong(walk, node, found, _WRITE, str(given))
         return None
     if least and found < least:
-        _wrong(walk, node, f"a window has to be longer than '{given}'", _WRITE, str(given))
+        _wrong(walk, node, f"a window can't have a length of '{given}'", _WRITE, str(given))
         return None
     return found
 

@@ -39,7 +39,7 @@ from millstream.plan.traits import (
     apart_ignored,
     projected_keys,
 )
-from millstream.plan.unbounded import Stand
+from millstream.plan.unbounded import Stand, time_bound
 from millstream.sql.query import Body, Cte, Derived, Form, Generated, Input, Query, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
 
@@ -210,7 +210,9 @@ class ModelBuilder:
         """Return what `select 1` reads."""
         return self.made(SeedScan(relation="", label="one row"), None)
 
-    def made(self, node: Node, place: Place | None, names: Mapping[str, str] | None = None) -> Node:
+    def made(
+        self, node: Node, place: Place | None, names: Mapping[str, str] | None = None, option: str = ""
+    ) -> Node:
         """Take note of a node's traits, and of what can't be done, which is reported at a place in the SQL.
 
         `names` has the SQL of columns that the plan has given names to.
@@ -221,12 +223,19 @@ class ModelBuilder:
         except NotIncrementalError as error:
             if isinstance(error, KeyLostError):
                 error = error.written(names or {})
-            self.problem(error.code, error.message, error.remedy, *_extent(place))
+            self.problem(error.code, error.message, self._remedy(error), *_extent(place), option)
             self.traits.note(node, Traits("append"))
         except ApartError as error:
             self.cuts.append(Cut(node, error, place))
             self.traits.note(node, apart_ignored(node, [self.traits.of(each) for each in node.inputs]))
         return node
+
+    def _remedy(self, error: NotIncrementalError) -> str:
+        """Return what to do, with the times of the join where the model itself has it."""
+        joins = [each.times for each in self.stands if isinstance(each.node, Join) and len(each.times) == 2]
+        if error.code == "MS528" and joins:
+            return f"add to ON of the join: {time_bound(*joins[-1])}"
+        return error.remedy
 
     def _check_clocks(self, node: Node) -> None:
         """Refuse a key made of local times where clocks are put back: a plan's traits know no time zone."""
@@ -378,7 +387,7 @@ class ModelBuilder:
             together = Repartition(input=node, keys=keys, models=models)
             deduped = Dedupe(input=together, keys=keys, within=within, models=models)
             self.stand(deduped, None, keys, option="dedupe")
-            node = self.made(deduped, None)
+            node = self.made(deduped, None, option="dedupe")
         return node
 
     def _labelled(self, node: Node, label: str) -> Node:

@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millstream.expressions import Expression, Ref, quoted
+from millstream.plan.build.equalities import (
+    equal_columns,
+    has_equality,
+    in_sql,
+    meets_one,
+    of_sides,
+    suggested,
+)
 from millstream.plan.build.maintained import join_of_tables
 from millstream.plan.build.scope import Scope, kept, unused
 from millstream.plan.nodes import (
@@ -27,6 +35,7 @@ from millstream.types import BOOLEAN
 if TYPE_CHECKING:
     from millstream.plan.build.model import ModelBuilder, Place
 
+SIDES = ("left", "right")
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """What a join is with its sides swapped, where the relation at rest comes first."""
 
@@ -112,7 +121,7 @@ class Relations:
         if "static" not in modes:
             times = self._times(node)
             if "upsert" not in modes:
-                self._check_join(node, each, times)
+                self._check_join(node, each, times, query)
             self.builder.stand(node, each, (), times)
         return self._finished(node, each if each.stop else query)
 
@@ -134,10 +143,16 @@ class Relations:
         """Refuse what could meet several rows: a row that changes must stay one, met or not."""
         if meets_one(node):
             return
+        compared = {name for condition in node.on for name in condition.columns}
+        named = ({j.name for j in node.joined if j.side == side} & compared for side in SIDES)
+        both = [in_sql(self.scope, names, ()) for names in named]
+        known = suggested(*both)
         self.builder.problem(
             "MS516",
-            f"a {node.kind} join with rows that change compares a column of each side by =, in no other way",
-            "write a.key = b.key, and what else it asks of both sides in a subquery that has it as a column",
+            f"a {node.kind} join with rows that change compares columns of both sides by = only",
+            "compare columns of both sides by ="
+            + (f", such as {known}" if known else "")
+            + ", and other columns with those of their own side",
             each.start,
             each.stop,
         )
@@ -178,7 +193,7 @@ class Relations:
         )
         return f"keep the column with the source's watermark in {sides}, and compare event times in ON"
 
-    def _check_join(self, node: Join, each: From, times: tuple[str, ...]) -> None:
+    def _check_join(self, node: Join, each: From, times: tuple[str, ...], query: Select) -> None:
         """Refuse what Spark can't do with two streams."""
         if node.kind == "anti":
             self.builder.problem(
@@ -188,7 +203,9 @@ class Relations:
                 each.start,
                 each.stop,
             )
-        if node.kind in {"left", "right", "full"} and not self._bounded(node):
+        elif not self._is_matched(node, query):
+            self._unmatched(node, each, query)
+        elif node.kind in {"left", "right", "full"} and not self._bounded(node):
             self.builder.problem(
                 "MS515",
                 f"a {node.kind} join of two streams never knows that no partner comes any more",
@@ -196,6 +213,29 @@ class Relations:
                 each.start,
                 each.stop,
             )
+
+    def _is_matched(self, node: Join, query: Select) -> bool:
+        left, right = ({j.name for j in node.joined if j.side == side} for side in ("left", "right"))
+        where = of_sides(self.scope, query.where, left | right) if node.kind in {"inner", "cross"} else []
+        return has_equality((*node.on, *where), left, right)
+
+    def _unmatched(self, node: Join, each: From, query: Select) -> None:
+        """Refuse a join that Spark can't look up rows for (StreamingSymmetricHashJoinExec)."""
+        both = []
+        for side, given in (("left", node.left), ("right", node.right)):
+            of_time = {name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks}
+            joined = [j for j in node.joined if j.side == side]
+            times = {j.name for j in joined if j.source in of_time}
+            both.append(in_sql(self.scope, {j.name for j in joined}, times))
+        known = suggested(*both)
+        remedy = "compare a column of each side by = in ON" + (f", such as {known}" if known else "")
+        self.builder.problem(
+            "MS513",
+            "Spark joins two streams only where a column of one side equals a column of the other",
+            remedy,
+            each.start or query.start,
+            each.stop or query.stop,
+        )
 
     def _bounded(self, node: Join) -> bool:
         """Tell whether a condition compares the event times of both sides."""
@@ -276,24 +316,3 @@ def _not_null(joined: list[JoinColumn], left: Node, pairs: list[tuple[str, str]]
     names = {each.source: each.name for each in joined}
     keys = [names[one] for one, _ in pairs if left.column(one).nullable]
     return tuple(Expression((Ref(key), " is not null"), BOOLEAN, nullable=False) for key in keys)
-
-
-def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[str, str] | None:
-    """Return the column of each side that `a.k = b.k` compares, left one first."""
-    match condition.pieces:
-        case (Ref() as one, " = ", Ref() as other):
-            a, b = sides.get(one.column), sides.get(other.column)
-            if a and b and a.side != b.side:
-                return (a.source, b.source) if a.side == "left" else (b.source, a.source)
-    return None
-
-
-def meets_one(node: Join | Lookup) -> bool:
-    """Tell whether columns compared by = decide which rows of the right side a row meets.
-
-    Further conditions may ask something of one side alone.
-    """
-    sides = {joined.name: joined for joined in node.joined}
-    rest = [each for each in node.on if not equal_columns(each, sides)]
-    alone = all(len({sides[name].side for name in each.columns}) < 2 for each in rest)
-    return alone and len(rest) < len(node.on)

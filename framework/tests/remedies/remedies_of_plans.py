@@ -1,0 +1,163 @@
+"""Remedies for what a stream can't do, and for options and topics."""
+
+from __future__ import annotations
+
+from remedy import EVENTS, HITS, LATER, OK, PRODUCTS, A, B, Case
+
+E, H = f"from {EVENTS} as e", f"from {HITS} as h"
+ACCEPTED = f"{{{{ config({OK}) }}}} "
+COUNTS = f"{ACCEPTED}select user_id, count(*) as n from {EVENTS} group by user_id"
+VISITS = f"{{{{ config(materialized='table', unique_key='visitor') }}}} select visitor, path from {HITS}"
+TABLE = f"{{{{ config(materialized='table', unique_key='user_id', {OK}) }}}} select user_id, count(*) as n from {EVENTS} group by user_id"
+SINK = "{{ config(materialized='sink') }} "
+NEAR = "e.at between h.seen - interval 1 hour and h.seen + interval 1 hour"
+HIT = {"visitor": "a", "path": "/", "seen": A["at"]}
+KEYED = """
+from dataclasses import dataclass
+from typing import Iterator
+@dataclass
+class Event:
+    amount: int
+@dataclass
+class State:
+    total: int = 0
+def growing(key: str, rows: Iterator[Event], state: State) -> Iterator[int]:
+    for row in rows:
+        state.total += row.amount
+        yield state.total
+"""
+RAW = """sources:
+  - name: other
+    topics: [{{name: raw, topic: {}, on_bad_record: dead_letter, columns: [{{name: a, type: string}}]}}]
+"""
+
+
+def case(code, under, remedy, sql, edits, steps=(), **more):
+    return Case(code, under, remedy, sql, edits, steps, **more)
+
+
+CASES = {
+    # -- rows that change later
+    "a dedupe of an aggregate": case("MS510", "dedupe", "dedupe before the aggregate, where events are only added", "{{ config(dedupe={'keys': ['n']}, unbounded_state='accept') }} select user_id, n from {{ ref('c') }}",
+        {"dedupe={'keys': ['n']}, ": "", "select user_id, n from {{ ref('c') }}": "select user_id, count(*) as n from {{ ref('d') }} group by user_id"},
+        [({"events": [A, A, B]}, [{"user_id": "a", "n": 1}, {"user_id": "b", "n": 1}]), ({"events": [A | {"type": "z"}]}, [{"user_id": "a", "n": 2}])],
+        models={"c": COUNTS}, added={"d": "{{ config(dedupe={'keys': ['user_id', 'type'], 'within': '1 day'}) }} " + f"select user_id, type, at from {EVENTS}"}),
+    "a DISTINCT of an aggregate": case("MS510", "select", "dedupe before the aggregate, where events are only added", ACCEPTED + "select distinct user_id, n from {{ ref('c') }}",
+        {"select distinct user_id, n from {{ ref('c') }}": f"select user_id, count(*) as n from (select distinct user_id, type from {EVENTS}) group by user_id"},
+        [({"events": [A, A, B]}, [{"user_id": "a", "n": 1}, {"user_id": "b", "n": 1}]), ({"events": [A | {"type": "z"}]}, [{"user_id": "a", "n": 2}])],
+        models={"c": COUNTS}),
+    "a UNION of an aggregate": case("MS510", "select", "unite the events before they are aggregated", ACCEPTED + "select user_id, n from {{ ref('c') }} union all select visitor, 1 as n " + H,
+        {"select user_id, n from {{ ref('c') }} union all select visitor, 1 as n " + H: f"select user_id, sum(n) as n from (select user_id, 1 as n {E} union all select visitor, 1 as n {H}) group by user_id"},
+        [({"events": [A, A], "hits": [HIT]}, [{"user_id": "a", "n": 3}]), ({"events": [A], "hits": []}, [{"user_id": "a", "n": 4}])],
+        models={"c": COUNTS}),
+    "an explode of an aggregate": case("MS510", "explode(xs)", "expand the events before they are aggregated", ACCEPTED + f"select user_id, x from (select user_id, collect_list(type) as xs {E} group by user_id) lateral view explode(xs) t as x",
+        {f"select user_id, x from (select user_id, collect_list(type) as xs {E} group by user_id) lateral view explode(xs) t as x": f"select user_id, x, count(*) as n {E} lateral view explode(tags) t as x group by user_id, x"},
+        [({"events": [A | {"tags": ["p", "q"]}]}, [{"user_id": "a", "x": "p", "n": 1}, {"user_id": "a", "x": "q", "n": 1}]), ({"events": [A | {"tags": ["p"]}]}, [{"user_id": "a", "x": "p", "n": 2}])]),
+    "a keyed function of an aggregate": case("MS510", "growing(user_id)", "give it events, not the results of an aggregate", ACCEPTED + f"select user_id, total from (select user_id, count(*) as amount {E} group by user_id), lateral growing(user_id) as g(total)",
+        {f"(select user_id, count(*) as amount {E} group by user_id)": EVENTS},
+        [({"events": [A, A]}, [{"user_id": "a", "total": 1}, {"user_id": "a", "total": 2}]), ({"events": [B]}, [{"user_id": "b", "total": 5}])], files={"macros/growing.py": KEYED}),
+    "a key lost by a join": case("MS513", "(select visitor, count(*) as n from ", "store that side as a table (materialized='table') and join the table: a lookup of its rows", ACCEPTED + f"select e.user_id, e.type, c.n {E} join (select visitor, count(*) as n {H} group by visitor) as c on c.visitor = e.user_id",
+        {f"(select visitor, count(*) as n {H} group by visitor)": "{{ ref('c') }}"},
+        [({"hits": [HIT, HIT], "events": [A]}, [{"user_id": "a", "type": "x", "n": 2}]), ({"hits": [], "events": [B]}, [])],
+        added={"c": f"{{{{ config(materialized='table', unique_key='visitor', {OK}) }}}} select visitor, count(*) as n {H} group by visitor"}),
+    "an outer join that keeps what is at rest": case("MS513", "source('shop', 'events')", "write a left join from the stream to the table", f"select p.category, e.user_id from {PRODUCTS} as p left join {EVENTS} as e on e.product_id = p.product_id",
+        {f"from {PRODUCTS} as p left join {EVENTS} as e": f"from {EVENTS} as e left join {PRODUCTS} as p"},
+        [({"events": [A]}, [{"category": "books", "user_id": "a"}]), ({"events": [B | {"product_id": "none"}]}, [{"category": None, "user_id": "b"}])]),
+    "an anti join of streams": case("MS513", "source('shop', 'hits')", "keep the right side as a table, and join that", f"select e.user_id {E} anti join {HITS} as h on e.user_id = h.visitor",
+        {HITS: "{{ ref('t') }}"},
+        [({"hits": [HIT], "events": [A, B]}, [{"user_id": "b"}]), ({"hits": [], "events": [B]}, [{"user_id": "b"}])],
+        added={"t": VISITS}),
+    "a join of streams without an equality": case("MS513", "source('shop', 'hits')", "compare a column of each side by = in ON, such as e.user_id = h.visitor", f"select e.user_id, h.path {E} join {HITS} as h on {NEAR}",
+        {f"on {NEAR}": f"on {NEAR} and e.user_id = h.visitor"},
+        [({"events": [A, B], "hits": []}, []), ({"events": [], "hits": [HIT]}, [{"user_id": "a", "path": "/"}])], quick=True),
+    "SQL that is not understood over rows that change": case("MS514", "select", "move what is not understood to a seed, or to a model over events: VALUES as a relation", "select c.user_id, c.n, v.k from {{ ref('c') }} as c join (values ('a', 1)) as v(u, k) on v.u = c.user_id",
+        {"(values ('a', 1)) as v(u, k)": "{{ ref('v') }} as v"},
+        [({"events": [A, B]}, [{"user_id": "a", "n": 1, "k": 1}]), ({"events": [A]}, [{"user_id": "a", "n": 2, "k": 1}])],
+        models={"c": COUNTS}, edited={"seeds/v.csv": "u,k\na,1\n"}),
+    "a semi join by more than equal columns": case("MS516", "ref('products')", "compare columns of both sides by =, such as c.user_id = p.product_id, and other columns with those of their own side", "select c.user_id, c.n from {{ ref('c') }} as c semi join " + PRODUCTS + " as p on p.product_id > c.user_id",
+        {f"semi join {PRODUCTS} as p on p.product_id > c.user_id": f"semi join {PRODUCTS} as p on p.product_id = c.user_id and p.category > 'a'"},
+        [({"events": [A | {"user_id": "p1"}, B]}, [{"user_id": "p1", "n": 1}]), ({"events": [A | {"user_id": "p1"}]}, [{"user_id": "p1", "n": 2}])],
+        models={"c": COUNTS}),
+    "a subquery over a stream": case("MS517", "select", "read a table, a seed or a reference topic there, or join the stream", f"select user_id {E} where user_id in (select visitor from {HITS})",
+        {HITS: "{{ ref('t') }}"},
+        [({"hits": [HIT], "events": [A, B]}, [{"user_id": "a"}]), ({"hits": [], "events": [B]}, [])],
+        added={"t": VISITS}),
+    "a table without a key": case("MS518", "materialized", "name the columns that tell rows apart: config(unique_key='…')", f"{{{{ config(materialized='table') }}}} select user_id, type {E}",
+        {"'table'": "'table', unique_key='user_id'"},
+        [({"events": [A, B]}, [{"user_id": "a", "type": "x"}, {"user_id": "b", "type": "y"}]), ({"events": [A | {"type": "z"}]}, [{"user_id": "a", "type": "z"}])]),
+    "one row without a key": case("MS518", "materialized", "select a fixed text as its key: select 'all' as id, … and config(key='id'): a reader keeps the newest row per key", f"{{{{ config(materialized='sink', {OK}) }}}} select count(*) as n {E}",
+        {"materialized='sink'": "materialized='sink', key='id'", "select count": "select 'all' as id, count"},
+        [({"events": [A, B]}, [{"id": "all", "n": 2}]), ({"events": [A]}, [{"id": "all", "n": 3}])]),
+    # -- options
+    "an unknown column in an option": case("MS519", "key", "did you mean 'user_id'?", f"{{{{ config(materialized='sink', key='usr_id') }}}} select user_id, type {E}", {"usr_id": "user_id"}),
+    "a far column in an option": case("MS519", "key", "name one of its columns: user_id, type", f"{{{{ config(materialized='sink', key='zzz') }}}} select user_id, type {E}", {"zzz": "user_id"}),
+    "an unknown rule": case("MS520", "optimize", "did you mean 'push_filters'?", f"{{{{ config(optimize=['push_filter']) }}}} select user_id {E}", {"push_filter": "push_filters"}),
+    "a retention without an order": case("MS521", "retention", "set order_by='at'", f"{{{{ config(materialized='table', unique_key='user_id', retention='1 day') }}}} select user_id, at {E}", {"retention='1 day'": "retention='1 day', order_by='at'"}),
+    "a retention by a number": case("MS521", "retention", "select timestamp_millis(amount) as amount_time, and set order_by='amount_time'", f"{{{{ config(materialized='table', unique_key='user_id', retention='1 day', order_by='amount') }}}} select user_id, amount {E}", {"order_by='amount'": "order_by='amount_time'", "amount from": "amount, timestamp_millis(amount) as amount_time from"}),
+    "a ttl without a function": case("MS522", "state", "remove it: 'within' of a dedupe, a watermark's delay or 'retention' of a table bound those", f"{{{{ config(state={{'ttl': '1 day'}}, {OK}) }}}} select user_id, count(*) as n {E} group by user_id", {"state={'ttl': '1 day'}, ": ""}),
+    "a retention of state": case("MS522", "state", "remove it: a watermark's delay says that, and 'retention' of a table bounds its rows", f"{{{{ config(state={{'retention': '1 day'}}, {OK}) }}}} select user_id, count(*) as n {E} group by user_id", {"state={'retention': '1 day'}, ": ""}),
+    "a memory of memory": case("MS522", "state", "remove one of them", f"{{{{ config(state={{'store': 'memory', 'memory': '1 GB'}}, {OK}) }}}} select user_id, count(*) as n {E} group by user_id", {", 'memory': '1 GB'": ""}),
+    "a function in memory": case("MS522", "state", "remove store='memory'", f"{{{{ config(state={{'store': 'memory', 'ttl': '1 day'}}) }}}} select user_id, total {E}, lateral growing(user_id) as g(total)", {"'store': 'memory', ": ""}, files={"macros/growing.py": KEYED}),
+    "a dedupe of two times": case("MS523", "dedupe", "select one of them only, or the other one as text: cast(... as string)", f"{{{{ config(dedupe={{'keys': ['user_id'], 'within': '1 day'}}) }}}} select e.user_id, e.at, h.seen {E} join {HITS} as h on e.user_id = h.visitor and {NEAR}",
+        {", h.seen": ", cast(h.seen as string) as seen"},
+        [({"events": [A], "hits": []}, []), ({"events": [], "hits": [HIT]}, [{"user_id": "a"}])]),
+    "a test that drops rows of a view": case("MS525", "not_null", "use severity: warn or error, or test not_null, accepted_values or an expression on a sink or table", f"select user_id {E}", {}, files={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{not_null: {severity: drop}}]}]}\n"}, edited={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{not_null: {severity: warn}}]}]}\n"}),
+    "a test of several rows that drops": case("MS525", "unique", "use severity: warn or error, or test not_null, accepted_values or an expression on a sink or table", f"{SINK}select user_id {E}", {}, files={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{unique: {severity: drop}}]}]}\n"}, edited={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{not_null: {severity: drop}}]}]}\n"}),
+    "a join of two tables": case("MS527", "ref('t')", "join the events that 'a' is built from with 't': each event looks up its newest row", "select a.user_id, a.n, t.path from {{ ref('a') }} as a join {{ ref('t') }} as t on t.visitor = a.user_id",
+        {"select a.user_id, a.n, t.path from {{ ref('a') }} as a": f"select a.user_id, a.type, t.path from {EVENTS} as a"},
+        [({"hits": [HIT], "events": [A]}, [{"user_id": "a", "type": "x", "path": "/"}]), ({"hits": [HIT | {"path": "/2"}], "events": [A]}, [{"path": "/2"}])],
+        models={"a": TABLE, "t": VISITS}),
+    "windows over a join without bounds": case("MS528", "window(at, '1 hour')", "add to ON of the join: e.at between h.seen - interval 1 hour and h.seen + interval 1 hour", f"{{{{ config(emit='on_close', {OK}) }}}} select user_id, count(*) as n from (select e.user_id, e.at {E} join {HITS} as h on e.user_id = h.visitor) group by user_id, window(at, '1 hour')",
+        {"e.user_id = h.visitor": f"e.user_id = h.visitor and {NEAR}"},
+        [({"events": [A, A], "hits": [HIT]}, []), ({"events": [LATER], "hits": [HIT | {"seen": LATER["at"]}]}, [{"user_id": "a", "n": 2}])]),
+    "an aggregate over an outer join": case("MS529", "count(path)", "make the inner step a model of its own: a topic then comes between", f"{{{{ config({OK}) }}}} select user_id, count(path) as n from (select e.user_id, h.path {E} left join {HITS} as h on e.user_id = h.visitor and {NEAR}) group by user_id",
+        {f"(select e.user_id, h.path {E} left join {HITS} as h on e.user_id = h.visitor and {NEAR})": "{{ ref('j') }}"},
+        [({"events": [A], "hits": [HIT]}, [{"user_id": "a", "n": 1}]), ({"events": [A], "hits": []}, [{"user_id": "a", "n": 2}])],
+        added={"j": f"select e.user_id, h.path {E} left join {HITS} as h on e.user_id = h.visitor and {NEAR}"}, apart=True, quick=True),
+    # -- what a stream can't do
+    "a window function": case("MS530", "row_number", "for the newest row per key write a table with unique_key and order_by, or max_by(struct(…), time) with GROUP BY", f"select user_id, type, row_number() over (partition by user_id order by at desc) as n {E}",
+        {f"select user_id, type, row_number() over (partition by user_id order by at desc) as n {E}": f"{{{{ config(materialized='table', unique_key='user_id', order_by='at') }}}} select user_id, type, at {E}"},
+        [({"events": [A, B]}, [{"user_id": "a", "type": "x"}, {"user_id": "b", "type": "y"}]), ({"events": [LATER | {"type": "z"}]}, [{"user_id": "a", "type": "z"}])]),
+    "a window function for the newest": case("MS530", "row_number", "for the newest row per key write a table with unique_key and order_by, or max_by(struct(…), time) with GROUP BY", f"select user_id, type {E} qualify row_number() over (partition by user_id order by at desc) = 1",
+        {f"select user_id, type {E} qualify row_number() over (partition by user_id order by at desc) = 1": f"{ACCEPTED}select user_id, max_by(struct(type), at).type as type {E} group by user_id"},
+        [({"events": [A, B]}, [{"user_id": "a", "type": "x"}, {"user_id": "b", "type": "y"}]), ({"events": [LATER | {"type": "z"}]}, [{"user_id": "a", "type": "z"}])]),
+    "an order": case("MS531", "order by", "leave it out: sort what is stored with `millstream query`, or keep the best of each group with max_by, min_by or slice(array_sort(collect_list(…)), 1, 10)", f"select user_id {E} order by at", {" order by at": ""}),
+    "a limit": case("MS531", "limit", "leave it out: sort what is stored with `millstream query`, or keep the best of each group with max_by, min_by or slice(array_sort(collect_list(…)), 1, 10)", f"select user_id, amount {E} limit 10", {f"select user_id, amount {E} limit 10": f"{ACCEPTED}select user_id, slice(array_sort(collect_list(amount)), 1, 10) as best {E} group by user_id"},
+        [({"events": [B, A | {"amount": 3}, A]}, [{"user_id": "a", "best": [1, 3]}, {"user_id": "b", "best": [5]}]), ({"events": [A]}, [{"user_id": "a", "best": [1, 1, 3]}])]),
+    "an INTERSECT": case("MS532", "intersect", "write SELECT DISTINCT … LEFT SEMI JOIN for INTERSECT, LEFT ANTI JOIN for EXCEPT, with a table, a seed or a reference topic on the right", f"{ACCEPTED}select product_id {E} intersect select product_id from {PRODUCTS}", {"select product_id from {{ source": "select distinct product_id from {{ source", f"intersect select product_id from {PRODUCTS}": f"left semi join {PRODUCTS} as p on p.product_id = e.product_id"},
+        [({"events": [A, A, B | {"product_id": "p9"}]}, [{"product_id": "p1"}]), ({"events": [A]}, [])]),
+    "an EXCEPT": case("MS532", "except", "write SELECT DISTINCT … LEFT SEMI JOIN for INTERSECT, LEFT ANTI JOIN for EXCEPT, with a table, a seed or a reference topic on the right", f"{ACCEPTED}select product_id {E} except select product_id from {PRODUCTS}", {"select product_id from {{ source": "select distinct product_id from {{ source", f"except select product_id from {PRODUCTS}": f"left anti join {PRODUCTS} as p on p.product_id = e.product_id"},
+        [({"events": [A, A | {"product_id": "p8"}, B | {"product_id": "p9"}]}, [{"product_id": "p8"}, {"product_id": "p9"}]), ({"events": [A | {"product_id": "p8"}]}, [])]),
+    "a ROLLUP": case("MS533", "user_id, type", "write one model for each grouping, with a GROUP BY of its own", f"{ACCEPTED}select user_id, type, count(*) as n {E} group by rollup(user_id, type)", {"rollup(user_id, type)": "user_id, type"},
+        [({"events": [A, B]}, [{"user_id": "a", "type": "x", "n": 1}, {"user_id": "b", "type": "y", "n": 1}]), ({"events": [A]}, [{"user_id": "a", "type": "x", "n": 2}])],
+        added={"whole": f"{ACCEPTED}select user_id, count(*) as n {E} group by user_id"}),
+    "a sample": case("MS534", "source('shop', 'events')", "write a condition on a hash of the key: where pmod(xxhash64(id), 100) < 5", f"select user_id from {EVENTS} tablesample (5 percent)", {" tablesample (5 percent)": " where pmod(xxhash64(user_id), 100) < 5"}),
+    "a PIVOT": case("MS535", "user_id, type, amount from ", "write one aggregate for each value: sum(amount) filter (where kind = 'a') as a", f"{ACCEPTED}select * from (select user_id, type, amount {E}) pivot (sum(amount) for type in ('x', 'y'))", {f"select * from (select user_id, type, amount {E}) pivot (sum(amount) for type in ('x', 'y'))": f"select user_id, sum(amount) filter (where type = 'x') as x, sum(amount) filter (where type = 'y') as y {E} group by user_id"},
+        [({"events": [A, B]}, [{"user_id": "a", "x": 1, "y": None}, {"user_id": "b", "x": None, "y": 5}]), ({"events": [A]}, [{"user_id": "a", "x": 2, "y": None}])]),
+    "a recursion": case("MS536", "r", "join as many steps as there can be, or list all ancestors in a seed", f"with recursive r as (select user_id, amount as n {E} union all select user_id, n + 1 from r where n < 2) select user_id, n from r",
+        {f"with recursive r as (select user_id, amount as n {E} union all select user_id, n + 1 from r where n < 2) select user_id, n from r": f"select e.user_id, s.n {E} join {{{{ ref('steps') }}}} as s on s.first = e.amount"},
+        [({"events": [A]}, [{"user_id": "a", "n": 1}, {"user_id": "a", "n": 2}]), ({"events": [B]}, [])], edited={"seeds/steps.csv": "first,n\n1,1\n1,2\n2,2\n"}),
+    "a session of all rows": case("MS537", "session_window", "group by a key as well: group by session_window(at, '5 minutes'), user_id", f"{{{{ config(emit='on_close') }}}} select count(*) as n {E} group by session_window(at, '5 minutes')", {"session_window(at, '5 minutes')": "session_window(at, '5 minutes'), user_id"},
+        [({"events": [A, A]}, []), ({"events": [LATER]}, [{"n": 2}])]),
+    "a row number": case("MS538", "monotonically_increasing_id", "use the place of the record, concat_ws('-', _topic, _partition, _offset), or uuid()", f"select user_id, monotonically_increasing_id() as id {E}", {"monotonically_increasing_id()": "concat_ws('-', _topic, _partition, _offset)"}),
+    "a state next to SQL that is not understood": case("MS539", "group by", "put what is not understood in a model of its own, and read it with ref()", f"{ACCEPTED}select e.type, count(*) as n {E} join (values ('x')) as v(t) on v.t = e.type group by e.type",
+        {f"select e.type, count(*) as n {E} join (values ('x')) as v(t) on v.t = e.type group by e.type": "select type, count(*) as n from {{ ref('part') }} group by type"},
+        [({"events": [A, B]}, [{"type": "x", "n": 1}]), ({"events": [A]}, [{"type": "x", "n": 2}])],
+        added={"part": f"select e.type {E} join (values ('x')) as v(t) on v.t = e.type"}),
+    "an outer join of rows at rest in SQL that is not understood": case("MS539", "v", "write a left join from the stream to the table", f"select e.type {E} right join (values ('x')) as v(t) on v.t = e.type", {"right join": "left join"}),
+    "a UNION with rows at rest": case("MS540", "union", "send the rows at rest to a topic, and read that topic in the UNION", f"select type {E} union all select category from {PRODUCTS}", {f"select category from {PRODUCTS}": f"select path {H}"},
+        [({"events": [A], "hits": []}, [{"type": "x"}]), ({"events": [], "hits": [HIT]}, [{"type": "/"}])]),
+    "a state by two times": case("MS541", "window(at, '1 hour')", "leave one of them out, or take it as an aggregate (max(…)) or as text (cast(… as string))", f"{ACCEPTED}select at, window(at, '1 hour') as w, count(*) as n {E} group by at, window(at, '1 hour')", {"select at": "select cast(at as string) as at_text", "by at": "by cast(at as string)"},
+        [({"events": [A, A]}, [{"n": 2}]), ({"events": [LATER]}, [{"n": 1}])]),
+    # -- topics
+    "a sink that reads what it writes": case("MS550", "topic", "write to another topic: topic='m'", "{{ config(materialized='sink', topic='events') }} select type " + E, {", topic='events'": ", topic='m'"}),
+    "a sink on a source's topic": case("MS551", "topic", "write to another topic: topic='m'; or, if it is the model's, remove the source and read {{ ref('m') }}", "{{ config(materialized='sink', topic='hits') }} select type " + E, {"topic='hits'": "topic='m'"}),
+    "two sinks on one topic": case("MS552", "topic", "write to another topic: topic='m'; or combine both in one sink", "{{ config(materialized='sink', topic='out') }} select type " + E, {"topic='out'": "topic='m'"}, models={"a": "{{ config(materialized='sink', topic='out') }} select type " + E}),
+    "a sink on dead letters": case("MS553", "topic", "write to another topic: topic='m'", "{{ config(materialized='sink', topic='raw.dead_letter') }} select type " + E, {"topic='raw.dead_letter'": "topic='m'"}, files={"models/raw.yml": RAW.format("raw")}),
+    "a sink on an internal topic": case("MS554", "topic", "write to another topic: topic='m'", "{{ config(materialized='sink', topic='__out') }} select type " + E, {"topic='__out'": "topic='m'"}),
+    "a sink on a topic of Millstream": case("MS554", "topic", "write to another topic: topic='m'", "{{ config(materialized='sink', topic='_millstream.x') }} select type " + E, {"topic='_millstream.x'": "topic='m'"}),
+    "a topic of dead letters with a long name": case("MS555", "raw", "shorten the name of the topic itself to 237 characters", "{{ config(materialized='sink', topic='out') }} select type " + E, {}, files={"models/raw.yml": RAW.format("o" * 240)}, edited={"models/raw.yml": RAW.format("o" * 237)}),
+    "topics that collide": case("MS556", "topic", "rename one of them", "{{ config(materialized='sink', topic='o_ut') }} select type " + E, {"o_ut": "another"}, models={"a": "{{ config(materialized='sink', topic='o.ut') }} select type " + E}),
+    "a function that remembers for ever": case("MS563", "growing(user_id)", "set config(state={'ttl': '7 days'}), which forgets keys that don't come again; or accept it: config(unbounded_state='accept')", f"select user_id, total {E}, lateral growing(user_id) as g(total)", {"select user_id": "{{ config(state={'ttl': '7 days'}) }} select user_id"},
+        [({"events": [A, A]}, [{"user_id": "a", "total": 1}, {"user_id": "a", "total": 2}]), ({"events": [B]}, [{"user_id": "b", "total": 5}])], files={"macros/growing.py": KEYED}),
+}  # fmt: skip
