@@ -1,4 +1,4 @@
-"""The settings of the session of each query: where it keeps its states, and whether batches without rows run."""
+"""What each query sets for its session: where it keeps states, and whether batches without rows run."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from millstream.expressions import quoted
 from millstream.physical.emit.steps import StatefulView
-from millstream.physical.values import PerBatch, Query, SourceRead, TableOutput
+from millstream.physical.values import Query, SourceRead, TableOutput
 from millstream.runner import counting, functions, reading
 from millstream.runner.order import needs
 from millstream.runner.starting import make_view
@@ -90,7 +90,9 @@ class Outcome:
 
     def maker(self, model: str) -> str | None:
         """Return the query that stores a model."""
-        found = (q.name for q in self.queries.values() if any(getattr(o, "model", "") == model for o in q.outputs))
+        found = (
+            q.name for q in self.queries.values() if any(getattr(o, "model", "") == model for o in q.outputs)
+        )
         return next(found, None)
 
 
@@ -136,14 +138,18 @@ class Bench:
     def __init__(self, spark) -> None:
         self.spark = spark
 
-    def run(self, project, catalog, queries: Sequence[Query], given: dict[str, list[Record]], corner: Corner) -> Outcome:
+    def run(
+        self, project, catalog, queries: Sequence[Query], given: dict[str, list[Record]], corner: Corner
+    ) -> Outcome:
         """Run all queries, each over all that those before it wrote."""
         place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
         folder = Path(tempfile.mkdtemp(prefix="millstream-bench-", dir=place))
         self.last = outcome = Outcome(queries={query.name: query for query in queries})
         try:
             for query in _ordered(queries):
-                _Running(self.spark, project, catalog, query, given, corner, folder / query.name, outcome).run()
+                _Running(
+                    self.spark, project, catalog, query, given, corner, folder / query.name, outcome
+                ).run()
         finally:
             shutil.rmtree(folder)
         return outcome
@@ -221,10 +227,19 @@ class _Running:
             begin = sum(len(part) for part, of in zip(parts, numbers, strict=True) if of < number)
             for part, of in zip(parts, numbers, strict=True):
                 if of == number:
-                    rows += part if not source.topic else [_raw(r, source.topic, begin + len(rows) + i) for i, r in enumerate(part)]
+                    rows += (
+                        part
+                        if not source.topic
+                        else [_raw(r, source.topic, begin + len(rows) + i) for i, r in enumerate(part)]
+                    )
             names = set(schema.names)
             file = place / f"{number:06}.parquet"
-            pq.write_table(pa.Table.from_pylist([{k: v for k, v in row.items() if k in names} for row in rows], schema=schema), file)
+            pq.write_table(
+                pa.Table.from_pylist(
+                    [{k: v for k, v in row.items() if k in names} for row in rows], schema=schema
+                ),
+                file,
+            )
             # Spark reads the oldest file first.
             os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
 
@@ -289,7 +304,9 @@ class _Running:
             for path, at in log:
                 relation, file = path.parent.name, int(path.stem)
                 batch = next(n for n, reached in enumerate(offsets) if reached[index] >= at)
-                assert came.setdefault((relation, file), batch) == batch, "two reads of a topic are not in step"
+                assert came.setdefault((relation, file), batch) == batch, (
+                    "two reads of a topic are not in step"
+                )
         for relation, numbers in self.files.items():
             arrived.parts[relation] = [came[relation, file] for file in numbers]
 

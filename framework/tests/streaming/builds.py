@@ -6,17 +6,17 @@ import json
 from pathlib import Path
 from random import Random
 
-from streaming.bench import Arrived, Outcome, Record
-from streaming.oracle import Oracle, expected
-from streaming.running import Given, differences
-from streaming.shapes import Lookup, Model, Project
-from streaming.texts import write
 from support.runs import built, create_topics, job_of, problems, received, send, table_rows
 
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints import place_of, read_record
 from millstream.runner.files import LocalFiles
 from millstream.tables.places import checkpoints_of
+from streaming.bench import Arrived, Outcome, Record
+from streaming.oracle import Oracle, expected
+from streaming.running import Given, differences
+from streaming.shapes import Lookup, Model, Project
+from streaming.texts import write
 
 
 def fits(project: Project) -> bool:
@@ -66,13 +66,19 @@ def _checkpoints(root: Path, target: str) -> dict[str, Path]:
 
 def _done(folder: Path) -> int:
     commits = folder / "commits"
-    return 1 + max((int(p.name) for p in commits.iterdir() if p.name.isdigit()), default=-1) if commits.is_dir() else 0
+    return (
+        1 + max((int(p.name) for p in commits.iterdir() if p.name.isdigit()), default=-1)
+        if commits.is_dir()
+        else 0
+    )
 
 
 class _Read:
     """What builds have stored, and which records were in which micro-batch, by Spark's logs of offsets."""
 
-    def __init__(self, root: Path, bootstrap: str, project: Project, target: str, starts: dict[str, list[int]]) -> None:
+    def __init__(
+        self, root: Path, bootstrap: str, project: Project, target: str, starts: dict[str, list[int]]
+    ) -> None:
         self.project = project
         job = job_of(root, target=target)
         folders = _checkpoints(root, target)
@@ -97,7 +103,9 @@ class _Read:
 
     def _batch(self, query: str, topic: str, partition: int, offset: int) -> int:
         """Return the micro-batch of a query in which a record was."""
-        return next(n for n, ends in enumerate(self.offsets[query]) if ends.get((topic, partition), 0) > offset)
+        return next(
+            n for n, ends in enumerate(self.offsets[query]) if ends.get((topic, partition), 0) > offset
+        )
 
     def _parts(self, query: str, relation: str, topic: str) -> list[int]:
         if relation.startswith("source."):
@@ -135,5 +143,3 @@ def _offsets(folder: Path) -> list[dict[tuple[str, int], int]]:
                     ends |= {(topic, int(n)): end for n, end in partitions.items()}
         found.append(ends)
     return found
-
-

@@ -1,4 +1,5 @@
 import pytest
+
 from streaming.bench import QUICK, Bench
 
 

@@ -30,7 +30,9 @@ def text_of(why: str, project: Project, given: dict[str, list[Record]], corners:
     )  # fmt: skip
 
 
-def read(path: Path, sources: tuple[Any, ...], seeds: tuple[Any, ...]) -> tuple[Project, dict[str, list[Record]], list[Corner]]:
+def read(
+    path: Path, sources: tuple[Any, ...], seeds: tuple[Any, ...]
+) -> tuple[Project, dict[str, list[Record]], list[Corner]]:
     said = json.loads(path.read_text())
     project = Project(sources, seeds, tuple(_value(model) for model in said["models"]))
     rows = {source.name: [] for source in sources}
@@ -48,7 +50,11 @@ def _bytes(value: str | None) -> bytes | None:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        found = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != f.default}
+        found = {
+            f.name: _plain(getattr(value, f.name))
+            for f in fields(value)
+            if getattr(value, f.name) != f.default
+        }
         return {"is": type(value).__name__, **found}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 

@@ -31,7 +31,11 @@ SOURCES = (
     Source("users", {"name": "s", "segment": "s", "level": "i"}, "name", table=True),
 )
 SEEDS = (
-    Seed("products", {"product": "s", "category": "s", "price": "i"}, (("a", "books", 5), ("b", "toys", 7), ("ab", "books", 9))),
+    Seed(
+        "products",
+        {"product": "s", "category": "s", "price": "i"},
+        (("a", "books", 5), ("b", "toys", 7), ("ab", "books", 9)),
+    ),
 )
 
 
@@ -59,7 +63,9 @@ class Generator:
     def __init__(self, seed: int) -> None:
         self.random = Random(f"project {seed}")
         self.relations = [
-            Relation(s.name, s.columns, "source", {s.time: s.delay}, unique="id") for s in SOURCES if not s.table
+            Relation(s.name, s.columns, "source", {s.time: s.delay}, unique="id")
+            for s in SOURCES
+            if not s.table
         ]
         self.at_rest = [
             Relation("users", SOURCES[2].columns, "source", {}, ("name",)),
@@ -82,7 +88,7 @@ class Generator:
     def _chance(self, share: float) -> bool:
         return self.random.random() < share
 
-    def _any(self, *, changing: bool = False, wanted=lambda relation: True) -> Relation | None:
+    def _any(self, *, changing: bool = False, wanted=lambda _: True) -> Relation | None:
         found = [r for r in self.relations if (changing or not r.changing) and wanted(r)]
         if not found:
             return None
@@ -114,8 +120,6 @@ class Generator:
         return condition
 
     def _maybe(self, columns: dict[str, str], share: float = 0.35) -> Expr | None:
-        import os
-        if os.environ.get("NOWHERE"): share=0
         return self._condition(columns) if self._chance(share) else None
 
     def _value(self, columns: dict[str, str]) -> Expr | None:
@@ -178,7 +182,9 @@ class Generator:
         else:
             keys, order = tuple(relation.columns), ""
         model = replace(model, kind="table", key=keys, order_by=order, test=test)
-        changed = replace(relation, kind="table", changing=True, keys=keys, times={}, states=0, closed=(), unique="")
+        changed = replace(
+            relation, kind="table", changing=True, keys=keys, times={}, states=0, closed=(), unique=""
+        )
         return model, changed
 
     def _stored_copy(self) -> None:
@@ -219,7 +225,9 @@ class Generator:
             if not column:
                 continue
             functions = ["min", "max", "count"] + (["sum", "sum"] if kind == "i" else [])
-            argument: Expr = ("doubled", ("col", column)) if kind == "i" and self._chance(0.1) else ("col", column)
+            argument: Expr = (
+                ("doubled", ("col", column)) if kind == "i" and self._chance(0.1) else ("col", column)
+            )
             found.append((f"a{index}", self.random.choice(functions), argument))
         return tuple(found) or (("n0", "count", None),)
 
@@ -230,18 +238,29 @@ class Generator:
             (f"k_{n}", ("first", ("col", n))) if self._chance(0.2) else (n, ("col", n)) for n in chosen
         )
 
-    def _grouped(self, name: str, of: Relation, keys: Items, window: Window | None, emit: str, watermark=None):
+    def _grouped(
+        self, name: str, of: Relation, keys: Items, window: Window | None, emit: str, watermark=None
+    ):
         measures = self._measures(of.columns)
         bounds: tuple[str, ...] = ()
         if window is not None:
-            bounds = (f"w_{name}",) if emit and not window.session and self._chance(0.25) else (f"s_{name}", f"e_{name}")
+            bounds = (
+                (f"w_{name}",)
+                if emit and not window.session and self._chance(0.25)
+                else (f"s_{name}", f"e_{name}")
+            )
         taken = {own for own, _ in keys}
-        measures = tuple((f"{own}_{name}", function, argument) for own, function, argument in measures if own not in taken)
+        measures = tuple(
+            (f"{own}_{name}", function, argument) for own, function, argument in measures if own not in taken
+        )
         having = self.random.randint(0, 2) if self._chance(0.2) and measures[0][1] == "count" else None
         body = Group(of.name, keys, measures, window, bounds, self._maybe(of.columns), having, watermark)
         columns = {own: kind_of(e, of.columns) for own, e in keys}
-        columns |= {own: "w" if body.whole else "t" for own in bounds}
-        columns |= {own: "i" if function == "count" else kind_of(argument, of.columns) for own, function, argument in measures}
+        columns |= dict.fromkeys(bounds, "w" if body.whole else "t")
+        columns |= {
+            own: "i" if function == "count" else kind_of(argument, of.columns)
+            for own, function, argument in measures
+        }
         closes = emit == "on_close"
         all_keys = (*(own for own, _ in keys), *bounds[:1])
         times = {bounds[0]: 0} if closes and body.whole else {}
@@ -285,7 +304,10 @@ class Generator:
         emit = self.random.choice(["on_close", "on_close", ""])
         if len(of.closed) == 1:
             whole = of.closed[0]
-            choices = [Window(("window", whole), 0), Window(("window_time", whole), self.random.choice([60, 120]))]
+            choices = [
+                Window(("window", whole), 0),
+                Window(("window_time", whole), self.random.choice([60, 120])),
+            ]
             return self._grouped(name, of, keys, self.random.choice(choices), emit)
         start = of.closed[0]
         if self._chance(0.4):
@@ -298,7 +320,11 @@ class Generator:
         names = [n for n, kind in of.columns.items() if kind != "w" and n != "id"]
         names = self.random.sample(names, min(len(names), 2))
         body = Distinct(of.name, tuple(names), self._maybe(of.columns))
-        return self._view(name, body, {n: of.columns[n] for n in names}, of, states=of.states + 1) if names else None
+        return (
+            self._view(name, body, {n: of.columns[n] for n in names}, of, states=of.states + 1)
+            if names
+            else None
+        )
 
     def _dedupe(self, name: str):
         of = self._any(wanted=lambda r: r.unique and any(r.columns.get(t) == "t" for t in r.times))
@@ -310,7 +336,9 @@ class Generator:
         items = tuple((n, ("col", n)) for n in of.columns)
         within = self.random.choice([None, 10, 60, 600])
         body = Select(of.name, items, ("known", ("col", time)))
-        return self._view(name, body, of.columns, of, dedupe=((key,), within), unique=of.unique, states=of.states + 1)
+        return self._view(
+            name, body, of.columns, of, dedupe=((key,), within), unique=of.unique, states=of.states + 1
+        )
 
     def _lookup(self, name: str):
         of = self._any(changing=self._chance(0.3))
@@ -328,7 +356,9 @@ class Generator:
         columns = {n: of.columns[n] for n in names} | {own: rest.columns[n] for own, n in added}
         closed = of.closed if set(of.closed) <= set(columns) else ()
         body = Lookup(of.name, rest.name, on, rest.keys[0], kind, names, added)
-        return self._view(name, body, columns, of, unique=of.unique if of.unique in columns else "", closed=closed)
+        return self._view(
+            name, body, columns, of, unique=of.unique if of.unique in columns else "", closed=closed
+        )
 
     def _explode(self, name: str):
         of = self._any()
@@ -356,9 +386,12 @@ class Generator:
         if not columns:
             return None
         selects = tuple(
-            Select(side.name, tuple(own), self._maybe(side.columns)) for side, own in zip(sides, items, strict=True)
+            Select(side.name, tuple(own), self._maybe(side.columns))
+            for side, own in zip(sides, items, strict=True)
         )
-        delays = {side.times.get(dict(own).get("u_t", ("", ""))[1]) for side, own in zip(sides, items, strict=True)}
+        delays = {
+            side.times.get(dict(own).get("u_t", ("", ""))[1]) for side, own in zip(sides, items, strict=True)
+        }
         times = {"u_t": delays.pop()} if "u_t" in columns and len(delays) == 1 else {}
         return self._view(name, Union(selects), columns, sides[0], times=times, unique="",
                           states=max(side.states for side in sides))  # fmt: skip
@@ -375,7 +408,9 @@ class Generator:
             return None
         times = tuple(next(t for t in side.times if side.columns.get(t) == "t") for side in (left, right))
         kind = self.random.choice(["join", "join", "left join", "left semi join"])
-        names = [("l", n, f"l_{n}"[-24:]) for n in left.columns if self._chance(0.7)] or [("l", on[0], f"l_{on[0]}"[-24:])]
+        names = [("l", n, f"l_{n}"[-24:]) for n in left.columns if self._chance(0.7)] or [
+            ("l", on[0], f"l_{on[0]}"[-24:])
+        ]
         if kind != "left semi join":
             names += [("r", n, f"r_{n}"[-24:]) for n in right.columns if n != times[1] and self._chance(0.6)]
         sides = {"l": left, "r": right}

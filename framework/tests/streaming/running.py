@@ -10,16 +10,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from streaming.bench import Bench, Corner, Outcome, Record
-from streaming.given import micros
-from streaming.oracle import Expected, Oracle, Rows, UnknownMeaningError, expected
-from streaming.shapes import Model, Project
-from streaming.texts import duck, write
-
 from millstream.compile import compile_project
-from millstream.errors import MillstreamError
 from millstream.project.load import load_project
 from millstream.topology import compiled_topology, physical_of
+from streaming.bench import Bench, Corner, Outcome, Record
+from streaming.clocks import UnknownMeaningError
+from streaming.given import micros
+from streaming.oracle import Expected, Oracle, Rows, expected
+from streaming.shapes import Model, Project
+from streaming.texts import write
 
 Given = dict[str, list[Record]]
 CORNERS = [("all", "all"), ("none", "off"), ("all", "off"), ("none", "all")]
@@ -39,10 +38,16 @@ class Report:
 def corners(seed: int, count: int = 2) -> list[Corner]:
     """Return random ways to run a project; the first two differ in optimization."""
     random = Random(f"corners {seed}")
-    ways = [random.choice([("all", "all"), ("all", "off")]), random.choice([("none", "off"), ("none", "all")])]
+    ways = [
+        random.choice([("all", "all"), ("all", "off")]),
+        random.choice([("none", "off"), ("none", "all")]),
+    ]
     ways += [random.choice(CORNERS) for _ in range(count - 2)]
     random.shuffle(ways)
-    return [Corner(random.choice([1, 2, 3, 5]), random.random() < 0.5, *way, seed=random.randrange(10**6)) for way in ways]
+    return [
+        Corner(random.choice([1, 2, 3, 5]), random.random() < 0.5, *way, seed=random.randrange(10**6))
+        for way in ways
+    ]
 
 
 def check(
@@ -101,9 +106,13 @@ def differences(project: Project, oracle: Oracle, wanted: Expected, outcome: Out
         elif rows.changing:
             found = _texts(_newest(outcome, model, rows), rows)
         else:
-            found = _texts([_decoded(record, rows) for batch in outcome.topics[model.name] for record in batch], rows)
+            found = _texts(
+                [_decoded(record, rows) for batch in outcome.topics[model.name] for record in batch], rows
+            )
         if expect != found:
-            said.append(f"{model.kind} {model.name}: missing {_few(expect - found)}, extra {_few(found - expect)}")
+            said.append(
+                f"{model.kind} {model.name}: missing {_few(expect - found)}, extra {_few(found - expect)}"
+            )
     return said + _letters(project, oracle, wanted, outcome, given)
 
 
@@ -124,12 +133,19 @@ def _letters(project: Project, oracle: Oracle, wanted: Expected, outcome: Outcom
             if r.value and "not a JSON object" in dict(r.headers)["millstream.reason"].decode()
         )  # fmt: skip
         if bad != found:
-            said.append(f"dead letters of {source.name}: missing {_few(bad - found)}, extra {_few(found - bad)}")
+            said.append(
+                f"dead letters of {source.name}: missing {_few(bad - found)}, extra {_few(found - bad)}"
+            )
     for name, rows in wanted.refused.items():
         expect = _texts(oracle.rows(rows), rows)
-        found = _texts([_decoded(r, rows) for batch in outcome.topics.get(f"{name}.dead_letter", []) for r in batch], rows)
+        found = _texts(
+            [_decoded(r, rows) for batch in outcome.topics.get(f"{name}.dead_letter", []) for r in batch],
+            rows,
+        )
         if expect != found:
-            said.append(f"dead letters of {name}: missing {_few(expect - found)}, extra {_few(found - expect)}")
+            said.append(
+                f"dead letters of {name}: missing {_few(expect - found)}, extra {_few(found - expect)}"
+            )
     return said
 
 

@@ -33,8 +33,10 @@ def _add(own: list[tuple[int, int, list[int]]], start: int, end: int, numbers: l
     """Add a row to the sessions of its key; those that touch become one."""
     near = [each for each in own if each[0] <= end and start <= each[1]]
     own[:] = [each for each in own if each not in near]
-    own.append((
-        min([start, *(s for s, _, _ in near)]),
-        max([end, *(e for _, e, _ in near)]),
-        [*numbers, *(n for _, _, more in near for n in more)],
-    ))
+    own.append(
+        (
+            min([start, *(s for s, _, _ in near)]),
+            max([end, *(e for _, e, _ in near)]),
+            [*numbers, *(n for _, _, more in near for n in more)],
+        )
+    )

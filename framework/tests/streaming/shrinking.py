@@ -18,7 +18,9 @@ Given = dict[str, list[Record]]
 Differs = Callable[[Project, Given, Corner], bool]
 
 
-def shrunk(project: Project, given: Given, corner: Corner, differs: Differs, most: int = 60) -> tuple[Project, Given, Corner]:
+def shrunk(
+    project: Project, given: Given, corner: Corner, differs: Differs, most: int = 60
+) -> tuple[Project, Given, Corner]:
     """Leave out what is not needed, trying at most so often."""
     left = [most]
 
@@ -77,7 +79,9 @@ def _plainer(model: Model) -> Iterable[Model]:
     if len(getattr(body, "measures", ())) > 1:
         yield replace(model, body=replace(body, measures=body.measures[:1]))
     if isinstance(body, Select) and any(e[0] != "col" for _, e in body.items):
-        yield replace(model, body=replace(body, items=tuple(item for item in body.items if item[1][0] == "col")))
+        yield replace(
+            model, body=replace(body, items=tuple(item for item in body.items if item[1][0] == "col"))
+        )
 
 
 def _needed(project: Project, model: Model) -> list[Model]:
@@ -108,7 +112,9 @@ def shrink_report(bench: Bench, seed: int) -> str:
 
     project, given, way = shrunk(project, given, way, differs)
     said = "\n".join(check(bench, project, given, [way]).differences)
-    texts = "\n".join(f"-- {model.name} {model.test or ''}\n{sql(project, model)}" for model in project.models)
+    texts = "\n".join(
+        f"-- {model.name} {model.test or ''}\n{sql(project, model)}" for model in project.models
+    )
     return f"project {seed}\n{said}\n{texts}\n{text_of(said, project, given, [way])}"
 
 

@@ -1,16 +1,18 @@
 """A few random projects through real builds, on Kafka and Delta."""
 
 import pytest
-from streaming.builds import build_in_parts, fits
-from streaming.generator import project
-from streaming.given import given
 from support.long import STREAMED
 
 from millstream.broker import shared_broker
+from streaming.builds import build_in_parts, fits
+from streaming.generator import project
+from streaming.given import given
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"),
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+    ),
 ]
 
 _FIT = [seed for seed in range(10_000, 10_100) if fits(project(seed))]

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
+
 from streaming.bench import QUICK
 
 pytestmark = pytest.mark.filterwarnings(
@@ -43,7 +44,10 @@ class Stream:
             for view in "ab":
                 place = self.folder / view
                 place.mkdir(exist_ok=True)
-                rows = [{"k": k, "n": n, "at": None if at is None else START + timedelta(seconds=at)} for k, n, at in batch.get(view, [])]
+                rows = [
+                    {"k": k, "n": n, "at": None if at is None else START + timedelta(seconds=at)}
+                    for k, n, at in batch.get(view, [])
+                ]
                 schema = to_arrow_schema(StructType.fromDDL(COLUMNS), timezone="UTC")
                 pq.write_table(pa.Table.from_pylist(rows, schema=schema), place / f"{self.files:06}.parquet")
                 os.utime(place / f"{self.files:06}.parquet", (10**9 + self.files, 10**9 + self.files))
@@ -56,7 +60,9 @@ class Stream:
         def keep(found, number) -> None:
             self.made.append(sorted(map(tuple, found.collect()), key=repr))
 
-        writer = rows.writeStream.outputMode(mode).option("checkpointLocation", str(self.folder / "checkpoint"))
+        writer = rows.writeStream.outputMode(mode).option(
+            "checkpointLocation", str(self.folder / "checkpoint")
+        )
         writer.foreachBatch(keep).trigger(availableNow=True).start().awaitTermination()
         return self.made
 
@@ -117,7 +123,11 @@ def test_what_is_dropped_as_repeated_is_late_where_rows_have_their_time(stream, 
         return rows.dropDuplicates().select("n")
 
     made = stream.run(make, a(2, 50), a(1), {"a": [("x", 2, 1), ("x", 3, 3)]})
-    assert [rows for rows in made if rows] == [[(0,), (1,)], *([[(0,)]] if "at" in columns else []), *([late] if late else [])]
+    assert [rows for rows in made if rows] == [
+        [(0,), (1,)],
+        *([[(0,)]] if "at" in columns else []),
+        *([late] if late else []),
+    ]
 
 
 def test_what_is_dropped_within_a_time_is_forgotten_with_the_watermark(stream):
@@ -127,7 +137,13 @@ def test_what_is_dropped_within_a_time_is_forgotten_with_the_watermark(stream):
         rows = session.sql("select * from a watermark at delay of interval 10 seconds")
         return rows.dropDuplicatesWithinWatermark(["k"]).selectExpr("k", "n")
 
-    made = stream.run(make, {"a": [("x", 1, 0), ("y", 2, 5)]}, {"a": [("x", 3, 9)]}, {"a": [("y", 4, 22)]}, {"a": [("x", 5, 23), ("y", 6, 24)]})
+    made = stream.run(
+        make,
+        {"a": [("x", 1, 0), ("y", 2, 5)]},
+        {"a": [("x", 3, 9)]},
+        {"a": [("y", 4, 22)]},
+        {"a": [("x", 5, 23), ("y", 6, 24)]},
+    )
     # When the watermark is at 12, `x` is forgotten after the rows of that batch; `y` is not before it is at 15.
     assert made == [[("x", 1), ("y", 2)], [], [], [], []]
     assert stream.run(make, {"a": [("x", 7, 24), ("y", 8, 24)]})[5] == [("x", 7)]

@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from support.long import STREAMED
+
 from streaming.fixtures import FOLDER, read, text_of
 from streaming.generator import SEEDS, SOURCES, project
 from streaming.given import given
 from streaming.running import Report, check, corners
 from streaming.shrinking import shrink_report
-from support.long import STREAMED
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -61,7 +62,9 @@ def test_projects(bench, capsys):
         print(f"\n{said}")  # noqa: T201 - for people
     differing = [seed for seed, report in found.items() if report.differences]
     fixtures = [shrink_report(bench, seed) for seed in differing[:3]]
-    assert differing == [], "\n".join([said, *(d for seed in differing for d in found[seed].differences), *fixtures])
+    assert differing == [], "\n".join(
+        [said, *(d for seed in differing for d in found[seed].differences), *fixtures]
+    )
     accepted = sum(not report.refused for report in found.values())
     assert accepted >= 0.6 * len(found), said
 

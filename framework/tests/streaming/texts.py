@@ -41,7 +41,9 @@ def write(folder: Path, project: Project) -> Path:
             {"shop": {"target": "all_all", "outputs": {f"{o}_{g}": _target(o, g) for o, g in _OUTPUTS}}}
         ),
         "macros/functions.py": _FUNCTIONS,
-        "models/sources.yml": json.dumps({"sources": [{"name": "shop", "topics": [_topic(s, project.bad) for s in project.sources]}]}),
+        "models/sources.yml": json.dumps(
+            {"sources": [{"name": "shop", "topics": [_topic(s, project.bad) for s in project.sources]}]}
+        ),
     }
     for seed in project.seeds:
         lines = [",".join(seed.columns), *(",".join(map(str, row)) for row in seed.rows)]
@@ -107,7 +109,9 @@ def _body(project: Project, body: Body) -> str:
         case Group():
             return _group(project, body)
         case Distinct():
-            return f"select distinct {', '.join(body.names)}\nfrom {_call(project, body.of)}{_where(body.where)}"
+            return (
+                f"select distinct {', '.join(body.names)}\nfrom {_call(project, body.of)}{_where(body.where)}"
+            )
         case Explode():
             kept = ", ".join([*(f"r.{name}" for name in body.names), f"e.{body.name}"])
             outer = "outer " if body.outer else ""
@@ -116,7 +120,9 @@ def _body(project: Project, body: Body) -> str:
         case Union():
             return "\nunion all\n".join(_body(project, side) for side in body.sides)
         case Lookup():
-            kept = [f"l.{name}" for name in body.names] + [f"r.{there} as {name}" for name, there in body.added]
+            kept = [f"l.{name}" for name in body.names] + [
+                f"r.{there} as {name}" for name, there in body.added
+            ]
             on = f"r.{body.key} = l.{body.on}"
             left, right = _call(project, body.of), _call(project, body.at_rest)
             return f"select {', '.join(kept)}\nfrom {left} as l\n{body.kind} {right} as r on {on}"
