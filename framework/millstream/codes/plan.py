@@ -63,14 +63,15 @@ CODES = {
         "Rows that change later are read as if they were final",
         "A relation holds either events, which are only added, or the newest row per key, as an aggregate "
         "without `emit='on_close'` does. An aggregate, a dedupe, a UNION or an expansion over the latter "
-        "would count old versions of a row beside new ones. Work on the events, let windows emit on close, "
-        "or go through a table.",
+        "would count old versions of a row as well as new ones. Read the events, or let windows emit on close.",
     ),
     "MS511": Code(
         "The key of rows that change is lost",
         "A changed row replaces the one with its key, so every SELECT over such rows keeps the columns of "
-        "the key, or one column that is made of all of them (`concat(user_id, '@', "
-        "unix_millis(window.start))`).",
+        "the key, or what they can be told from: the start of a window, `unix_millis(window.start)`, a cast that "
+        "loses nothing, or one column for all of them, such as `to_json(struct(user_id, window.start))`. "
+        "`concat(user_id, '@', unix_millis(window.start))` is one where `user_id` is never NULL, since digits hold "
+        "no `@`; two texts that are joined can run together: ('a', 'bc') and ('ab', 'c').",
     ),
     "MS512": Code(
         "The emit option does not fit the aggregate",
@@ -106,9 +107,11 @@ CODES = {
     ),
     "MS518": Code(
         "The key does not tell the rows apart",
-        "A topic or table of rows that change has a key made of all the columns that tell them apart, and "
-        "of nothing else; else one row would overwrite another, or an old version would stay beside the new"
-        " one.",
+        "A topic or table of rows that change has a key of all the columns that tell them apart, and of nothing "
+        "else; otherwise one row would overwrite another, or an old version would stay alongside the new one. A "
+        "list of columns always works: `key=['user_id', 'window_start']`. A calculated key must differ wherever "
+        "they do: `concat` is NULL where a part is (unless a `not_null` test of the key keeps such rows out), two "
+        "free texts run together, and a local time comes twice when clocks are put back.",
     ),
     "MS530": Code(
         "A window function reads a stream",

@@ -134,7 +134,7 @@ def time_bound(one: str, other: str) -> str:
 def bounded_sides(node: Join, left: Traits, right: Traits) -> tuple[bool, bool]:
     """Tell of which sides rows are dropped: those that no later row of the other side can meet.
 
-    `left >= right - d` drops rows of the right side when the left side's watermark has passed them.
+    `left >= right - d` drops rows of the left side that are older than the right side's watermark less d.
     """
     times = {
         joined.name: joined.side
@@ -159,9 +159,9 @@ def _dropped(condition: Expression, times: Mapping[str, str]) -> set[str]:
     if " between " in text:
         return {"left", "right"}
     if "<" in text:
-        return {first}
-    if ">" in text:
         return {other}
+    if ">" in text:
+        return {first}
     return {"left", "right"} if "=" in text else set()
 
 

@@ -1,4 +1,4 @@
-"""What each query sets for its session: where it keeps states, and whether batches without rows run."""
+"""The settings of each query's session: where it keeps its states, and whether batches without rows run."""
 
 from __future__ import annotations
 

@@ -111,7 +111,9 @@ class Relations:
             self.findings.form("pivot", node, self.scope.reads)
         for part in ("pivots", "match_recognize"):
             if node.args.get(part):
-                self.findings.not_understood(node, f"{part.rstrip('s').upper()} after a relation")
+                unpivots = part == "pivots" and any(each.args.get("unpivot") for each in node.args[part])
+                said = "UNPIVOT" if unpivots else part.rstrip("s").upper()
+                self.findings.not_understood(node, f"{said} after a relation")
                 return Relation(relation.alias, [], "?")
         return relation
 

@@ -16,7 +16,7 @@ from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import DeadLetters, Query
 from millstream.plan.build.plan import build_plan
-from millstream.plan.nodes import Output, Plan, Watermark
+from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
 from millstream.plan.traits import Traits, traits_of
 from millstream.plan.walk import in_order
 from millstream.runner.durations import milliseconds
@@ -66,12 +66,15 @@ def planned(test: UnitTest, relations: Relations, nodes: Mapping[str, ManifestNo
     off = switched_off(((id_, model.options) for id_, model in own.models.items()), None)
     optimized = optimize(written, rules, hints_of(own), off).plan
     output = next(each for each in optimized.outputs if each.model == test.model)
+    order = in_order((output,))
+    if apart := [node.relation for node in order if isinstance(node, TopicScan) and node.relation in needed]:
+        said = "runs in a query of its own: its rows come through a topic"
+        raise MillstreamError(*(_untried(test, f"'{_name(each)}' {said}", each) for each in apart))
     plan = Plan((output,))
     # One part for each state: it is as right as many, and starts fewer tasks.
     settings = replace(physical_settings(own), shuffle_partitions=1)
     references = kept_references(plan, catalog.topics)
     queries = physical_plan(plan, settings, None, references, written, views=True).queries
-    order = in_order((output,))
     delays = [milliseconds(node.delay) for node in order if isinstance(node, Watermark)]
     return Planned(
         query=next(query for query in queries if _makes(query, test.model)),

@@ -26,11 +26,11 @@ def compiled(root: Path, **files: str) -> Compiled:
     return compile_project(root)
 
 
-PIVOT = "select * from {{ source('app', 'events') }} pivot (count(*) for kind in ('a', 'b'))"
+UNPIVOT = "select * from {{ source('app', 'events') }} unpivot (value for name in (kind))"
 
 
 def test_columns_that_nobody_can_know_are_told_once(tmp_path: Path) -> None:
-    files = {"models/wide.sql": PIVOT, "models/below.sql": "select w.whatever from {{ ref('wide') }} as w"}
+    files = {"models/wide.sql": UNPIVOT, "models/below.sql": "select w.whatever from {{ ref('wide') }} as w"}
     found = compiled(tmp_path, **files)
     assert [(d.code, d.severity, d.location and d.location.path) for d in found.diagnostics] == [
         ("MS414", "warning", "models/wide.sql")
@@ -40,11 +40,11 @@ def test_columns_that_nobody_can_know_are_told_once(tmp_path: Path) -> None:
 def test_yaml_tells_the_columns_of_what_is_not_understood(tmp_path: Path) -> None:
     described = "models: [{name: wide, columns: [{name: id, type: bigint}, {name: a, type: bigint}]}]"
     below = "select w.a from {{ ref('wide') }} as w"
-    files = {"models/wide.sql": PIVOT, "models/d.yml": described, "models/below.sql": below}
+    files = {"models/wide.sql": UNPIVOT, "models/d.yml": described, "models/below.sql": below}
     found = compiled(tmp_path, **files)
     assert found.diagnostics == ()
     assert [(c.name, c.type) for c in found.manifest.nodes["model.below"].columns] == [("a", "bigint")]
-    assert "PIVOT" in found.manifest.nodes["model.wide"].opaque[0]
+    assert "UNPIVOT" in found.manifest.nodes["model.wide"].opaque[0]
 
 
 def test_a_derived_column_has_the_type_of_its_sql(tmp_path: Path) -> None:

@@ -56,6 +56,23 @@ CASES = {
         {f"(select user_id as n, type, count(*) as m from {EVENTS} group by user_id, type)": EVENTS, "select n,": "select user_id,", "by n": "by user_id"},
         [({"events": [A, B]}, [{"user_id": "a", "c": 1}, {"user_id": "b", "c": 1}]), ({"events": [A]}, [{"user_id": "a", "c": 2}])],
     ),
+    "an aggregate of windows that are refined": Case(
+        "MS510",
+        "max(n)",
+        "move the windows to a model of their own with config(emit='on_close'): its rows are final",
+        f"{{{{ config({OK}) }}}} select type, max(n) as most from (select type, window, count(*) as n from {EVENTS} "
+        "group by type, window(at, '1 hour')) group by type",
+        {f"(select type, window, count(*) as n from {EVENTS} group by type, window(at, '1 hour'))": "{{ ref('w') }}"},
+        [
+            ({"events": [A, A, B]}, []),
+            ({"events": [A]}, []),
+            ({"events": [LATER]}, [{"type": "x", "most": 3}, {"type": "y", "most": 1}]),
+        ],
+        added={
+            "w": f"{{{{ config(emit='on_close') }}}} select type, window.start as start, count(*) as n from {EVENTS} "
+            "group by type, window(at, '1 hour')\n"
+        },
+    ),
     "a key that is not selected": Case(
         "MS511",
         "select",
@@ -246,7 +263,7 @@ CASES = {
             ({"events": [A], "hits": []}, []),
             ({"events": [], "hits": [{"visitor": "a", "path": "/", "seen": A["at"]}]}, [{"user_id": "a", "path": "/"}]),
         ],
-        message="keeps each row of the left side for ever",
+        message="keeps each row of the right side for ever",
     ),
     "distinct values of an aggregate": Case(
         "MS524",

@@ -157,7 +157,7 @@ CASES = [
     (
         "MS437",
         f"select id {E} where value > any (select age from models.users)",
-        "value",
+        "value > any (select age from models.users",
         "compare with a value",
     ),
     ("MS436", f"select count(*) filter (where rand() < 0.5) as x {E}", "rand", "make a column of it"),

@@ -99,8 +99,14 @@ def _check_chain(above: Model, below: Model) -> None:
 
 def _check_topic(above: Model | None, sink: Model) -> None:
     """Refuse a state over rows of a topic that it does not read, where their own event times would count."""
+    if above is None:
+        return
     timed = not isinstance(sink.body, Group) or sink.body.whole
-    if above is not None and (timed or isinstance(above.body, Group | Join)):
+    if (
+        above.body.window is not None
+        if isinstance(above.body, Group)
+        else timed or isinstance(above.body, Join)
+    ):
         raise UnknownMeaningError(f"{above.name} and the sink {sink.name} keep states in one query")
 
 

@@ -91,10 +91,19 @@ class Streamed(Struct, frozen=True):
         return Rows(view, _ddl(self.catalog.models[relation].columns), tuple(tables.get(name, ())))
 
     def run(
-        self, spark: Any, query: Query, topics: Mapping[str, Batches], tables: Mapping[str, Any] | None = None
+        self,
+        spark: Any,
+        query: Query,
+        topics: Mapping[str, Batches],
+        tables: Mapping[str, Any] | None = None,
+        *,
+        quickly: bool = False,
     ) -> list[tuple[str, dict[str, Any]]]:
-        """Run a query, as a stream if it reads one; return what it stores: topic or model, and the row."""
-        run = as_stream if query.sources else as_batch
+        """Run a query, as a stream if it reads one; return what it stores: topic or model, and the row.
+
+        `quickly` runs a query without state as one batch.
+        """
+        run = as_stream if query.sources and not (quickly and query.kind == "stateless") else as_batch
         return _made(run(spark, self.trial(query, topics, tables or {}), "spark.log"))
 
 

@@ -17,7 +17,7 @@ from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.pure import impure_nodes
 from millstream.plan.build.topics import is_faithful, without_watermarks
 from millstream.plan.nodes import Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
-from millstream.plan.streaming import STATES, Kind, conflicts, kind_of
+from millstream.plan.streaming import STATES, Kind, kind_of
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
 from millstream.types import BIGINT, BINARY, STRING, Type
@@ -97,11 +97,12 @@ class _Queries:
     def join(self, node: Decode, output: Output) -> bool:
         """Tell whether readers of a topic may run in the query that writes it, and take note of it.
 
-        Above a state, an event time would differ: it follows the records of the topic, and a query has
-        one watermark. So what has both stays apart, whatever else is optimized.
+        A topic between two steps with state stays between them, whatever is optimized: the upper one's event
+        time follows the records of the topic, and each query that took the rows before would keep the lower
+        state once more.
         """
-        below, above = self.below[output.model], self.above[id(node)]
-        if below and ("watermark" in above or any(conflicts(kind, below) for kind in above)):
+        below = self.below[output.model]
+        if below and self.above[id(node)] & {*STATES}:
             return False
         for model in self.outputs[id(node)]:
             self.below[model] |= below

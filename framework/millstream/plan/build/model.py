@@ -283,6 +283,10 @@ class ModelBuilder:
         found = [(form, relation) for form in query.forms if (relation := self._stream_of(form, whole))]
         # What is not understood because of one of these is no mistake of its own.
         first = [each for each in found if not REFUSALS[each[0].kind].only_opaque]
+        if any(form.kind == "recursion" for form, _ in first):
+            first = [
+                each for each in first if each[0].kind != "union"
+            ]  # the one that a recursion consists of
         for form, relation in first or (found if whole else []):
             refusal = REFUSALS[form.kind]
             message = refusal.message.format(

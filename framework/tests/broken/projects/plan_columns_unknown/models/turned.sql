@@ -1,2 +1,2 @@
-select * from (select customer_id, country, amount from {{ source('app', 'orders') }})
-pivot (sum(amount) for country in ('DE', 'FR'))
+select * from (select customer_id, amount, amount * 2 as twice from {{ source('app', 'orders') }})
+unpivot (value for name in (amount, twice))
