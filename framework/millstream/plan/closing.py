@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from millstream.expressions import Ref, quoted
 from millstream.plan.nodes import Aggregate, Item
+from millstream.plan.streaming import is_window
 from millstream.types import TIMESTAMP
 
 
@@ -15,6 +16,10 @@ def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
     if not times:
         return _no_watermark(node, window)
     said = " or ".join(f"`{name}`" for name in times)
+    closed = next((name for name in times if is_window(node.input.column(name).type)), None)
+    if window is None and closed is not None:
+        message = f"emit='on_close' needs {said} as a group key: without it, a group never closes"
+        return message, f"group by {quoted(closed)} itself, or by window({quoted(closed)}, '1 hour')"
     if window is None:
         message = f"emit='on_close' needs a window over {said}: without one, a group never closes"
         return message, f"add window({quoted(times[0])}, '1 hour') to GROUP BY, or remove emit='on_close'"

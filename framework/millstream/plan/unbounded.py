@@ -69,6 +69,8 @@ def _aggregate(spec: ModelSpec, node: Aggregate, stand: Stand) -> Iterator[tuple
     times = [name for name, _ in given.watermarks]
     if window is not None and window.expression.columns & set(times):
         return  # dropped once the watermark has passed its end
+    if {key.expression.column for key in node.keys} & {*times}:
+        return  # a key is an event time itself, such as the window of a closed window
     growing = [key for key in node.keys if key.expression.type != BOOLEAN and key is not window]
     if window is None and not growing:
         return

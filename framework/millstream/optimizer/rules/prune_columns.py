@@ -123,7 +123,8 @@ BY_POSITION = frozenset(("csv",))
 def _decode(node: Decode, own: Names) -> Decode:
     fields = node.fields
     if node.format not in BY_POSITION:
-        fields = tuple(field for field in fields if field.name.lower() in own)
+        # A record that can't be decoded is bad also for who reads nothing of its value.
+        fields = tuple(field for field in fields if field.name.lower() in own) or fields[:1]
     metadata = tuple(name for name in node.metadata if name.lower() in own)
     key = node.key if node.key is not None and node.key.name.lower() in own else None
     if (fields, metadata, key) == (node.fields, node.metadata, node.key):

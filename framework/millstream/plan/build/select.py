@@ -123,7 +123,7 @@ def _check_times(builder: ModelBuilder, node: Node, keys: list[Expression], quer
     found = [key for key in keys if (key.column or called(key) in _OF_TIME) and key.columns & times]
     if len(found) < 2:
         return
-    names = " and ".join(f"`{key}`" for key in found[:2])
+    names = " and ".join(f"`{key.column or key}`" for key in found[:2])
     place = next((key for key in found[1:] if key.stop), query)
     start, stop = (
         place.start,
