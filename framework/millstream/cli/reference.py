@@ -12,6 +12,7 @@ from millstream.cli.configuration import configuration_reference
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
 from millstream.cli.rules import with_rules
+from millstream.cli.streaming import with_tables
 from millstream.codes import all_codes
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -85,6 +86,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "configuration.md": lambda: configuration_reference(_GENERATED),
     "errors.md": errors_reference,
     "review.schema.json": lambda: as_text(schemas()["review"]),
+    "streaming.md": lambda: with_tables((DOCS / "streaming.md").read_text(encoding="utf-8")),
     "optimizer.md": lambda: with_rules((DOCS / "optimizer.md").read_text(encoding="utf-8")),
 }
 

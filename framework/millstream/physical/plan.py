@@ -12,6 +12,7 @@ from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
 from millstream.physical.branches import Branch, branches
 from millstream.physical.building import Built, Recipe, build, stateful_parts, stateless_parts
+from millstream.physical.cuts import cuts
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
 from millstream.physical.grouping import Group, group
@@ -72,7 +73,7 @@ def physical_plan(
     now = {each.name: replace(each, members=stateful[each.name].members) for each in chosen}
     return Physical(
         tuple(_sorted([*built, *stateful.values()], drafted.listed)),
-        (*drafted.separations, *told),
+        (*drafted.separations, *told, *cuts(stored.outputs)),
         recorded([now.get(each.name, each) for each in drafted.assigned]),
         tuple(output.model for output in plan.outputs if output.kind == "view"),
     )

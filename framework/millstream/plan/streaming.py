@@ -71,14 +71,29 @@ _LATE = Refused(
     "bound the event times of the join on both sides: a.at between b.at - interval 1 hour and b.at",
 )
 
+_CHANGES = Refused(
+    "MS510",
+    "rows that change later would be counted again with each change",
+    "aggregate the events instead, or let the first aggregate emit on close",
+)
+_MATCHES = Refused(
+    "MS513",
+    "rows that change later can't be matched again",
+    "store them as a table and join the table: a lookup of its rows",
+)
+
 RULES: dict[tuple[Kind, Kind], Apart | Refused] = {
     ("closing aggregate", "refining aggregate"): Apart(_MODES),
     ("outer join", "refining aggregate"): Apart(_OUTER),
     ("unbounded join", "closing aggregate"): _LATE,
     **{(below, "watermark"): Apart(_SECOND) for below in STATES if below != "refining aggregate"},
+    **{
+        ("refining aggregate", above): _MATCHES if above.endswith("join") else _CHANGES
+        for above in STEPS
+        if above != "watermark"
+    },
 }
-"""By the lower and the upper step. What is not listed runs in one query; rows that change later
-(`refining aggregate`) have a mode of their own, which `plan.traits` refuses above all that keeps state."""
+"""By the lower and the upper step. What is not listed runs in one query."""
 
 
 class ApartError(Exception):

@@ -1,4 +1,4 @@
-"""The settings of the session of each query: where it keeps its states, and whether batches without rows run."""
+"""The settings of each query's session: where it keeps its states, and whether batches without rows run."""
 
 from __future__ import annotations
 

@@ -26,8 +26,15 @@ SOURCES = f"""
             watermark: {{column: at, delay: {DELAY} seconds}}
 """
 BUILDS = [
-    [(1, "x", 1, 1), (2, "y", 2, 2), (3, "x", 3, 9), (4, "z", 90, 14)],
-    [(5, "x", 4, 12), (6, "y", 5, 18), (7, "x", 6, 33)],
+    [
+        (1, "x", 1, 1),
+        (2, "y", 2, 2),
+        (3, "x", 3, 9),
+        (4, "z", 90, 14),
+        (5, "x", 4, 12),
+        (6, "y", 5, 18),
+        (7, "x", 6, 33),
+    ],
     # Event 8 is late: its windows have closed. Event 9 alone moves the watermark, and no filter keeps it.
     [(8, "x", 7, 3), (10, "y", 8, 41), (9, "z", 99, 95)],
     [(11, "x", 9, 97), (12, "z", 95, 200)],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from random import Random
 
 from support.runs import built, create_topics, job_of, problems, received, send, table_rows
 
+from millstream.compile import compile_project
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints import place_of, read_record
 from millstream.runner.files import LocalFiles
@@ -23,6 +25,12 @@ def fits(project: Project) -> bool:
     """Tell whether what is at rest stays as it is from the first build on: a lookup sees what there is by then."""
     looked_up = [model.body.at_rest for model in project.models if isinstance(model.body, Lookup)]
     return not any(isinstance(project.by_name[name], Model) for name in looked_up)
+
+
+def is_accepted(project: Project) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = compile_project(write(Path(folder), project), use_cache=False)
+    return not any(each.severity == "error" for each in compiled.diagnostics)
 
 
 def build_in_parts(

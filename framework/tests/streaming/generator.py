@@ -88,7 +88,7 @@ class Generator:
     def _chance(self, share: float) -> bool:
         return self.random.random() < share
 
-    def _any(self, *, changing: bool = False, wanted=lambda relation: True) -> Relation | None:
+    def _any(self, *, changing: bool = False, wanted=lambda _: True) -> Relation | None:
         found = [r for r in self.relations if (changing or not r.changing) and wanted(r)]
         if not found:
             return None
@@ -120,10 +120,6 @@ class Generator:
         return condition
 
     def _maybe(self, columns: dict[str, str], share: float = 0.35) -> Expr | None:
-        import os
-
-        if os.environ.get("NOWHERE"):
-            share = 0
         return self._condition(columns) if self._chance(share) else None
 
     def _value(self, columns: dict[str, str]) -> Expr | None:

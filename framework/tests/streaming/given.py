@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timezone
 from random import Random
 from typing import Any
 
 from streaming.bench import Record
 from streaming.shapes import EPOCH, SECOND, Project, Source, instant
 
-START = int((datetime(2024, 1, 1) - EPOCH.replace(tzinfo=None)).total_seconds()) * SECOND
+START = int((datetime(2024, 1, 1, tzinfo=timezone.utc) - EPOCH).total_seconds()) * SECOND
 TEXTS = ["a", "b", "c", "ab", "dada", None]
 
 
@@ -55,7 +55,7 @@ def _unique(source: Source, records: list[Record]) -> list[Record]:
 
 def _updates(source: Source, random: Random) -> list[Record]:
     found = []
-    for number in range(random.randint(2, 14)):
+    for _ in range(random.randint(2, 14)):
         row = {name: _value(kind, random) for name, kind in source.columns.items()}
         row[source.key] = random.choice(TEXTS[:-1])
         for name, kind in source.columns.items():

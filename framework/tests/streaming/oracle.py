@@ -5,8 +5,6 @@ Of a run it is told one thing alone: which part of what a query reads was in whi
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import duckdb
 
 from streaming.bench import Arrived, Record
+from streaming.clocks import Clock
 from streaming.given import value_of
 from streaming.sessions import sessions
 from streaming.shapes import (
@@ -32,13 +31,8 @@ from streaming.shapes import (
     Window,
 )
 from streaming.texts import duck
-from streaming.watermarks import watermarks
 
 _TYPES = {"s": "varchar", "i": "bigint", "t": "bigint", "w": "bigint"}
-
-
-class UnknownMeaningError(Exception):
-    """The oracle does not know what this composition means within one query."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +53,7 @@ class Oracle:
     def __init__(self, project: Project, given: Mapping[str, list[Record]]) -> None:
         self.project = project
         self.duck = duckdb.connect()
+        self._count = 0
         self.duck.execute("set threads = 1")
         self.sources: dict[str, Rows] = {}
         for source in project.sources:
@@ -88,7 +83,7 @@ class Oracle:
         return name
 
     def new(self) -> str:
-        self._count = getattr(self, "_count", 0) + 1
+        self._count += 1
         return f"r{self._count}"
 
     def made(self, sql: str) -> str:
@@ -115,7 +110,7 @@ def expected(oracle: Oracle, arrived: Mapping[str, Arrived], makers: Mapping[str
     found = Expected()
     for model in oracle.project.models:
         if model.kind != "view" or model.id in makers:
-            rows = _Query(oracle, arrived[makers[model.id]], found, model).rows_of(model)
+            rows = Within(oracle, arrived[makers[model.id]], found, model).rows_of(model)
             if model.test and model.kind != "view":
                 condition, severity = model.test
                 good = f"coalesce({duck(condition)}, true)"
@@ -141,16 +136,14 @@ def _newest(oracle: Oracle, model: Model, rows: Rows) -> Rows:
     return Rows(oracle.made(f"select * from {rows.table} qualify {best}"), rows.columns, changing=True)
 
 
-class _Query:
+class Within:
     """The relations that one stored model is made of, within the micro-batches of its query."""
 
     def __init__(self, oracle: Oracle, arrived: Arrived, known: Expected, model: Model) -> None:
         self.oracle, self.arrived, self.known, self.model = oracle, arrived, known, model
         self.project = oracle.project
         self.found: dict[str, Rows] = {}
-        self.clock = ""
-        """The table of late and evicting watermarks by batch."""
-        self.chained = False
+        self.clock = Clock(self)
 
     # -- relations
 
@@ -199,92 +192,6 @@ class _Query:
             deleted = " and ".join(f'"{each}" is null' for each in of.columns if each != of.key)
             return Rows(self.oracle.made(f"select * from ({last}) where not ({deleted})"), rows.columns)
         return self.known.stored[name] if isinstance(of, Model) else self.oracle.sources[name]
-
-    # -- event time
-
-    def _clock(self) -> str:
-        if not self.clock:
-            nodes = self._nodes(self.model, {})
-            if not nodes:
-                return ""
-            times = []
-            for (name, column), delay in nodes.items():
-                rows = self.relation(name)
-                # The event time of a window is its last moment.
-                time = f'("{column}__end" - 1)' if rows.columns[column] == "w" else f'"{column}"'
-                found = self.oracle.duck.execute(
-                    f"select _b, {time} from {rows.table} where {time} is not null"
-                ).fetchall()
-                times.append((found, delay))
-            found = watermarks(self.arrived.batches, self.arrived.starts, times)
-            # Of states above each other, Spark takes the watermark of the batch before for what is late.
-            late = [0, *found] if self.chained else found
-            self.clock = self.oracle.new()
-            self.oracle.duck.execute(f"create temp table {self.clock} (b integer, late bigint, evict bigint)")
-            self.oracle.duck.executemany(
-                f"insert into {self.clock} values (?, ?, ?)",
-                [(b, late[b], found[b]) for b in range(self.arrived.batches)] or [(0, 0, 0)],
-            )
-        return self.clock
-
-    def _nodes(
-        self, model: Model, nodes: dict[tuple[str, str], int], above: Model | None = None
-    ) -> dict[tuple[str, str], int]:
-        """Return the columns whose event time decides, of what the query reads, with their delays.
-
-        `above` is what keeps a state over the rows of this model in the same query.
-        """
-        if above is not None and keeps_state(model):
-            self.chained = True
-            self._check_chain(above, model)
-        body = model.body
-        if isinstance(body, Group) and body.watermark:
-            column, delay = body.watermark
-            nodes[body.of, column] = delay * SECOND
-        above = model if keeps_state(model) else above
-        for name in inputs(body):
-            of = self.project.by_name[name]
-            if isinstance(of, Model) and of.id not in self.arrived.parts and of.kind != "table":
-                if of.kind == "view" or self._has_state(of):
-                    if (
-                        of.kind == "sink"
-                        and above is not None
-                        and (isinstance(above.body, Group | Join) or _timed(of))
-                    ):
-                        raise UnknownMeaningError(
-                            f"{above.name} and the sink {of.name} keep states in one query"
-                        )
-                    self._nodes(of, nodes, above)
-                    continue
-            if not (isinstance(of, Model) and of.kind == "table"):
-                for column, delay in self.relation(name).times.items():
-                    nodes.setdefault((name, column), delay)
-        return nodes
-
-    def _check_chain(self, above: Model, below: Model) -> None:
-        """Refuse two states in one query, of which the oracle does not know what they mean together."""
-        closing = [isinstance(m.body, Group) and m.emit == "on_close" for m in (above, below)]
-        if isinstance(above.body, Group) and above.body.watermark:
-            raise UnknownMeaningError(
-                f"{above.name} has a watermark above the state of {below.name} in one query"
-            )
-        if closing == [False, True] and isinstance(above.body, Group | Join):
-            raise UnknownMeaningError(
-                f"{above.name} keeps a state above the closing windows of {below.name} in one query"
-            )
-
-    def _has_state(self, of: Model) -> bool:
-        """Tell whether anything keeps a state between a model's rows and what the query reads."""
-        if keeps_state(of):
-            return True
-        below = [self.project.by_name[name] for name in inputs(of.body)]
-        return any(
-            isinstance(m, Model)
-            and m.id not in self.arrived.parts
-            and m.kind != "table"
-            and self._has_state(m)
-            for m in below
-        )
 
     # -- models
 
@@ -390,7 +297,7 @@ class _Query:
 
     def _not_late(self, rows: Rows, end: str) -> str:
         """Return rows whose window, or time, has not been passed before their batch."""
-        clock = self._clock()
+        clock = self.clock.table()
         if not clock:
             return rows.table
         return self.oracle.made(
@@ -426,7 +333,7 @@ class _Query:
         if not closes:
             sql = f"select {listed}, 0 as _b, 0 as _o from {windows} group by {grouped}"
             return self._having(body, sql, columns | values, changing=True)
-        clock = self._clock()
+        clock = self.clock.table()
         closed = f"(select min(b) from {clock} where evict - {rows.lag} >= _end)"
         sql = f"select {listed}, {closed} as _b, 0 as _o from {windows} group by {grouped}"
         sql = f"select * from ({sql}) where _b is not null"
@@ -459,7 +366,13 @@ class _Query:
                 time = duck(e)
         if window.session:
             return sessions(
-                self.oracle, rows.table, time, size, [duck(e) for _, e in body.keys], self._clock(), rows.lag
+                self.oracle,
+                rows.table,
+                time,
+                size,
+                [duck(e) for _, e in body.keys],
+                self.clock.table(),
+                rows.lag,
             )
         slide = (window.slide or window.size) * SECOND
         count = -(-size // slide)
@@ -491,7 +404,7 @@ class _Query:
     def _within(self, rows: Rows, keys: tuple[str, ...], time: str, within: int) -> str:
         """Keep the first row of each key; forget a key when the watermark is past its time and more."""
         table = self._not_late(rows, f'f."{time}"')
-        clock = dict(self.oracle.duck.execute(f"select b, evict from {self._clock()}").fetchall())
+        clock = dict(self.oracle.duck.execute(f"select b, evict from {self.clock.table()}").fetchall())
         listed = ", ".join(f'"{name}"' for name in keys)
         found = self.oracle.duck.execute(
             f'select _b, _o, "{time}", {listed} from {table} order by _b, _o'
@@ -541,7 +454,7 @@ class _Query:
         if body.kind == "left join":
             # A row that met none is told of when no partner can come that is not late.
             bound = f'l."{early}" + {body.after * SECOND}'
-            gone = f"(select min(b) from {self._clock()} where evict - {behind} > {bound} and b >= l._b)"
+            gone = f"(select min(b) from {self.clock.table()} where evict - {behind} > {bound} and b >= l._b)"
             nulls = listed.replace('r."', 'n."')
             none = ", ".join(f'null::{_TYPES[kind]} as "{name}"' for name, kind in right.columns.items())
             alone = f"select {nulls}, {gone} as _b, l._o from {lefts} as l, (select {none}) as n where not exists (select 1 from {rights} as r where {on})"
@@ -549,31 +462,11 @@ class _Query:
         return Rows(self.oracle.made(sql), columns, times, lag=lag)
 
 
-def keeps_state(model: Model) -> bool:
-    return isinstance(model.body, Group | Distinct | Join) or model.dedupe is not None
-
-
-def _timed(model: Model) -> bool:
-    """Tell whether rows of a topic could have an event time."""
-    return not isinstance(model.body, Group) or model.body.whole
-
-
 def columns_of(columns: Mapping[str, str]) -> list[str]:
     """Return the columns of a table: a window has two."""
     return [
         each for name, kind in columns.items() for each in ([name, f"{name}__end"] if kind == "w" else [name])
     ]
-
-
-def inputs(body: Any) -> tuple[str, ...]:
-    """Return the names of what is read as it comes."""
-    match body:
-        case Union(sides=sides):
-            return tuple(side.of for side in sides)
-        case Join():
-            return body.left, body.right
-        case _:
-            return (body.of,)
 
 
 def body_window(body: Select, name: str) -> str:
@@ -597,10 +490,3 @@ def kind_of(e: Any, columns: Mapping[str, str]) -> str:
             return kind_of(a, columns)
         case _:
             return "i"
-
-
-def values(rows: list[dict[str, Any]]) -> Counter[str]:
-    """Return rows as texts that can be compared, and how often each is there."""
-    return Counter(
-        json.dumps({n: v for n, v in row.items() if v is not None}, sort_keys=True) for row in rows
-    )

@@ -14,8 +14,9 @@ from millstream.compile import compile_project
 from millstream.project.load import load_project
 from millstream.topology import compiled_topology, physical_of
 from streaming.bench import Bench, Corner, Outcome, Record
+from streaming.clocks import UnknownMeaningError
 from streaming.given import micros
-from streaming.oracle import Expected, Oracle, Rows, UnknownMeaningError, expected
+from streaming.oracle import Expected, Oracle, Rows, expected
 from streaming.shapes import Model, Project
 from streaming.texts import write
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -70,12 +71,22 @@ def projected(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
         return None
     if not fits(draft, expressions):
         return None
+    if draft.keys is not None and any(_asks_for_time(each) for each in expressions):
+        return None
     items = {item.name: within(draft, item.expression) for item in node.items}
     if len({call for each in (*items.values(), *draft.where) for call in windows(each)}) > 1:
         return None
     if guarded and draft.deleted is not None:
         items = {n: e if n in keys else _unless(draft.deleted, e) for n, e in items.items()}
     return replace(draft, items=items)
+
+
+def _asks_for_time(expression: Expression) -> bool:
+    """Tell whether it calls `window_time`, which Spark takes above the GROUP BY of a window alone."""
+    return any(isinstance(piece, str) and _WINDOW_TIME.search(piece) for piece in expression.pieces)
+
+
+_WINDOW_TIME = re.compile(r"\bwindow_time\s*\(", re.IGNORECASE)
 
 
 def _unless(deleted: Expression, expression: Expression) -> Expression:

@@ -120,7 +120,8 @@ class Relations:
         node = self._streams(left, right, each, kind)
         if "static" not in modes:
             times = self._times(node)
-            self._check_join(node, each, times, query)
+            if "upsert" not in modes:
+                self._check_join(node, each, times, query)
             self.builder.stand(node, each, (), times)
         return self._finished(node, each if each.stop else query)
 

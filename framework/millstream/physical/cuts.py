@@ -1,0 +1,34 @@
+"""Why a model reads a topic of a model with state, instead of sharing its query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from millstream.physical.values import Separation
+from millstream.plan.nodes import Output, TopicScan
+from millstream.plan.streaming import STATES, Kind, conflicts
+from millstream.plan.traits import traits_of
+from millstream.plan.walk import in_order
+
+_ALWAYS = "a topic between two steps with state is always read"
+
+
+def cuts(outputs: Sequence[Output]) -> Iterable[Separation]:
+    below = {output.model: _states(output) for output in outputs if output.kind == "sink"}
+    for output in outputs:
+        if not _states(output):
+            continue
+        for node in in_order((output,)):
+            if isinstance(node, TopicScan) and (states := below.get(node.relation)):
+                yield Separation(output.model, _why(output, states), (node.relation,))
+
+
+def _states(output: Output) -> set[Kind]:
+    return {*traits_of(output).below} & {*STATES}
+
+
+def _why(output: Output, states: set[Kind]) -> str:
+    for kind in traits_of(output).below:
+        for rule in conflicts(kind, {*states, "watermark"}).values():
+            return rule.why
+    return _ALWAYS

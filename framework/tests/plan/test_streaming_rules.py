@@ -1,0 +1,220 @@
+"""Each cell of the table of what may follow what: as the compiler plans it, and as Spark runs it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from pyspark.errors import PySparkException
+from support.streamed import attempted, streamed
+from support.written import project
+
+from millstream.cli.streaming import cell
+from millstream.plan.streaming import STEPS
+
+START = datetime(2024, 1, 1, tzinfo=timezone.utc)
+EVENTS = "{{ source('shop', 'events') }}"
+HITS = "{{ source('shop', 'hits') }}"
+FUNCTION = """
+from dataclasses import dataclass
+from typing import Iterator, NamedTuple, TypedDict
+
+
+class Event(NamedTuple):
+    value: float | None
+
+
+class State(TypedDict, total=False):
+    n: int
+
+
+@dataclass
+class Seen:
+    user_id: str | None
+    n: int
+
+
+def seen(key: str | None, rows: Iterator[Event], state: State) -> Iterator[Seen]:
+    for _ in rows:
+        state["n"] = state.get("n", 0) + 1
+        yield Seen(key, state["n"])
+"""
+BETWEEN = "h.seen between l.t - interval 10 seconds and l.t + interval 10 seconds"
+LOWER = {
+    "watermark": f"select user_id, at as t, value from {EVENTS}",
+    "closing aggregate": "{{ config(emit='on_close') }}\n"
+    f"select user_id, window_time(window) as t, max(value) as value from {EVENTS} group by user_id, window(at, '10 seconds')",
+    "refining aggregate": f"select user_id, window.start as t, max(value) as value from {EVENTS} group by user_id, window(at, '10 seconds')",
+    "dedupe": "{{ config(dedupe={'keys': ['user_id', 't'], 'within': '1 minute'}) }}\n"
+    f"select user_id, at as t, value from {EVENTS}",
+    "bounded join": f"select l.user_id, l.t, l.value from (select user_id, at as t, value from {EVENTS}) as l join {HITS} as h on h.visitor = l.user_id and {BETWEEN}",
+    "unbounded join": f"select l.user_id, l.t, l.value from (select user_id, at as t, value from {EVENTS}) as l join {HITS} as h on h.visitor = l.user_id",
+    "outer join": f"select l.user_id, l.t, l.value from (select user_id, at as t, value from {EVENTS}) as l left join {HITS} as h on h.visitor = l.user_id and {BETWEEN}",
+    "keyed function": f"select s.user_id, timestamp_seconds(1704067200 + s.n) as t, cast(s.n as double) as value from {EVENTS} as e, lateral seen(e.user_id) as s",
+}
+UPPER = {
+    "watermark": "select window.start as s, count(*) as n from (select user_id, cast(t as string) as k, t + interval 0 seconds as t from {of}) watermark t delay of interval 1 second group by window(t, '1 minute')",
+    "closing aggregate": "select window.start as s, count(*) as n from {of} group by window(t, '1 minute')",
+    "refining aggregate": "select user_id, count(*) as n from {of} group by user_id",
+    "dedupe": "select user_id, t, value from {of}",
+    "bounded join": "select l.user_id, l.value, h.path from {of} as l join " + HITS + " as h on h.visitor = l.user_id and " + BETWEEN,
+    "unbounded join": "select l.user_id, l.value, h.path from {of} as l join " + HITS + " as h on h.visitor = l.user_id",
+    "outer join": "select l.user_id, l.value, h.path from {of} as l left join " + HITS + " as h on h.visitor = l.user_id and " + BETWEEN,
+    "keyed function": "select s.user_id, s.n from {of} as l, lateral seen(l.user_id) as s",
+}  # fmt: skip
+OPTIONS = {
+    "watermark": "key='s'",
+    "closing aggregate": "emit='on_close'",
+    "refining aggregate": "key='user_id'",
+    "dedupe": "dedupe={'keys': ['user_id', 'value']}",
+}
+NO_EVENT_TIME = {("keyed function", "closing aggregate"): "MS512", ("keyed function", "outer join"): "MS515"}
+"""What the table does not say: rows of a Python function have no event time."""
+CELLS = [(below, above) for below in STEPS for above in STEPS]
+
+
+def models(cells):
+    found = {name_of("lower", below): LOWER[below] for below, _ in cells}
+    for below, above in cells:
+        of = f"{{{{ ref('{name_of('lower', below)}') }}}}"
+        if (below, above) == ("watermark", "watermark"):
+            of = f"(select user_id, t from {of}) watermark t delay of interval 9 seconds"
+            sql = f"select window.start as s, count(*) as n from {of} group by window(t, '1 minute')"
+        else:
+            sql = UPPER[above].replace("{of}", of)
+        options = ", ".join(filter(None, ["materialized='sink'", OPTIONS.get(above)]))
+        found[name_of(below, above)] = f"{{{{ config({options}) }}}}\n{sql}"
+    return found
+
+
+def written(folder, cells):
+    root = project(folder, models(cells))
+    (root / "macros/seen.py").write_text(FUNCTION)
+    return root
+
+
+def name_of(below, above):
+    return f"{below} {above}".replace(" ", "_")
+
+
+def found_codes(root):
+    _, problems = attempted(root)
+    codes = {}
+    for each in problems:
+        codes.setdefault(each.location.path.removeprefix("models/").removesuffix(".sql"), set()).add(
+            each.code
+        )
+    return codes
+
+
+def test_the_compiler_does_what_the_table_says(tmp_path):
+    given = written(tmp_path, CELLS)
+    codes = found_codes(given)
+    wanted = {}
+    for below, above in CELLS:
+        said = NO_EVENT_TIME.get((below, above)) or cell(below, above)
+        if said.startswith("MS"):
+            wanted[name_of(below, above)] = {said}
+    # A watermark over rows that change is refused by what would keep a state of them.
+    wanted[name_of("refining aggregate", "watermark")] = {"MS510"}
+    assert codes == wanted
+    accepted = [each for each in CELLS if name_of(*each) not in wanted]
+    queries = streamed(written(tmp_path / "accepted", accepted)).physical.queries
+    for below, above in accepted:
+        (query,) = (
+            q
+            for q in queries
+            if any(getattr(o, "model", "") == f"model.{name_of(below, above)}" for o in q.outputs)
+        )
+        relayed = any(source.topic.startswith("_millstream.") for source in query.sources)
+        assert relayed == (cell(below, above) == "through a topic"), (below, above)
+
+
+def rows(batch):
+    """Return events and hits of a minute of its own: those of the last one close all windows before."""
+    at = [START + timedelta(minutes=batch, seconds=each) for each in (1, 2, 13)]
+    events = [
+        {"_key": user, "type": "x", "value": float(i), "at": each.isoformat()}
+        for i, (user, each) in enumerate(zip("aba", at, strict=True))
+    ]
+    hits = [
+        {"_key": user, "path": "/", "seen": each.isoformat()} for user, each in zip("ab", at, strict=False)
+    ]
+    return events, hits
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("below", STEPS)
+def test_spark_runs_what_the_compiler_lets_through(tmp_path, first_spark, below):
+    cells = [(below, above) for above in STEPS if not cell(below, above).startswith("MS")]
+    cells = [
+        each for each in cells if each not in NO_EVENT_TIME and each != ("refining aggregate", "watermark")
+    ]
+    if not cells:
+        return
+    made = streamed(written(tmp_path, cells))
+    events, hits = zip(*map(rows, range(4)), strict=True)
+    topics = {"events": events, "hits": hits}
+    for query in made.physical.queries:
+        own = {source.topic: topics[source.topic] for source in query.sources}
+        stored = made.run(first_spark, query, own)
+        assert stored, query.name
+        for topic, row in stored:
+            if topic.startswith("_millstream."):
+                topics.setdefault(topic, []).append([row])
+
+
+# -- why the table says so: what Spark does where the steps share a query
+
+SCHEMA = "user_id string, value double, at timestamp"
+CLOSED = "select user_id, window(at, '10 seconds') as w, count(*) as n from events watermark at delay of interval 1 second group by user_id, window(at, '10 seconds')"
+
+
+def started(spark, tmp_path, views, sql, mode):
+    place = tmp_path / "events"
+    place.mkdir()
+    for number in range(4):
+        lines = [
+            json.dumps({"user_id": each["_key"], "value": 1.0, "at": each["at"]}) for each in rows(number)[0]
+        ]
+        (place / f"{number}.json").write_text("\n".join(lines))
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", 1)
+    reader = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    reader.json(str(place)).createOrReplaceTempView("events")
+    for name, text in views.items():
+        session.sql(text).createOrReplaceTempView(name)
+    made = []
+    writer = session.sql(sql).writeStream.outputMode(mode).trigger(availableNow=True)
+    query = writer.foreachBatch(lambda batch, _: made.extend(batch.collect())).start()
+    query.awaitTermination()
+    return [each.asDict() for each in made]
+
+
+def test_spark_refuses_refining_above_closing(first_spark, tmp_path):
+    with pytest.raises(PySparkException, match="correctness"):
+        started(
+            first_spark,
+            tmp_path,
+            {"c": CLOSED},
+            "select user_id, sum(n) as n from c group by user_id",
+            "update",
+        )
+
+
+def test_spark_refuses_an_outer_join_in_update_mode(first_spark, tmp_path):
+    joined = "select a.user_id from events watermark at delay of interval 1 second as a left join events watermark at delay of interval 1 second as b on a.user_id = b.user_id and a.at = b.at"
+    with pytest.raises(PySparkException, match=r"LeftOuter join.*not supported in Update"):
+        started(
+            first_spark,
+            tmp_path,
+            {"j": joined},
+            "select user_id, count(*) as n from j group by user_id",
+            "update",
+        )
+
+
+def test_a_second_watermark_never_advances_in_spark(first_spark, tmp_path):
+    sql = "select window(s, '1 minute') as m, sum(n) as n from (select w.start as s, n from c) watermark s delay of interval 1 second group by window(s, '1 minute')"
+    assert started(first_spark, tmp_path, {"c": CLOSED}, sql, "append") == []
