@@ -34,5 +34,3 @@ class Case(NamedTuple):
     """Other files as the remedy asks for them."""
     apart: bool = False
     """The edited models run in several queries, with a topic between them."""
-    quick: bool = False
-    """It runs on Spark in each CI run."""
