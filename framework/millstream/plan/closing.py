@@ -45,10 +45,15 @@ def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:
 
 def _column(window: Item) -> str:
     match window.expression.pieces:
-        case (str(), Ref() as ref, str() as rest, *_) if rest.lstrip()[:1] in {",", ")"}:
+        case (str() as call, Ref() as ref, str() as rest, *_) if is_of_column(call, rest):
             return ref.column
         case _:
             return ""
+
+
+def is_of_column(call: str, rest: str) -> bool:
+    """Tell whether a window is of a column as it is; these stand before and after the column."""
+    return call.lower().replace(" ", "") in {"window(", "session_window("} and rest.lstrip()[:1] in {",", ")"}
 
 
 def _over(window: Item, time: str) -> str:

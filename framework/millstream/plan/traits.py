@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref
-from millstream.plan.closing import never_closes
+from millstream.plan.closing import is_of_column, never_closes
 from millstream.plan.keys import Columns, Known, determined, microseconds, present
 from millstream.plan.nodes import (
     Aggregate,
@@ -430,7 +430,7 @@ def _windows(window: Item) -> tuple[Spaced, ...]:
 def _time_of(window: Expression) -> str:
     """Return the column whose watermark closes a window: of an expression, TimeWindowing knows of none."""
     match window.pieces:
-        case (str(), Ref() as ref, str() as rest, *_) if rest.lstrip()[:1] in {",", ")"}:
+        case (str() as call, Ref() as ref, str() as rest, *_) if is_of_column(call, rest):
             return ref.column.lower()
         case _:
             return ""

@@ -49,6 +49,13 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
             _written(walk, node),
         )
         return _nothing_known(walk, node, aggregate=signature.aggregate)
+    if name in _GROUPINGS and not _has_sets(node):
+        walk.findings.problem(
+            node,
+            "MS437",
+            f"{name}() is for ROLLUP, CUBE and GROUPING SETS, and this SELECT has none of them",
+            "remove it: each row has all group keys",
+        )
     if signature.aggregate:
         return aggregates.aggregate(walk, node, signature)
     if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
@@ -110,6 +117,19 @@ def _nothing_known(walk: Expressions, node: exp.Anonymous, *, aggregate: bool = 
     value = computed(UNKNOWN, walk.values(plain), nullable=True)
     walk.keys = keys
     return value
+
+
+_GROUPINGS = frozenset(("grouping", "grouping_id"))
+
+
+def _has_sets(node: exp.Expr) -> bool:
+    select = node.find_ancestor(exp.Select)
+    group = select.args.get("group") if select is not None else None
+    sets = (exp.Rollup, exp.Cube, exp.GroupingSets)
+    return group is not None and (
+        any(group.args.get(kind) for kind in ("rollup", "cube", "grouping_sets"))
+        or any(isinstance(part, sets) for part in group.expressions)
+    )
 
 
 def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Value:

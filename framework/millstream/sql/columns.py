@@ -49,8 +49,16 @@ def _with_fields(walk: Expressions, bound: Bound, rest: list[exp.Identifier], la
     for part in rest:
         value = field(walk, value, part)
     if last.meta.get("end") in walk.findings.variant_paths:
+        check_variant(walk, value, last)
         return Value(VARIANT, True, as_kind(value.sources, "computed"))
     return value
+
+
+def check_variant(walk: Expressions, value: Value, node: exp.Expr) -> None:
+    """Refuse a path into what is not a VARIANT."""
+    if value.type not in {UNKNOWN, VARIANT}:
+        remedy = "write from_json or get_json_object" if value.type == STRING else "a struct has fields: a.b"
+        walk.findings.problem(node, "MS407", f"a {value.type} has no path: `:` is for VARIANT", remedy)
 
 
 def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> Found:

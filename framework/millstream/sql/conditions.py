@@ -93,6 +93,10 @@ def is_(walk: Expressions, node: exp.Is) -> Value:
 
 
 def between(walk: Expressions, node: exp.Between) -> Value:
+    if node.args.get("symmetric"):
+        walk.findings.problem(
+            node, "MS437", "Spark has no BETWEEN SYMMETRIC", "write between least(a, b) and greatest(a, b)"
+        )
     value, low, high = walk.values([node.this, node.args["low"], node.args["high"]])
     nullable = [compared(walk, node, value, low), compared(walk, node, value, high)]
     return computed(BOOLEAN, [value, low, high], nullable=any(nullable))

@@ -131,6 +131,28 @@ def test_the_compiler_does_what_the_table_says(tmp_path):
         assert relayed == (cell(below, above) == "through a topic"), (below, above)
 
 
+CLOSED_COUNTS = (
+    "{{ config(emit='on_close') }}\nselect user_id, window, count(*) as n from "
+    + EVENTS
+    + " group by user_id, window(at, '10 seconds')"
+)
+REFUSED = {
+    "expression": ("MS512", "{{ config(materialized='sink', emit='on_close') }}\nselect user_id, count(*) as n from " + EVENTS + " group by user_id, window(date_trunc('hour', at), '1 hour')"),
+    "bounds": ("MS515", "{{ config(materialized='sink') }}\nselect c.user_id, h.path from {{ ref('counts') }} as c left join " + HITS + " as h on c.user_id = h.visitor and h.seen >= c.window.start and h.seen < c.window.end"),
+    "on": ("MS437", "{{ config(materialized='sink') }}\nselect c.user_id from {{ ref('counts') }} as c join " + HITS + " as h on c.user_id = h.visitor and h.seen >= window_time(c.window)"),
+    "grouping": ("MS437", "{{ config(materialized='sink', key='user_id') }}\nselect user_id, grouping(user_id) as g from " + EVENTS + " group by user_id"),
+    "symmetric": ("MS437", "{{ config(materialized='sink') }}\nselect user_id from " + EVENTS + " where value between symmetric 3 and 1"),
+    "path": ("MS407", "{{ config(materialized='sink') }}\nselect amount:a as x from " + EVENTS),
+}  # fmt: skip
+
+
+def test_what_spark_would_refuse_next_to_event_times(tmp_path):
+    codes = found_codes(
+        project(tmp_path, {"counts": CLOSED_COUNTS, **{name: sql for name, (_, sql) in REFUSED.items()}})
+    )
+    assert codes == {name: {code} for name, (code, _) in REFUSED.items()}
+
+
 def rows(batch):
     """Return events and hits of a minute of its own: those of the last one close all windows before."""
     at = [START + timedelta(minutes=batch, seconds=each) for each in (1, 2, 13)]

@@ -28,6 +28,7 @@ from millstream.plan.nodes import (
     Repartition,
     Stateful,
 )
+from millstream.plan.streaming import is_window
 from millstream.plan.unbounded import time_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN
@@ -130,7 +131,7 @@ class Relations:
     ) -> Node:
         joined, names = self._columns(stream, table, each, added="left" if swapped else "right")
         self._bring(stream if swapped else table, each, names, "left" if swapped else "right")
-        on = self.scope.bind_all(each.on)
+        on = self._on(each)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
         if wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
             message, remedy = wrong
@@ -157,10 +158,24 @@ class Relations:
             each.stop,
         )
 
+    def _on(self, each: From) -> tuple[Expression, ...]:
+        """Return what is compared; Spark resolves `window_time` over one relation only (ResolveWindowTime)."""
+        on = self.scope.bind_all(each.on)
+        for condition in on:
+            if "window_time(" in condition.text.lower():
+                self.builder.problem(
+                    "MS437",
+                    "window_time() can't stand in ON",
+                    "select it as a column in a subquery: (select *, window_time(w) as t from …)",
+                    condition.start or each.start,
+                    condition.stop or each.stop,
+                )
+        return on
+
     def _streams(self, left: Node, right: Node, each: From, kind: JoinKind) -> Join:
         joined, names = self._columns(left, right, each, added="right")
         self._bring(right, each, names, "right")
-        on = self.scope.bind_all(each.on)
+        on = self._on(each)
         sides = {c.name: c for c in joined}
         pairs = [pair for condition in on if (pair := equal_columns(condition, sides))]
         if kind == "full":
@@ -184,6 +199,15 @@ class Relations:
             )
             found += [first] if (first := next(written, "")) else []
         return tuple(found)
+
+    def _bound(self, node: Join, each: From, times: tuple[str, ...]) -> str:
+        """Say how ON can bound the times of both sides."""
+        if any(is_window(column.type) for given in node.inputs for column in self._event_times(given)):
+            return "select window_time(window) as a column in a subquery, and bound that column in ON"
+        return f"add to ON: {time_bound(*times)}" if len(times) == 2 else self._untimed(node, each)
+
+    def _event_times(self, given: Node) -> list[Column]:
+        return [given.column(name) for name, _ in self.builder.traits.of(given).watermarks]
 
     def _untimed(self, node: Join, each: From) -> str:
         """Say which side has no event time that ON could compare."""
@@ -209,7 +233,7 @@ class Relations:
             self.builder.problem(
                 "MS515",
                 f"a {node.kind} join of two streams never knows that no partner comes any more",
-                f"add to ON: {time_bound(*times)}" if len(times) == 2 else self._untimed(node, each),
+                self._bound(node, each, times),
                 each.start,
                 each.stop,
             )
@@ -238,15 +262,27 @@ class Relations:
         )
 
     def _bounded(self, node: Join) -> bool:
-        """Tell whether a condition compares the event times of both sides."""
-        times = [
-            {j.name for j in node.joined if j.side == side and j.source in names}
-            for side, given in (("left", node.left), ("right", node.right))
-            for names in (
-                {name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks},
+        """Tell whether a condition compares the event times of both sides.
+
+        The bounds of a window are none (StreamingJoinHelper), but two windows may be compared by `=`.
+        """
+        sides = {c.name: c for c in node.joined}
+        times: list[set[str]] = []
+        for side, given in (("left", node.left), ("right", node.right)):
+            known = {name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks}
+            times.append({j.name for j in node.joined if j.side == side and j.source in known})
+        windows = {name for name in times[0] | times[1] if is_window(self._side(node, sides[name]).type)}
+        return any(
+            all(
+                condition.columns & (names if equal_columns(condition, sides) else names - windows)
+                for names in times
             )
-        ]
-        return any(all(condition.columns & names for names in times) for condition in node.on)
+            for condition in node.on
+        )
+
+    @staticmethod
+    def _side(node: Join, joined: JoinColumn) -> Column:
+        return (node.left if joined.side == "left" else node.right).column(joined.source)
 
     def _finished(self, node: Node, place: Place) -> Node:
         node = self.builder.made(node, place)
