@@ -105,7 +105,7 @@ CASES = {
     "a test of several rows that drops": case("MS525", "unique", "use severity: warn or error, or test not_null, accepted_values or an expression on a sink or table", f"{SINK}select user_id {E}", {}, files={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{unique: {severity: drop}}]}]}\n"}, edited={"models/m.yml": "models:\n  - {name: m, columns: [{name: user_id, tests: [{not_null: {severity: drop}}]}]}\n"}),
     "a join of two tables": case("MS527", "ref('t')", "join the events that 'a' is built from with 't': each event looks up its newest row", "select a.user_id, a.n, t.path from {{ ref('a') }} as a join {{ ref('t') }} as t on t.visitor = a.user_id",
         {"select a.user_id, a.n, t.path from {{ ref('a') }} as a": f"select a.user_id, a.type, t.path from {EVENTS} as a"},
-        [({"t": [{"visitor": "a", "path": "/"}], "events": [A]}, [{"user_id": "a", "type": "x", "path": "/"}]), ({"t": [{"visitor": "a", "path": "/2"}], "events": [A]}, [{"path": "/2"}])],
+        [({"t": [{"visitor": "a", "path": "/"}], "events": [A]}, [{"user_id": "a", "type": "x", "path": "/"}]), ({"t": [{"visitor": "b", "path": "/2"}], "events": [B]}, [{"user_id": "b", "type": "y", "path": "/2"}])],
         models={"a": TABLE, "t": VISITS}),
     "windows over a join without bounds": case("MS528", "window(at, '1 hour')", "add to ON of the join: e.at between h.seen - interval 1 hour and h.seen + interval 1 hour", f"{{{{ config(emit='on_close', {OK}) }}}} select user_id, count(*) as n from (select e.user_id, e.at {E} join {HITS} as h on e.user_id = h.visitor) group by user_id, window(at, '1 hour')",
         {"e.user_id = h.visitor": f"e.user_id = h.visitor and {NEAR}"},
