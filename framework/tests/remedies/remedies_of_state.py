@@ -25,6 +25,7 @@ CASES = {
             ({"events": [A, A, B]}, []),
             ({"events": [A]}, []),
             ({"events": [LATER]}, [{"type": "x", "most": 3}, {"type": "y", "most": 1}]),
+            ({"events": [LATER]}, []),
         ],
         added={
             "w": f"{{{{ config(emit='on_close') }}}} select type, window.start as start, count(*) as n from {EVENTS} "

@@ -22,7 +22,7 @@ class Case(NamedTuple):
     sql: str
     edits: dict[str, str]
     steps: list[tuple[dict[str, list], list[dict]]] | tuple[()] = ()
-    """Micro-batches: rows of each topic, and what is expected after them."""
+    """Micro-batches: rows of each topic, or of a table that is read, and what is expected after them."""
     models: dict[str, str] = {}
     """Other models."""
     added: dict[str, str] = {}
