@@ -159,7 +159,7 @@ class Relations:
         )
 
     def _on(self, each: From) -> tuple[Expression, ...]:
-        """Return what is compared; Spark resolves `window_time` over one relation only (ResolveWindowTime)."""
+        """Return what ON compares; Spark resolves `window_time` over one relation (ResolveWindowTime)."""
         on = self.scope.bind_all(each.on)
         for condition in on:
             if "window_time(" in condition.text.lower():
