@@ -175,6 +175,11 @@ CODES = {
         "keys that have two: a window next to the time that it is of, or the times of both sides of a join. Leave one "
         "out, or make a text of it.",
     ),
+    "MS542": Code(
+        "Columns next to a function with state",
+        "A Python function that keeps state by key yields rows of its own, for one or for many of those that it is "
+        "given. So only its columns can be selected; it can yield those of its rows that are wanted, such as the key.",
+    ),
     "MS519": Code(
         "An option names no column of the model",
         "`key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of `watermark` "

@@ -26,6 +26,10 @@ def growing(key: str, rows: Iterator[Event], state: State) -> Iterator[int]:
         state.total += row.amount
         yield state.total
 """
+PILING = KEYED.replace("growing", "piling")
+YIELDS_KEY = PILING.replace("-> Iterator[int]", "-> Iterator[Piled]").replace("yield state.total", "yield Piled(key, state.total)").replace(
+    "def piling", "@dataclass\nclass Piled:\n    user_id: str\n    total: int\ndef piling"
+)  # fmt: skip
 RAW = """sources:
   - name: other
     topics: [{{name: raw, topic: {}, on_bad_record: dead_letter, columns: [{{name: a, type: string}}]}}]
@@ -158,6 +162,10 @@ CASES = {
     "a sink on a topic of Millstream": case("MS554", "topic", "write to another topic: topic='m'", "{{ config(materialized='sink', topic='_millstream.x') }} select type " + E, {"topic='_millstream.x'": "topic='m'"}),
     "a topic of dead letters with a long name": case("MS555", "raw", "shorten the name of the topic itself to 237 characters", "{{ config(materialized='sink', topic='out') }} select type " + E, {}, files={"models/raw.yml": RAW.format("o" * 240)}, edited={"models/raw.yml": RAW.format("o" * 237)}),
     "topics that collide": case("MS556", "topic", "rename one of them", "{{ config(materialized='sink', topic='o_ut') }} select type " + E, {"o_ut": "another"}, models={"a": "{{ config(materialized='sink', topic='o.ut') }} select type " + E}),
+    "a column next to a function with state": case("MS542", "user_id", "let piling() yield 'user_id', too, and select g.user_id", ACCEPTED + f"select user_id, g.total {E}, lateral piling(user_id) as g(total)",
+        {"select user_id, g.total": "select g.user_id, g.total", "g(total)": "g(user_id, total)"},
+        [({"events": [A, A]}, [{"user_id": "a", "total": 1}, {"user_id": "a", "total": 2}])],
+        files={"macros/piling.py": PILING}, edited={"macros/piling.py": YIELDS_KEY}),
     "a function that remembers for ever": case("MS563", "growing(user_id)", "set config(state={'ttl': '7 days'}), which forgets keys that don't come again; or accept it: config(unbounded_state='accept')", f"select total {E}, lateral growing(user_id) as g(total)", {"select total": "{{ config(state={'ttl': '7 days'}) }} select total"},
         [({"events": [A, A]}, [{"total": 1}, {"total": 2}]), ({"events": [B]}, [{"total": 5}])], files={"macros/growing.py": KEYED}),
 }  # fmt: skip

@@ -56,10 +56,24 @@ class Relations:
         for each in query.relations:
             if isinstance(each.input, Generated):
                 node = self._expand(self._or_one_row(node), each, each.input)
+                if each.input.function in self.builder.around.keyed:
+                    self._check_keyed(query, each, each.input.function)
                 continue
             added = self._input(each, at_rest=streams or node is not None)
             node = self._join(node, added, each, query) if node else self._first(added, each)
         return self._or_one_row(node)
+
+    def _check_keyed(self, query: Select, each: From, function: str) -> None:
+        """Refuse columns of what a function with state reads: its rows are not those that it was given."""
+        read = [item.expression for item in (*query.items, *(query.keys or ()))]
+        for expression in (*read, *(measure.call for measure in query.measures), *query.where):
+            for ref in expression.refs:
+                if ref.relation and ref.relation.lower() != each.alias.lower():
+                    message = f"rows of {function}() have only the columns that it yields, not '{ref.column}'"
+                    remedy = (
+                        f"let {function}() yield '{ref.column}', too, and select {each.alias}.{ref.column}"
+                    )
+                    self.builder.problem("MS542", message, remedy, expression.start, expression.stop)
 
     def _or_one_row(self, node: Node | None) -> Node:
         return node if node is not None else self.builder.one_row()
