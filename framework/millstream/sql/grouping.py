@@ -109,6 +109,8 @@ def shape(walk: Expressions, node: object) -> str:
             parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
             bound, rest = resolve(walk, parts, node)
             return ".".join([str(id(bound)), *(part.name.lower() for part in rest)])
+        case exp.Query():
+            return node.sql().lower()  # its columns are of a scope of its own
         case exp.Paren():
             return shape(walk, node.this)
         case exp.Literal(is_string=True):

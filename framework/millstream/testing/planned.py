@@ -11,6 +11,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import ManifestNode
 from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.driver import optimize
+from millstream.optimizer.rules import RULES
 from millstream.optimizer.rules.bypass_topics import bypass_topics
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
@@ -62,7 +63,8 @@ def planned(test: UnitTest, relations: Relations, nodes: Mapping[str, ManifestNo
     written, problems = build_plan(own, stand_ins)
     if problems:
         raise MillstreamError(_untried(test, f"the plan can't be made: {problems[0].message}"))
-    rules = tuple(dict.fromkeys((bypass_topics, *chosen(catalog.target.get("optimization")))))
+    wanted = {bypass_topics, *chosen(catalog.target.get("optimization"))}
+    rules = tuple(rule for rule in RULES if rule in wanted)
     off = switched_off(((id_, model.options) for id_, model in own.models.items()), None)
     optimized = optimize(written, rules, hints_of(own), off).plan
     output = next(each for each in optimized.outputs if each.model == test.model)

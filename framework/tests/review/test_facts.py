@@ -127,7 +127,10 @@ def test_a_drawing_has_what_changed_and_its_neighbours(tmp_path):
 
 
 def test_rules_that_no_longer_fire_name_the_line_that_reads_what_they_were_about(tmp_path):
-    after = {"sent": SINK + "select user_id, amount * 2 as double_amount\nfrom {{ ref('clicks') }}\nlimit 5"}
+    after = {
+        "sent": SINK
+        + "select user_id, amount * 2 as double_amount\nfrom {{ ref('clicks') }} as c\nwhere exists (select 1 from {{ ref('products') }} as p where p.product_id = c.user_id)"
+    }
     found = reviewed(tmp_path, MODELS, after)
     (stopped,) = (each for each in found.rules if each.status == "stopped")
     assert (stopped.rule, stopped.models) == ("prune_columns", ("model.clicks",))
@@ -136,7 +139,10 @@ def test_rules_that_no_longer_fire_name_the_line_that_reads_what_they_were_about
 
 
 def test_a_model_that_moves_to_a_query_of_its_own_begins_anew(tmp_path):
-    after = {"sent": SINK + "select user_id, amount * 2 as double_amount from {{ ref('clicks') }} limit 5"}
+    after = {
+        "sent": SINK
+        + "select user_id, amount * 2 as double_amount from {{ ref('clicks') }} as c where exists (select 1 from {{ ref('products') }} as p where p.product_id = c.user_id)"
+    }
     moved = query(reviewed(tmp_path, MODELS, after), "sent")
     assert moved.status == "rebuild"
     assert moved.reasons == ("sent ran in events_topics before, and sent has no checkpoint: it begins anew",)

@@ -25,7 +25,7 @@ TEXTS = {
     "- - id": "- -events.id!",
     "value - -1": "events.value - -1",
     "-value * (-1)": "-events.value * (-1)",
-    "id << 2 | (id << 1)": "events.id >>> 2 | (events.id << 1)",
+    "id << 2 | (id << 1)": "events.id << 2 | (events.id << 1)",
     "CASE WHEN id > 1 THEN 'It''s' ELSE \"Y\" END": "case when events.id > 1 then 'It''s' else \"Y\" end",
     "INTERVAL  5 MINUTES": "interval 5 minutes",
     "extract(HOUR from ts)": "extract(hour from events.ts)",

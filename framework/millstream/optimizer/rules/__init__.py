@@ -19,11 +19,11 @@ from millstream.optimizer.rules.share_renamed import share_renamed
 from millstream.optimizer.rules.share_repartition import share_repartition
 
 RULES: tuple[Rule, ...] = (
-    # First, so that a model and what reads its topic are one graph for all rules after it.
-    bypass_topics,
-    # An event time that only a watermark reads keeps columns alive and filters up. What reads a bypassed
-    # topic has its rows without their event time; the topic gets the same rows now.
+    # First, so that a topic is read without the event time that its reader does not look at. Such an event
+    # time keeps columns alive and filters up, too.
     drop_watermarks,
+    # So that a model and what reads its topic are one graph for all rules after it.
+    bypass_topics,
     # Who shares what must be known before anything moves: a filter may only move where nobody else reads.
     share_equal,
     # What is left side by side over one input differs in names at least.

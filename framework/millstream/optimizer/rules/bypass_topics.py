@@ -102,7 +102,7 @@ class _Queries:
         state once more.
         """
         below = self.below[output.model]
-        if below and self.above[id(node)] & {*STATES}:
+        if below and self.above[id(node)] & {*STATES, "watermark"}:
             return False
         for model in self.outputs[id(node)]:
             self.below[model] |= below
