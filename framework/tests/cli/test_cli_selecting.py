@@ -20,7 +20,9 @@ def three(tmp_path, monkeypatch):
     """Return a project with two sinks that share a query, and a table."""
     files = {"pyproject.toml": PROJECT, "profiles.yml": PROFILES, "models/sources.yml": SOURCES}
     files |= {f"models/{name}.sql": SINK.format(more="") for name in ("plain", "kinds")}
-    for path, text in (files | {"models/totals.sql": TOTALS}).items():
+    for path, text in (
+        files | {"models/totals.sql": "{{ config(unbounded_state='accept') }}\n" + TOTALS}
+    ).items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     monkeypatch.chdir(tmp_path)

@@ -164,10 +164,6 @@ STATEFUL = [
         "w,k",
         "select window.start as w, k, count(*) as n from E group by window(ts, '10 minutes', '5 minutes'), k",
     ),
-    (
-        "w,k",
-        "select w.start as w, k, count(*) as n from (select window(ts, '5 minutes') as w, k from E) group by w, k",
-    ),
     ("w", "select window(ts, '1 hour', '1 hour', '15 minutes').end as w, count(*) as n from E group by 1"),
     ("day", "select date_trunc('day', ts) as day, count(*) as n from E group by 1"),
     ("day", "select cast(ts as date) as day, count(*) as n from E group by cast(ts as date)"),
@@ -211,6 +207,11 @@ JOINED = [
 
 REFUSED = [
     ("MS435", "select window(ts, '5 minutes').start as v, window(ts, '1 hour').start as w from E"),
+    # Of a window that a subquery makes, it is not known how far apart two of them begin.
+    (
+        "MS511",
+        "select w.start as w, k, count(*) as n from (select window(ts, '5 minutes') as w, k from E) group by w, k",
+    ),
     ("MS402", "select nothing from E"),
     ("MS402", "select 1_000 as v from E"),
     ("MS405", "select iff(ok, 1, 2) as v from E"),

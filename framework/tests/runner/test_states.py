@@ -91,7 +91,7 @@ def test_what_nothing_obeys_is_refused(shop, model, said):
 def test_a_folder_may_say_what_only_some_of_its_models_obey(shop):
     shop.write(
         "pyproject.toml",
-        '[tool.millstream]\nname = "shop"\n[tool.millstream.models]\nstate = {ttl = "1 hour"}\n',
+        '[tool.millstream]\nname = "shop"\n[tool.millstream.models]\nstate = {ttl = "1 hour"}\nunbounded_state = "accept"\n',
     )
     shop.write("macros/growing.py", GROWING)
     shop.model("keyed", KEYED.format(state={"ttl": "2 hours"}))
