@@ -52,8 +52,9 @@ def _column(window: Item) -> str:
 
 
 def is_of_column(call: str, rest: str) -> bool:
-    """Tell whether a window is of a column as it is; these stand before and after the column."""
-    return call.lower().replace(" ", "") in {"window(", "session_window("} and rest.lstrip()[:1] in {",", ")"}
+    """Tell whether a window is of a column, or the time of a window; these stand before and after it."""
+    before = call.lower().replace(" ", "").removesuffix("window_time(")
+    return before in {"window(", "session_window("} and rest.lstrip()[:1] in {",", ")"}
 
 
 def _over(window: Item, time: str) -> str:

@@ -98,7 +98,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     models: tuple[str, ...] = ()
     """Ids of the models in whose SQL it stands."""
 
-    quiet: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy"))
+    quiet: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy", "stored"))
     """What a fingerprint says nothing of: names for people, and what follows from the rest."""
 
     def __post_init__(self) -> None:
@@ -231,6 +231,8 @@ class TableScan(Node, frozen=True, eq=False, kw_only=True):
     relation: str
     changes: bool = False
     keys: tuple[str, ...] = ()
+    stored: bool = True
+    """Whether it is a table; else these are rows of a view that a test gives."""
 
 
 class Decode(Unary, frozen=True, eq=False, kw_only=True):

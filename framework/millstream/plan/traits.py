@@ -207,7 +207,9 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case SeedScan():
             return Traits("static")
         case TableScan():
-            return Traits("upsert", node.keys, below=("table changes",)) if node.changes else Traits("static")
+            if not node.changes:
+                return Traits("static")
+            return Traits("upsert", node.keys, below=("table changes",) if node.stored else ())
         case Decode():
             return Traits("upsert", node.unique_by) if node.unique_by else Traits("append")
         case Watermark():

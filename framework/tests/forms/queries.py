@@ -118,7 +118,7 @@ STATEFUL = [
     ),
     (
         "k",
-        "select k, stddev(d) as a, variance(d) as b, corr(x, d) as c, covar_pop(x, d) as d, skewness(d) as e, kurtosis(d) as f from E group by k",
+        "select k, stddev(d) as a, variance(d) as b, covar_pop(x, d) as c, covar_pop(x, d) as d, skewness(d) as e, kurtosis(d) as f from E group by k",
     ),
     (
         "k",

@@ -61,11 +61,14 @@ class ModelSpec(Struct, frozen=True):
     """SQL of its options: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()
     """Data tests that are asked of each row before it is stored."""
+    promised: tuple[Check, ...] = ()
+    """Those that are not asked, but hold for what production stores."""
 
     @property
     def untested(self) -> ModelSpec:
         """The model with those tests alone that decide which rows are stored."""
-        return replace(self, checks=tuple(check for check in self.checks if check.keeps_out))
+        kept = tuple(check for check in self.checks if check.keeps_out)
+        return replace(self, checks=kept, promised=self.checks)
 
 
 class FunctionSpec(Struct, frozen=True):

@@ -176,7 +176,7 @@ def _covers(
 def _never_null(builder: ModelBuilder) -> set[str]:
     """Return the columns without which a row is not stored: a data test says so."""
     found: set[str] = set()
-    for check in builder.spec.checks:
+    for check in (*builder.spec.checks, *builder.spec.promised):
         match check.wrong.pieces:
             case (Ref() as ref, " is null") if check.severity != "warn":
                 found.add(ref.column.lower())

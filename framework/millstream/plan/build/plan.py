@@ -163,6 +163,7 @@ def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
         columns=columns,
         changes=comes,
         keys=traits.keys if comes else (),
+        stored=model.kind == "table",
         label=model.name,
     )
     for time, delay in traits.watermarks if comes else ():
