@@ -83,7 +83,7 @@ def branches(plan: Plan, order: Iterable[Node]) -> list[Branch]:
                 _base(output, stateless=not known.states),
                 tuple(known.scans.values()),
                 known.states,
-                known.moves,
+                () if has_chain([*known.states]) else known.moves,
                 "update" if update else "append",
                 known.watermarks,
             )

@@ -20,7 +20,7 @@ from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
 from millstream.optimizer.names import both
 from millstream.optimizer.ways import Pieces, Way, ways
-from millstream.plan.chains import is_chained
+from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import Aggregate, Filter, Item, Join, Node, Plan, Project, Repartition
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
@@ -91,7 +91,7 @@ def _groups(context: Context) -> list[_Group]:
 
 
 def _members(node: Repartition, context: Context) -> list[_Member]:
-    if not context.allows(_NAME, node) or traits_of(node.input).mode == "static" or is_chained(node):
+    if not context.allows(_NAME, node) or traits_of(node.input).mode == "static" or _in_chain(node, context):
         return []
     readers = context.consumers[id(node)]
     beside = any(not isinstance(each, Aggregate) for each in readers)
@@ -103,6 +103,23 @@ def _members(node: Repartition, context: Context) -> list[_Member]:
         for way in ways(node.input, keys, context, fan=len(readers) > 1)
         if context.allows(_NAME, *way.steps) and len({k.pieces for k in way.wanted}) == len(keys)
     ]
+
+
+def _in_chain(node: Repartition, context: Context) -> bool:
+    """Tell whether states stand above each other, above or below it: Spark then reuses no exchange."""
+    if is_chained(node):
+        return True
+    waiting: list[Node] = [node]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if has_chain([each]):
+            return True
+        waiting += context.consumers[id(each)]
+    return False
 
 
 def _fitting(members: _Group) -> _Group:
