@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from project import TABLES, TOPICS, models, refused, written
 from queries import REFUSED
+from support.long import BUILDS
 from support.streamed import attempted, streamed
 
 FORMS = models()
@@ -33,7 +34,8 @@ def test_what_is_refused_is_refused_with_its_code(tmp_path):
 KINDS = sorted({name.rpartition("_")[0] for name in FORMS} - {""})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS if BUILDS > 3 else KINDS[:3])
 def test_the_forms_of_a_kind_run_together_on_spark(spark, tmp_path, kind):
     own = {name: sql for name, sql in FORMS.items() if name.rpartition("_")[0] == kind}
     found = streamed(written(tmp_path, own | {"totals": FORMS["totals"]}), "all")
@@ -45,6 +47,7 @@ def test_the_forms_of_a_kind_run_together_on_spark(spark, tmp_path, kind):
 
 
 @pytest.mark.long
+@pytest.mark.skipif(BUILDS < 4, reason="takes half an hour")
 @pytest.mark.parametrize("target", ["apart", "plain_apart"])
 def test_every_form_runs_on_spark_by_itself(spark, tmp_path, target):
     found = streamed(written(tmp_path, FORMS), target)

@@ -72,7 +72,10 @@ EXPECTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("target", ["all", "plain", "apart"])
+@pytest.mark.parametrize(
+    "target",
+    ["all", pytest.param("plain", marks=pytest.mark.long), pytest.param("apart", marks=pytest.mark.long)],
+)
 def test_no_name_is_captured(spark, tmp_path, target):
     found = streamed(project(tmp_path, MODELS), target)
     made = {}

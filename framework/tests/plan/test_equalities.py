@@ -84,6 +84,7 @@ def streams(spark, tmp_path_factory):
     return spark
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 def test_spark_refuses_the_same(streams, tmp_path, form):
     writer = streams.sql(f"select e.type {form}").writeStream.outputMode("append").format("noop")

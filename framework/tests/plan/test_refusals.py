@@ -114,6 +114,7 @@ def streams(spark, tmp_path_factory):
     return spark
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(len(FORMS)), ids=IDS)
 def test_spark_refuses_it_still(streams, tmp_path, number):
     _, sql, _, said, mode = FORMS[number]
@@ -173,7 +174,7 @@ STATEFUL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", ["apart", "plain_apart"])
+@pytest.mark.parametrize("target", ["apart", pytest.param("plain_apart", marks=pytest.mark.long)])
 def test_a_subquery_next_to_a_state_is_understood(spark, tmp_path, target):
     config = "{{{{ config(materialized='table', unique_key='{}') }}}} "
     models = {f"m{number}": config.format(key) + as_model(sql) for number, (sql, key) in enumerate(STATEFUL)}

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from support.long import WAYS
 from support.runs import built, job_of, problems, table_rows
 
 pytestmark = pytest.mark.filterwarnings(
@@ -137,10 +138,11 @@ def starts(values, name):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "target",
-    [{"optimization": "all", "grouping": "all"}, pytest.param({"optimization": "none", "grouping": "off"}, marks=pytest.mark.long)],
-    ids=["optimized", "as written"],
+    [{"optimization": way, "grouping": grouping} for way, grouping in WAYS],
+    ids=[way for way, _ in WAYS],
 )  # fmt: skip
 def test_states_above_states(shop, first_spark, target):
     project(shop, **target)

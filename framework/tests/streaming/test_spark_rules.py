@@ -13,9 +13,12 @@ from pyspark.sql.types import StructType
 
 from streaming.bench import QUICK
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+    ),
+]
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 COLUMNS = "k string, n bigint, at timestamp"
