@@ -7,9 +7,12 @@ from support.running import running
 from support.runs import built, headers, problems, received, statuses
 from support.shops import TOTALS, event
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+    ),
+]
 
 SINK = "{{ config(materialized='sink') }} "
 EVENTS = "from {{ source('web', 'events') }}"
@@ -102,7 +105,6 @@ def test_a_query_that_begins_later_leaves_no_record_without_a_letter(letters_sho
     assert shop.values("plain") == []
 
 
-@pytest.mark.long
 def test_a_run_that_is_started_again_sends_no_letter_again(letters_shop, first_spark):
     shop = letters_shop
     shop.model("totals", TOTALS)

@@ -7,9 +7,12 @@ from support.runs import built, problems
 
 from millstream.compile import compile_project
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
+    ),
+]
 
 COPY = "{{{{ config(materialized='sink', {topic}) }}}} select id, kind from {{{{ source('web', 'events') }}}}"
 
