@@ -11,7 +11,7 @@ CODES = {
     ),
     "MS551": Code(
         "A sink writes the topic of a source",
-        "A topic belongs to whoever writes it: a source's topic is filled from elsewhere, a sink's by its "
+        "A topic belongs to the one that writes it: a source's topic is filled from elsewhere, a sink's by its "
         "model alone. If the topic is the model's, read it with `{{ ref('model') }}` and remove it from the "
         "sources: only then are the queries started in order, are types, keys and updates known, and does "
         "lineage go on. Otherwise give the sink a topic of its own.",

@@ -20,7 +20,8 @@ Leaf = Callable[[Node], "str | None"]
 
 def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[Node]:
     """Return the roots with a copy of such rows for each reader; nodes with an `id` in `once` stay one."""
-    order = _reached(roots, leaf)
+    known = reached(roots, leaf)
+    order = [node for node in in_order(roots) if id(node) in known]
     marked = _marked(order, leaf)
     readers: dict[int, int] = {}
     for read in [*roots, *(each for node in order if leaf(node) is None for each in node.inputs)]:
@@ -32,17 +33,17 @@ def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[
     return _Copying(marked, leaf, once, chained=chained).copies(roots)
 
 
-def _reached(roots: Sequence[Node], leaf: Leaf) -> list[Node]:
-    """Return the nodes that are to be written, inputs first, and the leaves that they read."""
-    known: set[int] = set()
+def reached(roots: Sequence[Node], leaf: Leaf) -> set[int]:
+    """Return the `id`s of the nodes that are to be written, and of the leaves that they read."""
+    found: set[int] = set()
     waiting = list(roots)
     while waiting:
         node = waiting.pop()
-        if id(node) not in known:
-            known.add(id(node))
+        if id(node) not in found:
+            found.add(id(node))
             if leaf(node) is None:
                 waiting += node.inputs
-    return [node for node in in_order(roots) if id(node) in known]
+    return found
 
 
 def _marked(order: Sequence[Node], leaf: Leaf) -> set[int]:

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.physical.emit.copies import own_copies
+from millstream.physical.emit.copies import own_copies, reached
 from millstream.physical.emit.decode import counts_bad
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
@@ -94,7 +94,7 @@ def in_steps(
     names: dict[int, str] = {}
     used = [*how.reserved, *(name for node in order if (name := leaf(node)) is not None)]
     used += read_names(order, reads) if reads else ()
-    below = _reached(roots, leaf)
+    below = reached(roots, leaf)
 
     def known(node: Node) -> str | None:
         return names.get(id(node)) or leaf(node)
@@ -135,18 +135,6 @@ def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | Watermark]:
     return isinstance(node, Dedupe | Stateful) or (
         isinstance(node, Watermark) and is_window(node.column(node.time).type)
     )
-
-
-def _reached(roots: Sequence[Node], leaf: Callable[[Node], str | None]) -> set[int]:
-    found: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in found:
-            found.add(id(node))
-            if leaf(node) is None:
-                waiting += node.inputs
-    return found
 
 
 def _counted(node: Decode, name: str, emitted: Emitted, used: list[str]) -> tuple[SqlView, CountedView]:
