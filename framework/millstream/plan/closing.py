@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millstream.expressions import Ref, quoted
-from millstream.plan.nodes import Aggregate, Item
+from millstream.plan.nodes import Aggregate, Item, Project, Repartition
 from millstream.plan.streaming import is_window
 from millstream.types import TIMESTAMP
 
@@ -13,6 +13,9 @@ from millstream.types import TIMESTAMP
 def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
     """Return message and remedy for `emit='on_close'`; `times` are the columns that have a watermark."""
     window = node.window
+    if (selected := _selected(node)) is not None:
+        message = f"emit='on_close' needs a window in GROUP BY itself, and {quoted(selected.name)} is selected before"
+        return message, f"write {selected.expression.text} in GROUP BY, and select `window`"
     if not times:
         return _no_watermark(node, window)
     said = " or ".join(f"`{name}`" for name in times)
@@ -27,6 +30,17 @@ def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
     message = f"emit='on_close' needs a window over {said}, the column with the watermark"
     message += ", not over an expression" if over & set(times) else f", not over {', '.join(sorted(over))}"
     return message, f"write {_over(window, times[0])}"
+
+
+def _selected(node: Aggregate) -> Item | None:
+    """Return a group key that a SELECT below makes as a window."""
+    below = node.input.input if isinstance(node.input, Repartition) else node.input
+    made = below.made if isinstance(below, Project) else {}
+    for key in node.keys:
+        found = made.get(key.expression.column or "")
+        if found is not None and found.text.startswith(("window(", "session_window(")):
+            return Item(key.expression.column or "", found)
+    return None
 
 
 def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from millstream.topology import alone_of
 def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
     """Leave out the models that fail on the batch on which their query failed; return why they do.
 
+    Where it failed before it began one, they are tried without records.
     None where it keeps state, where it failed for another reason, or where all of them fail.
     """
     place, record = running.place(query), running.record(query)
@@ -31,8 +32,8 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
         return {}
     spark = place.spark(record)
     begun, done = checkpoints.last_begun(running.files, spark), checkpoints.last_done(running.files, spark)
-    ends = None if begun in {None, done} else checkpoints.read_up_to(running.files, spark, begun or 0)
     starts = {} if done is None else checkpoints.read_up_to(running.files, spark, done)
+    ends = starts if begun in {None, done} else checkpoints.read_up_to(running.files, spark, begun or 0)
     if ends is None or starts is None:
         return {}
     found = _failing(running, query, starts, ends)

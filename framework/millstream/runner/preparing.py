@@ -123,6 +123,9 @@ def _check(running: Engine, query: Query, record: Record) -> None:
                 f"give '{name}' a folder of its own: `checkpoints:` of the target in profiles.yml",
             )
         )
+    spark = running.place(query).spark(record)
+    if checkpoints.last_begun(running.files, spark) is None:
+        return  # Nothing has been read: it failed before its first batch.
     found = verdict(record.signature, query.signature)
     if is_lost(found.kind, accept_forward=running.job.accept_forward):
         raise MillstreamError(_refused(query, found))

@@ -22,6 +22,8 @@ HOME = Path(pyspark.__file__).parent
 ENVIRONMENT = {"SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13"}
 """As Spark's own scripts set it."""
 EVENTS = 1000
+BITS = 20
+"""Each is of less time than the shortest delay of a watermark."""
 CLUSTER = """
     cluster:
       master: spark://127.0.0.1:{port}
@@ -107,7 +109,10 @@ def test_the_rows_are_those_of_one_machine_although_a_worker_dies(cluster):
     run = Run(root, "--target", "cluster")
     try:
         run.until("batch")
-        send(bootstrap, piece(records, 1, EVENTS))
+        # Bit by bit: a batch that finds newer records in one partition and not yet older ones in another
+        # would drop those as late.
+        for number in range(BITS, 2 * BITS):
+            send(bootstrap, piece(records, number, EVENTS // BITS))
         run.until("batch")
         workers[1].kill()
         run.until("batch")

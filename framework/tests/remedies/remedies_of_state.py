@@ -132,6 +132,15 @@ CASES = {
         {PLAIN: f"{PLAIN} WATERMARK at DELAY OF INTERVAL 10 SECONDS"},
         [({"plain": [A, A]}, []), ({"plain": [LATER]}, [{"user_id": "a", "n": 2}])],
     ),
+    "on_close over a window that is selected before": Case(
+        "MS512",
+        "w,",
+        "write window(at, '1 hour') in GROUP BY, and select `window`",
+        "{{ config(emit='on_close') }} select user_id, w, count(*) as n from "
+        f"(select user_id, window(at, '1 hour') as w from {EVENTS}) as e group by user_id, w",
+        {"window(at, '1 hour') as w": "at", "user_id, w,": "user_id,", "by user_id, w": "by user_id, window(at, '1 hour')"},
+        [({"events": [A, A]}, []), ({"events": [LATER]}, [{"user_id": "a", "n": 2}])],
+    ),
     "a session on change": Case(
         "MS512",
         "session_window(at, '1 hour')",

@@ -107,3 +107,18 @@ def test_a_run_goes_on_without_it_until_it_is_mended(shop, first_spark):
         run.until(lambda: ids(shop, "halves") == [1, 2, 3])
     first = json.loads(received(shop.bootstrap, "halves")[1].value())
     assert first == {"id": 2}
+
+
+@pytest.mark.long
+def test_a_model_that_spark_does_not_take_leaves_out_itself_alone(shop, first_spark):
+    """It fails before there is a batch, and binds nobody when it is mended."""
+    shop.model("plain", SINK + f"select id {EVENTS}")
+    shop.model("strange", SINK + f"select id, to_number(kind, 'nine') as number {EVENTS}")
+    shop.send(event(1))
+    results, told = built(shop.root, first_spark)
+    assert statuses(results) == {"plain": "success", "strange": "error"}
+    assert [each.model for each in told if isinstance(each, LeftOut)] == ["model.strange"]
+    shop.model("strange", SINK + f"select id, try_to_number(kind, '999') as number {EVENTS}")
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"plain": "success", "strange": "success"}
+    assert (ids(shop, "plain"), ids(shop, "strange")) == ([1], [1])

@@ -7,7 +7,7 @@ What they store must be what an independent oracle says, in all of these ways; w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,22 +27,32 @@ pytestmark = pytest.mark.filterwarnings(
 AT_ONCE = 2
 
 
-def search(bench, seeds: Iterable[int]) -> tuple[str, dict[int, Report]]:
-    """Check projects, and say how many there were of which kind."""
+def search(
+    bench, seeds: Iterable[int], tell: Callable[[str], None] = lambda _: None
+) -> tuple[str, dict[int, Report]]:
+    """Check projects, and say how many there were of which kind; `tell` hears of each hundred."""
 
     def one(seed: int) -> tuple[int, Report]:
         made = project(seed)
         return seed, check(bench, made, given(made, seed), corners(seed))
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = dict(pool.map(one, seeds))
+        found: dict[int, Report] = {}
+        for seed, report in pool.map(one, seeds):
+            found[seed] = report
+            if len(found) % 100 == 0:
+                tell(_said(found))
+    return _said(found), found
+
+
+def _said(found: dict[int, Report]) -> str:
     refused = Counter(code for report in found.values() for code in report.refused)
     accepted = sum(not report.refused for report in found.values())
-    said = (
+    differing = [seed for seed, report in found.items() if report.differences]
+    return (
         f"{len(found)} projects: {accepted} accepted, {len(found) - accepted} refused {dict(refused)}; "
-        f"{sum(r.queries for r in found.values())} queries ran {sum(r.micro_batches for r in found.values())} micro-batches"
+        f"{sum(r.queries for r in found.values())} queries ran {sum(r.micro_batches for r in found.values())} micro-batches; differing: {differing}"
     )
-    return said, found
 
 
 def again(bench, ways: int | None) -> dict[str, list[str]]:
@@ -74,9 +84,12 @@ def test_a_few_projects(bench):
 
 @pytest.mark.long
 def test_projects(bench, capsys):
-    said, found = search(bench, range(STREAMED))
-    with capsys.disabled():
-        print(f"\n{said}")  # noqa: T201 - for people
+    def tell(said: str) -> None:
+        with capsys.disabled():
+            print(f"\n{said}", flush=True)  # noqa: T201 - for people
+
+    said, found = search(bench, range(STREAMED), tell)
+    tell(said)
     differing = [seed for seed, report in found.items() if report.differences]
     fixtures = [shrink_report(bench, seed) for seed in differing[:3]]
     assert differing == [], "\n".join(

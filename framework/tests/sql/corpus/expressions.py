@@ -20,7 +20,7 @@ s like 'a%' | s not like 'a%' | s like 'a!%' escape '!' | s ilike 'A%' | s rlike
 case when b then 1 end | case when b then 1 else 2 end | case when b then i else l end | case i when 1 then 'a' when 2 then 'b' else 'c' end | case when b then n else 0 end | case when b then null else i end | case when b then dt else ts end | case when b then 1 when b_n then 2.5 else i end | case s when 'a' then 1 end | case when b then 'x' else s_n end | case when b then array(1) else array(2L) end | case when b then struct(1 as p) else struct(2 as p) end | case when b then i else s end | case when i > 1 then case when b then 1 else 2 end else 3 end
 (i) | ((i + 1)) | (i + 1) * 2 | i + (i * 2) | t.i + t.l | T.I | `i` | t.`i` | I + L | models.t.i + 1 | st.p + 1 | st.q || 'x' | (select 1) | (select max(i) from models.t) | (select count(*) from models.orders) > 0 | exists (select 1 from models.orders) | i in (select id from models.orders) | not exists (select * from models.orders o where o.id = t.i) | (select max(amount) from models.orders o where o.id = t.i) | i not in (select id from models.orders where id is not null)
 a[0] + 1 | m['a'] + 1 | sts[0].q | st.p is null | v:a.b::int + 1 | array(1, 2, 3)[1] | map('a', 1, 'b', 2)['b'] | a[i - 1] | sa[size(sa) - 1] | m[concat('a', s)] | v:items[0].name::string | v:`a b`.c | v:a is null | v:a[0]
-i << 1 | l >> 2 | i >>> 1 | y << 2
+i << 1 | shiftright(l, 2) | shiftrightunsigned(i, 1) | y << 2
 """
 
 CASTS = """
