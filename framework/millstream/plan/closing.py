@@ -14,7 +14,9 @@ def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
     """Return message and remedy for `emit='on_close'`; `times` are the columns that have a watermark."""
     window = node.window
     if (selected := _selected(node)) is not None:
-        message = f"emit='on_close' needs a window in GROUP BY itself, and {quoted(selected.name)} is selected before"
+        message = (
+            f"emit='on_close' needs a window in GROUP BY itself; {quoted(selected.name)} is selected before"
+        )
         return message, f"write {selected.expression.text} in GROUP BY, and select `window`"
     if not times:
         return _no_watermark(node, window)

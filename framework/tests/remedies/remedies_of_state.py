@@ -134,7 +134,7 @@ CASES = {
     ),
     "on_close over a window that is selected before": Case(
         "MS512",
-        "w,",
+        "count(*)",
         "write window(at, '1 hour') in GROUP BY, and select `window`",
         "{{ config(emit='on_close') }} select user_id, w, count(*) as n from "
         f"(select user_id, window(at, '1 hour') as w from {EVENTS}) as e group by user_id, w",
