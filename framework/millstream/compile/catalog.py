@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from millstream.expressions import Expression
-from millstream.plan.build.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
+from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
 from millstream.plan.nodes import METADATA, Check, Column
 from millstream.project.values import Project, Topic, shuffle_partitions
 from millstream.sql.query import Query

@@ -12,7 +12,7 @@ from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.state import meaningless_state
 from millstream.expressions import Expression
-from millstream.plan.build.catalog import (
+from millstream.plan.from_sql.catalog import (
     Catalog,
     FunctionSpec,
     Hints,
@@ -21,9 +21,9 @@ from millstream.plan.build.catalog import (
     SeedSpec,
     TopicSpec,
 )
-from millstream.plan.build.model import Around, ModelBuilder, build_model
-from millstream.plan.build.plan import relayed_traits, seen, zone_of
-from millstream.plan.build.topics import is_faithful, topic_node
+from millstream.plan.from_sql.model import Around, ModelBuilder, build_model
+from millstream.plan.from_sql.plan import relayed_traits, seen, zone_of
+from millstream.plan.from_sql.topics import is_faithful, topic_node
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from millstream.plan.build.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.plan.nodes import Node, Stateful
 from millstream.plan.walk import in_order
 

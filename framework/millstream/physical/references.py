@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from millstream.physical.naming import expressions
-from millstream.plan.build.catalog import TopicSpec
-from millstream.plan.build.topics import topic_node
+from millstream.plan.from_sql.catalog import TopicSpec
+from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.nodes import Output, Plan, TableScan, Watermark
 
 

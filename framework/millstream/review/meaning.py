@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from millstream.expressions import Expression
 from millstream.physical.meanings import Meanings, digest
-from millstream.plan.build.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import (
     Aggregate,
     Binary,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from millstream.physical.differences import code
-from millstream.plan.build.catalog import ModelSpec, TopicSpec
+from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.project.secrets import is_secret_setting
 from millstream.sql.query import Body, Derived, From, Query, Scan, Select, Union, Whole
 

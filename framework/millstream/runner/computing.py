@@ -37,7 +37,7 @@ from millstream.physical.naming import Views, expressions, sources, static_reads
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import SourceRead, StaticRead
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.traits import KnownTraits
 from millstream.plan.walk import in_order

@@ -19,7 +19,7 @@ from millstream.errors import MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.references import kept_references
 from millstream.physical.values import OutputMode, Query
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
 from millstream.project.values import Project
 from millstream.runner import trial

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.values import SourceRead, StaticRead, TableOutput
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.runner.files import files_of
 from millstream.runner.retention import within

@@ -10,7 +10,7 @@ from millstream.errors import Diagnostic
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Physical
 from millstream.physical.values import Query
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.runner.batches import Batch, Offsets
 from millstream.runner.results import Outcome

@@ -16,7 +16,7 @@ from millstream.optimizer.rules.bypass_topics import bypass_topics
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import DeadLetters, Query
-from millstream.plan.build.plan import build_plan
+from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
 from millstream.plan.traits import Traits, traits_of
 from millstream.plan.walk import in_order

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from millstream.plan.build.catalog import Catalog
-from millstream.plan.build.plan import StandIn, seen_traits
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.plan import StandIn, seen_traits
 from millstream.plan.nodes import Column
 from millstream.testing.values import DELETED
 from millstream.types import Type

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from millstream.plan.build.plan import build_plan
+from millstream.plan.from_sql.plan import build_plan
 from millstream.testing.bed import Bed
 from millstream.testing.coverage import ways_of
 from millstream.testing.lines import Lines

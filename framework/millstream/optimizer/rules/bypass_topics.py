@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, column, joined
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.pure import impure_nodes
-from millstream.plan.build.topics import is_faithful, without_watermarks
+from millstream.plan.from_sql.topics import is_faithful, without_watermarks
 from millstream.plan.nodes import Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
 from millstream.plan.streaming import STATES, Kind, kind_of
 from millstream.plan.traits import traits_of

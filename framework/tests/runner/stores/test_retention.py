@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.postgres import rows as rows_of
 
 from millstream.physical.values import TableOutput
-from millstream.plan.build.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Column
 from millstream.project.secrets import Secret
 from millstream.project.values import Project, Settings, Target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millstream.expressions import Expression, Ref, quoted
-from millstream.plan.build.equalities import (
+from millstream.plan.from_sql.equalities import (
     equal_columns,
     has_equality,
     in_sql,
@@ -13,8 +13,8 @@ from millstream.plan.build.equalities import (
     of_sides,
     suggested,
 )
-from millstream.plan.build.maintained import join_of_tables
-from millstream.plan.build.scope import Scope, kept, unused
+from millstream.plan.from_sql.maintained import join_of_tables
+from millstream.plan.from_sql.scope import Scope, kept, unused
 from millstream.plan.nodes import (
     Column,
     Expand,
@@ -34,7 +34,7 @@ from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from millstream.plan.build.model import ModelBuilder, Place
+    from millstream.plan.from_sql.model import ModelBuilder, Place
 
 SIDES = ("left", "right")
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}

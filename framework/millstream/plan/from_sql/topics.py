@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from millstream.expressions import column
-from millstream.plan.build.catalog import ModelSpec, TopicSpec
+from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.plan.nodes import METADATA, RAW, Decode, Item, Node, Project, TopicScan, Watermark
 from millstream.plan.streaming import kind_of
 from millstream.plan.traits import Traits

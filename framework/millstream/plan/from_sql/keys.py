@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, can_substitute, column, substitute
-from millstream.plan.build.scope import kept
+from millstream.plan.from_sql.scope import kept
 from millstream.plan.keys import determined
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
 from millstream.plan.traits import Traits, known_columns
 from millstream.types import STRING, TIMESTAMP
 
 if TYPE_CHECKING:
-    from millstream.plan.build.model import ModelBuilder
+    from millstream.plan.from_sql.model import ModelBuilder
 
 
 def checked_keys(builder: ModelBuilder, root: Node) -> Node:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.plan.build.catalog import Catalog, ModelSpec, PlanProblem
-from millstream.plan.build.model import Around, build_model
-from millstream.plan.build.topics import can_relay, relay_of, sink_node, topic_node
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
+from millstream.plan.from_sql.model import Around, build_model
+from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
 from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
 from millstream.plan.traits import KnownTraits, Mode, Traits
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from millstream.expressions import Expression, Ref, quoted
-from millstream.plan.build.scope import Scope
+from millstream.plan.from_sql.scope import Scope
 from millstream.plan.nodes import Join, JoinColumn, Lookup
 from millstream.types import Type
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, called, column, quoted, render
-from millstream.plan.build.relations import Relations
-from millstream.plan.build.scope import Scope, kept, unused
+from millstream.plan.from_sql.relations import Relations
+from millstream.plan.from_sql.scope import Scope, kept, unused
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
 from millstream.sql.query import Item as Written
 from millstream.sql.query import Select
 
 if TYPE_CHECKING:
-    from millstream.plan.build.model import ModelBuilder
+    from millstream.plan.from_sql.model import ModelBuilder
 
 
 def select(builder: ModelBuilder, query: Select) -> Node:

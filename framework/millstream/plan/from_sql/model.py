@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read
-from millstream.plan.build.catalog import ModelSpec, PlanProblem
-from millstream.plan.build.keys import checked_keys
-from millstream.plan.build.scope import kept
-from millstream.plan.build.select import select
-from millstream.plan.build.topics import without_watermarks
+from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.keys import checked_keys
+from millstream.plan.from_sql.scope import kept
+from millstream.plan.from_sql.select import select
+from millstream.plan.from_sql.topics import without_watermarks
 from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import (
     Aggregate,
