@@ -15,7 +15,7 @@ from millstream.physical.fans import fans_out
 from millstream.physical.letters import topic_of
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
-from millstream.physical.naming import Views, expressions, scan_of, sources, static_reads
+from millstream.physical.naming import Views, scan_of, sources, static_reads
 from millstream.physical.realtime import prevented
 from millstream.physical.shared import Removed, Shared, neutral, together
 from millstream.physical.signature import Signatures
@@ -262,7 +262,7 @@ def _target(output: Output) -> Target:
 
 
 def _functions(order: Sequence[Node]) -> tuple[str, ...]:
-    called = (name for node in order for e in expressions(node) for name in e.functions)
+    called = (name for node in order for e in node.expressions for name in e.functions)
     keyed = (node.function for node in order if isinstance(node, Stateful))
     return tuple(dict.fromkeys((*called, *keyed)))
 

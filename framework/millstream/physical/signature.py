@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from millstream.physical.branches import STATEFUL
 from millstream.physical.emit.names import called
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
@@ -87,7 +86,7 @@ class Signatures:
 
 def states_in(order: Iterable[Node]) -> list[Node]:
     """Return the nodes that keep state as rows come."""
-    return [node for node in order if isinstance(node, STATEFUL) and traits_of(node).mode != "static"]
+    return [node for node in order if node.stateful and traits_of(node).mode != "static"]
 
 
 def operator_name(node: Node) -> str:

@@ -33,7 +33,7 @@ from millstream.physical.emit.steps import (
 )
 from millstream.physical.emit.told import left_within
 from millstream.physical.emit.walk import How
-from millstream.physical.naming import Views, expressions, sources, static_reads
+from millstream.physical.naming import Views, sources, static_reads
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import SourceRead, StaticRead
@@ -165,7 +165,7 @@ def _view(session: SparkSession, step: Step, project: Project) -> None:
 
 
 def _functions(nodes: Iterable[Node]) -> tuple[str, ...]:
-    called = (name for node in nodes for each in expressions(node) for name in each.functions)
+    called = (name for node in nodes for each in node.expressions for name in each.functions)
     return tuple(dict.fromkeys(called))
 
 
