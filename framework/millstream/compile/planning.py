@@ -21,9 +21,11 @@ from millstream.plan.from_sql.catalog import (
     SeedSpec,
     TopicSpec,
 )
-from millstream.plan.from_sql.model import Around, ModelBuilder, build_model
+from millstream.plan.from_sql.forms import check_forms
+from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, seen, zone_of
 from millstream.plan.from_sql.topics import is_faithful, topic_node
+from millstream.plan.from_sql.values import Around
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded
@@ -81,7 +83,7 @@ class Planning:
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
         builder = ModelBuilder(spec, Around(self._given, self._can_rest, self.catalog.keyed), KnownTraits())
-        builder.check_forms(query)
+        check_forms(builder, query)
         return builder.problems
 
     def add(self, model: Model) -> None:

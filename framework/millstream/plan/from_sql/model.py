@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
 from millstream.plan.from_sql.scope import kept
 from millstream.plan.from_sql.select import select
 from millstream.plan.from_sql.topics import without_watermarks
-from millstream.plan.keys import has_fixed_offset
+from millstream.plan.from_sql.values import Around, BuiltModel, Cut, Place
 from millstream.plan.nodes import (
     Aggregate,
     Dedupe,
@@ -28,7 +27,6 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.refusals import REFUSALS
 from millstream.plan.streaming import STATES, ApartError
 from millstream.plan.traits import (
     KeyLostError,
@@ -40,47 +38,8 @@ from millstream.plan.traits import (
     projected_keys,
 )
 from millstream.plan.unbounded import Stand, time_bound
-from millstream.sql.query import Body, Cte, Derived, Form, Generated, Input, Query, Scan, Select, Whole
+from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
 from millstream.sql.query import Union as UnionOf
-
-
-class Place(Protocol):
-    """What knows where it stands in the compiled SQL."""
-
-    @property
-    def start(self) -> int: ...
-    @property
-    def stop(self) -> int: ...
-
-
-class Around(Struct, frozen=True):
-    """What a model can read."""
-
-    provide: Callable[[str, bool], Node]
-    """The node of a relation's id: as a stream of rows or changes, or at rest."""
-    can_rest: Callable[[str], bool]
-    """Whether a relation can be read as its newest rows, instead of row by row."""
-    keyed: frozenset[str] = frozenset()
-    """Python functions that keep state by key."""
-    relayed: Callable[[str], Node | None] = lambda _: None
-    """The node of a view whose rows are read from a topic of its own; None where it can't have one."""
-    zone: str = "UTC"
-    """The time zone of the session."""
-
-    @property
-    def fixed_offset(self) -> bool:
-        """Tell whether clocks are never put back, so that no local time comes twice."""
-        return has_fixed_offset(self.zone)
-
-
-class BuiltModel(Struct, frozen=True):
-    root: Node
-    """The model's relation, before it is stored anywhere."""
-    problems: list[PlanProblem]
-    relays: tuple[str, ...] = ()
-    """The views that it reads from topics of their own, since it can't share a query with them."""
-    stands: tuple[Stand, ...] = ()
-    """What keeps state."""
 
 
 def build_model(spec: ModelSpec, around: Around, known: KnownTraits) -> BuiltModel:
@@ -94,14 +53,6 @@ def build_model(spec: ModelSpec, around: Around, known: KnownTraits) -> BuiltMod
     for cut in again.cuts:
         again.refuse(cut)
     return BuiltModel(root, again.problems, tuple(again.relays), tuple(again.stands))
-
-
-class Cut(Struct, frozen=True):
-    """A step that can't run in the query of what it reads."""
-
-    step: Node
-    error: ApartError
-    place: Place | None
 
 
 class ModelBuilder:
@@ -132,7 +83,7 @@ class ModelBuilder:
     def build(self) -> Node:
         """Return the model's relation, before it is stored anywhere."""
         query = self.spec.query
-        self.check_forms(query)
+        check_forms(self, query)
         for name, body in query.ctes.items():
             self.ctes[name] = self._labelled(self.body(body), name)
         node = self.body(query.body)
@@ -285,46 +236,6 @@ class ModelBuilder:
         found = PlanProblem(self.spec.id, code, message, remedy, start, stop, option)
         if found not in self.problems:
             self.problems.append(found)
-
-    def check_forms(self, query: Query) -> None:
-        """Refuse what can't look at the rows of a stream; each construct is one mistake."""
-        whole = query.body if isinstance(query.body, Whole) else None
-        found = [(form, relation) for form in query.forms if (relation := self._stream_of(form, whole))]
-        # What is not understood because of one of these is no mistake of its own.
-        first = [each for each in found if not REFUSALS[each[0].kind].only_opaque]
-        if any(form.kind == "recursion" for form, _ in first):
-            first = [
-                each for each in first if each[0].kind != "union"
-            ]  # the one that a recursion consists of
-        for form, relation in first or (found if whole else []):
-            refusal = REFUSALS[form.kind]
-            message = refusal.message.format(
-                name=relation.partition(".")[2],
-                kind="a stream" if self._comes(relation) else "a view",
-                reason=whole.reasons[0].partition(" (line ")[0] if whole else "",
-            )
-            self.problem(refusal.code, message, refusal.remedy, form.start, form.stop)
-
-    def _stream_of(self, form: Form, whole: Whole | None) -> str:
-        """Return a stream that a form looks at; nothing where all of its rows are at rest."""
-        moves = self._asks if form.kind == "subquery" else self._comes if whole else self._moves
-        if form.kind == "union":
-            left, right = (next(filter(moves, reads), "") for reads in (form.reads, form.others))
-            return "" if bool(left) == bool(right) else left or right
-        if form.others and not any(map(moves, form.others)):
-            return ""
-        return next(filter(moves, form.reads), "")
-
-    def _asks(self, relation: str) -> bool:
-        """Tell whether a subquery would have to ask a relation that is not stored."""
-        return not self.around.can_rest(relation)
-
-    def _comes(self, relation: str) -> bool:
-        """Tell whether a relation is a stream, which is never at rest."""
-        return not self.around.can_rest(relation) and self._moves(relation)
-
-    def _moves(self, relation: str) -> bool:
-        return self.mode(self.relation(relation, at_rest=False)) != "static"
 
     # -- the other kinds of bodies
 

@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
-from millstream.plan.from_sql.model import Around, build_model
+from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
+from millstream.plan.from_sql.values import Around
 from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
 from millstream.plan.traits import KnownTraits, Mode, Traits
 

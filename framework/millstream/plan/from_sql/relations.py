@@ -34,7 +34,8 @@ from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from millstream.plan.from_sql.model import ModelBuilder, Place
+    from millstream.plan.from_sql.model import ModelBuilder
+    from millstream.plan.from_sql.values import Place
 
 SIDES = ("left", "right")
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
