@@ -23,7 +23,7 @@ from millstream.plan.build.catalog import (
 )
 from millstream.plan.build.model import Around, ModelBuilder, build_model
 from millstream.plan.build.plan import relayed_traits, seen, zone_of
-from millstream.plan.build.topics import is_faithful, topic_node
+from millstream.plan.build.topics import can_relay, topic_node
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded
@@ -100,7 +100,7 @@ class Planning:
 
     def _relayed(self, relation: str) -> Node | None:
         columns = self._columns(relation)
-        if relation not in self.views or not all(is_faithful(column.type) for column in columns):
+        if relation not in self.views or not can_relay(columns):
             return None
         return self._seen(relation, relayed_traits(self._traits_of(relation)))
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from millstream.expressions import Expression, Piece
+from millstream.formats import Encoding
 from millstream.once import once
 from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
@@ -239,7 +240,7 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
     """Records become columns: fields of the value, the key, and metadata such as `_offset`."""
 
     relation: str
-    format: str
+    format: Encoding
     fields: tuple[Column, ...] = ()
     """What is decoded from the value, narrowed to what is read."""
     key: Column | None = None

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read, Ref, joined
+from millstream.expressions import Expression, Read, Ref, joined, literal
+from millstream.formats import format_of
 from millstream.optimizer.context import Change, Context, Result
 from millstream.plan.nodes import Decode, Filter, Node, Plan, TopicScan
 from millstream.plan.walk import rewrite
@@ -55,7 +56,7 @@ def prefilter_bytes(plan: Plan, context: Context) -> Result:
         if words is None or not isinstance(node, Decode):
             return node
         scan = node.input
-        condition = _condition(words)
+        condition = _condition(words, format_of(node.format).escape)
         listed = ", ".join(f"'{word}'" for word in words)
         changes.append(Change(f"records of {_topic(scan)} without {listed} are not decoded", node.models))
         kept = Filter(input=scan, conditions=(condition,), models=node.models)
@@ -70,7 +71,7 @@ def _topic(node: Node) -> str:
 
 def _words_for(node: Node, context: Context) -> Words:
     """Return the words of which every record that somebody wants holds one; none where that is not sure."""
-    if not (isinstance(node, Decode) and isinstance(node.input, TopicScan) and node.format == "json"):
+    if not (isinstance(node, Decode) and isinstance(node.input, TopicScan) and format_of(node.format).escape):
         return ()
     # A record that nobody decodes is never found to be bad, and an old version must be seen to be replaced.
     if node.on_bad_record != "skip" or node.unique_by or not context.allows("prefilter_bytes", node):
@@ -154,9 +155,9 @@ def _everywhere(words: Words, node: Decode) -> bool:
     return any(word in field.name for word in words for field in node.fields)
 
 
-def _condition(words: Words) -> Expression:
+def _condition(words: Words, escape: str) -> Expression:
     value = Ref("value")
     pieces: list[str | Ref] = []
-    for word in (*words, r"\\"):
-        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), '{word}')"]
+    for word in (*words, escape):
+        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), {literal(word)})"]
     return Expression(joined(pieces), BOOLEAN)

@@ -1,30 +1,22 @@
-"""What a format is outside Spark: values become bytes as Spark reads them, and bytes values as people do."""
+"""Values in Python as the formats write and read them: as texts, numbers, JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
-from datetime import date, datetime, timezone
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from millstream.types import BOOLEAN, DOUBLE, FLOAT, INTEGERS, Field, Type
-
-Fields = Sequence[Field]
-"""What a value holds: names and types, in order."""
+from millstream.formats.format import Fields
+from millstream.types import BOOLEAN, DOUBLE, FLOAT, INTEGERS, Type
 
 
 class UnfitError(ValueError):
     """A value that can't be written, or bytes that can't be read, in a format; its text says why."""
-
-
-class Format(Struct, frozen=True):
-    encode: Callable[[Any, Fields], bytes]
-    decode: Callable[[bytes, Fields], Any]
 
 
 def one(value: Any, fields: Fields) -> Any:
@@ -103,13 +95,6 @@ def encoded(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise UnfitError("a text holds half a character (a lone surrogate)") from None
-
-
-def time_of(value: Any) -> datetime | None:
-    """Return a point in time; one without a zone is UTC."""
-    if not isinstance(value, datetime):
-        return None
-    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
