@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -29,10 +28,18 @@ def one(value: Any, fields: Fields) -> Any:
     return value
 
 
+def as_mapping(value: Any) -> Any:
+    """Return a dataclass as a mapping, and anything else as it is."""
+    if not hasattr(type(value), "__dataclass_fields__"):
+        return value
+    from dataclasses import asdict  # only generators make them
+
+    return asdict(value)
+
+
 def row(value: Any, fields: Fields) -> list[Any]:
     """Return the values of all fields in order, of a mapping, a dataclass or a sequence."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
+    value = as_mapping(value)
     if isinstance(value, Mapping):
         folded = {str(name).lower(): each for name, each in value.items()}
         known = {field.name.lower() for field in fields}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from millstream.expressions import Piece, joined
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import BAD, TIMES, described, parsed, row
-from millstream.formats.values import UnfitError, encoded, text_of, utf8, value_of
+from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, utf8, value_of
 from millstream.types import STRING, Array, Row, Type
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_IMPOSSIBLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_IMPOSSIBLE = r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""Compiled when it is first used, which takes longer than importing all formats."""
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
 _IN_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _TEXT = str.maketrans(_IN_TEXT)
@@ -39,8 +39,7 @@ def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
 def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - what no column reads does no harm
     if isinstance(value, str):
         return encoded(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
+    value = as_mapping(value)
     if not isinstance(value, Mapping):
         raise UnfitError(f"a value is a mapping of columns, not {type(value).__name__}")
     return encoded(_element("row", value))
@@ -69,7 +68,7 @@ def _element(name: str, value: Any) -> str:
 
 def _text(value: Any) -> str:
     text = text_of(value)
-    if found := _IMPOSSIBLE.search(text):
+    if found := re.search(_IMPOSSIBLE, text):
         raise UnfitError(f"XML can't hold the character U+{ord(found[0]):04X}")
     return text
 
