@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from millstream.formats.binary import BINARY
-from millstream.formats.csv import CSV
-from millstream.formats.format import Decoded, Format
-from millstream.formats.json import JSON
-from millstream.formats.long import LONG
-from millstream.formats.string import STRING
-from millstream.formats.xml import XML
+if TYPE_CHECKING:
+    from millstream.formats.format import Format
 
-__all__ = ["DEFAULT_FORMAT", "FORMATS", "Decoded", "Encoding", "Format", "format_of"]
-
-FORMATS = {
-    format_.name: format_
-    for format_ in (
-        JSON,
-        CSV,
-        XML,
-        STRING,
-        LONG,
-        BINARY,
-    )
-}
+NAMES = (
+    "json",
+    "csv",
+    "xml",
+    "string",
+    "long",
+    "binary",
+)
+"""What users call the formats. The module of that name has its `FORMAT`, and is imported when it is used."""
 
 if TYPE_CHECKING:
     Encoding: TypeAlias = str
 else:
-    Encoding = Literal[tuple(FORMATS)]
-"""What a project writes as the format of a topic; every layer hands it on as it is, and asks `format_of`."""
+    Encoding = Literal[NAMES]
+"""What a project writes as the format of a topic. All layers hand it on as it is, and ask `format_of`."""
 
-DEFAULT_FORMAT: Encoding = JSON.name
+DEFAULT_FORMAT: Encoding = "json"
 
 
+@cache
 def format_of(written: Encoding | None) -> Format:
     """Return the format that a topic names, or the default one."""
-    return FORMATS[written or DEFAULT_FORMAT]
+    found: Format = import_module(f"{__name__}.{written or DEFAULT_FORMAT}").FORMAT
+    return found

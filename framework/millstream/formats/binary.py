@@ -9,8 +9,7 @@ from millstream.expressions import Piece, joined
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
 from millstream.formats.values import UnfitError, encoded, one
-from millstream.types import BINARY as BYTES
-from millstream.types import Field
+from millstream.types import BINARY, Field
 
 
 def _decode_sql(fields: Fields) -> Decoded:
@@ -37,12 +36,11 @@ def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
     return value
 
 
-BINARY = Format(
-    name="binary",
+FORMAT = Format(
     media_type="application/octet-stream",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
     single=True,
-    columns=(Field("value", BYTES),),
-    round_trips=lambda given: given == BYTES,
+    columns=(Field("value", BINARY),),
+    round_trips=lambda given: given == BINARY,
 )

@@ -71,8 +71,7 @@ def _read(line: str) -> list[str | None]:
         position = match.end()
 
 
-CSV = Format(
-    name="csv",
+FORMAT = Format(
     media_type="text/csv",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),

@@ -49,8 +49,6 @@ def _never(_: Type) -> bool:
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    name: str
-    """What users call it."""
     media_type: str
     spark: SparkCodec
     local: LocalCodec

@@ -89,8 +89,7 @@ def _round_trips(given: Type) -> bool:
             return given not in _LOST
 
 
-JSON = Format(
-    name="json",
+FORMAT = Format(
     media_type="application/json",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),

@@ -44,8 +44,7 @@ def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
     return int.from_bytes(value, "big", signed=True)
 
 
-LONG = Format(
-    name="long",
+FORMAT = Format(
     media_type="application/octet-stream",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),

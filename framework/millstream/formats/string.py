@@ -9,14 +9,13 @@ from millstream.expressions import Piece, joined
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
 from millstream.formats.values import encoded, one, text_of, utf8, value_of
-from millstream.types import STRING as TEXT
-from millstream.types import Field
+from millstream.types import STRING, Field
 
 
 def _decode_sql(fields: Fields) -> Decoded:
     def cast(field: Field) -> tuple[Piece, ...]:
         text: tuple[Piece, ...] = ("cast(", VALUE, " as string)")
-        return text if field.type == TEXT else ("cast(", *text, f" as {field.type})")
+        return text if field.type == STRING else ("cast(", *text, f" as {field.type})")
 
     return Decoded(fields=tuple(joined(cast(field)) for field in fields))
 
@@ -32,15 +31,14 @@ def _encode(value: Any, fields: Fields) -> bytes:
 
 def _decode(value: bytes, fields: Fields) -> Any:
     text = utf8(value)
-    return value_of(text, fields[0].type) if fields and fields[0].type != TEXT else text
+    return value_of(text, fields[0].type) if fields and fields[0].type != STRING else text
 
 
-STRING = Format(
-    name="string",
+FORMAT = Format(
     media_type="text/plain",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
     single=True,
-    columns=(Field("value", TEXT),),
-    round_trips=lambda given: given == TEXT,
+    columns=(Field("value", STRING),),
+    round_trips=lambda given: given == STRING,
 )

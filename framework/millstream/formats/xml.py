@@ -107,8 +107,7 @@ def _value(element: Element, type_: Type) -> Any:
     return value_of(element.text or "", type_)
 
 
-XML = Format(
-    name="xml",
+FORMAT = Format(
     media_type="application/xml",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),

@@ -9,8 +9,8 @@ from typing import Any
 from confluent_kafka import Message
 from msgspec import Struct
 
-from millstream.formats import Format, format_of
-from millstream.formats.format import Fields
+from millstream.formats import format_of
+from millstream.formats.format import Fields, Format
 from millstream.formats.values import UnfitError, from_json, utf8
 from millstream.kafka.generators import fields_of
 from millstream.kafka.keys import decode_key

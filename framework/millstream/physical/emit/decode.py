@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined, literal
-from millstream.formats import Decoded, format_of
+from millstream.formats import format_of
+from millstream.formats.format import Decoded
 from millstream.formats.sql import BAD
 from millstream.physical.emit.draft import RECORD, Draft, Lateral
 from millstream.plan.nodes import RAW, Column, Decode, Node
