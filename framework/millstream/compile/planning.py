@@ -24,7 +24,7 @@ from millstream.plan.from_sql.catalog import (
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, seen, zone_of
-from millstream.plan.from_sql.topics import is_faithful, topic_node
+from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import Around
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
@@ -102,7 +102,7 @@ class Planning:
 
     def _relayed(self, relation: str) -> Node | None:
         columns = self._columns(relation)
-        if relation not in self.views or not all(is_faithful(column.type) for column in columns):
+        if relation not in self.views or not can_relay(columns):
             return None
         return self._seen(relation, relayed_traits(self._traits_of(relation)))
 

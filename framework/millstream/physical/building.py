@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 
+from millstream.formats import DEFAULT_FORMAT
 from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
 from millstream.physical.checks import letters_topic, sends_letters, telling_tests, test_id
@@ -253,7 +254,8 @@ def _target(output: Output) -> Target:
     options = {key: value for key, value in output.options.items() if key not in {"topic", "format"}}
     match output.kind:
         case "sink":
-            topic, format_ = str(output.options.get("topic", "")), str(output.options.get("format", "json"))
+            topic = str(output.options.get("topic", ""))
+            format_ = output.options.get("format", DEFAULT_FORMAT)
             return SinkOutput(output.model, topic, output.keys, format_, options, telling_tests([output]))
         case "table":
             return TableOutput(output.model, output.keys, output.columns, options, telling_tests([output]))

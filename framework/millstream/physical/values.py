@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from millstream.formats import DEFAULT_FORMAT, Encoding
 from millstream.physical.emit.steps import Step
 from millstream.plan.nodes import Column
 from millstream.types import STRING, Type
@@ -22,7 +23,6 @@ class SourceRead(Struct, frozen=True):
     relation: str
     topic: str = ""
     """Empty: the changes of the table `relation`, with `_deleted` for rows that are gone."""
-    format: str = ""
     columns: tuple[Column, ...] = ()
     """Exactly the fields that are decoded, or the table's columns that are read."""
     key: Column | None = None
@@ -46,7 +46,7 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     model: str
     topic: str
     keys: tuple[str, ...] = ()
-    format: str = "json"
+    format: Encoding = DEFAULT_FORMAT
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     """Ids of data tests that are asked of each row, and don't stop it."""

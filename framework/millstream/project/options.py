@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from millstream.project.shapes import Duration, Format, Positive, Size, TopicName, about
+from millstream.formats import DEFAULT_FORMAT, Encoding
+from millstream.project.shapes import Duration, Positive, Size, TopicName, about
 
 
 class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +49,9 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     key: Annotated[
         str | list[str] | None, about("sink: the column that becomes the record's key, or a list of them")
     ] = None
-    format: Annotated[Format | None, about("sink: how values are encoded, by default json")] = None
+    format: Annotated[
+        Encoding | None, about(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
+    ] = None
     partitions: Annotated[Positive | None, about("sink: partitions of a topic that is created")] = None
     replication: Annotated[Positive | None, about("sink: replication factor of a topic that is created")] = (
         None

@@ -55,9 +55,6 @@ class KafkaShape(Shape):
     ssl_certificate_location: str | None = None
     ssl_key_location: str | None = None
     ssl_endpoint_identification_algorithm: str | None = None
-    schema_registry: Annotated[
-        dict[str, Any] | str | None, about("the registry's address, or {url, ...}")
-    ] = None
     producer: Annotated[dict[str, Any], about("options of Kafka producers")] = {}
     consumer: Annotated[dict[str, Any], about("options of Kafka consumers")] = {}
     admin: Annotated[dict[str, Any], about("options of Kafka's admin client")] = {}

@@ -41,7 +41,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.traits import KnownTraits
 from millstream.plan.walk import in_order
-from millstream.project.values import Project, Target
+from millstream.project.values import Project
 from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.failures import problem_of
 from millstream.runner.jars import jars_for
@@ -179,7 +179,9 @@ def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
 
 
 @contextmanager
-def spark_for(target: Target, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
+def spark_for(question: Question, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
     """Start Spark for one question; `folder` takes its log."""
-    with running_spark("millstream show", target, jars_for(target, progress), folder) as spark:
+    target = question.project.target
+    jars = jars_for(target, question.catalog.jars, progress)
+    with running_spark("millstream show", target, jars, folder) as spark:
         yield spark

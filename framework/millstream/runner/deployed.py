@@ -33,7 +33,7 @@ def deployed(project: Project, folder: Path) -> Deployed:
     if local_path(checkpoints) is not None:
         return _found(LocalFiles(), checkpoints)
     log = folder / folder_name(project.target.name) / "log"
-    jars = jars_for(project.target, lambda *_: None)
+    jars = jars_for(project.target)
     with running_spark(f"millstream {project.settings.name}", project.target, jars, log) as spark:
         return _found(files_of(checkpoints, spark), checkpoints)
 

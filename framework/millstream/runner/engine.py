@@ -18,7 +18,7 @@ from millstream.errors import Diagnostic
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import folder_name
 from millstream.project.secrets import mask, secrets_in
-from millstream.project.values import Target, is_local
+from millstream.project.values import is_local
 from millstream.runner import sent_letters
 from millstream.runner.checkpoints import (
     Offsets,
@@ -162,7 +162,7 @@ def engine(
     log = own / "log"
     with ExitStack() as stack:
         stack.enter_context(alone(own, project.target.name))
-        jars = _jars(project.target, tell) if spark is None else []
+        jars = _jars(job, tell) if spark is None else []
         broker = stack.enter_context(shared_broker(root)) if embedded else None
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
@@ -213,7 +213,7 @@ def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:
     return replace(job, physical=physical_of(job.topology, lock))
 
 
-def _jars(target: Target, tell: Tell) -> list[Path]:
+def _jars(job: Job, tell: Tell) -> list[Path]:
     told = False
 
     def progress(_name: str, _done: int, _total: int) -> None:
@@ -222,7 +222,7 @@ def _jars(target: Target, tell: Tell) -> list[Path]:
             told = True
             tell(Stage("jars"))
 
-    found = jars_for(target, progress)
+    found = jars_for(job.project.target, job.catalog.jars, progress)
     if told:
         tell(Stage("jars", "fetched", done=True))
     return found

@@ -167,8 +167,9 @@ class Bed:
 
         with self._starting:
             if self._spark is None:
-                target = self.main.project.target
-                self._spark = self._stack.enter_context(shared_spark(target, self.folder, jars=self.jars))
+                target, formats = self.main.project.target, self.main.relations.catalog.jars
+                started = shared_spark(target, self.folder, formats, jars=self.jars)
+                self._spark = self._stack.enter_context(started)
             return self._spark
 
     def close(self) -> None:

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.kafka.formats import FORMATS
-from millstream.kafka.formats.base import from_json, text_of
+from millstream.formats import format_of
+from millstream.formats.values import from_json, text_of
 from millstream.physical.values import SinkOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
@@ -62,20 +61,10 @@ class Encoder:
     def _value(self, relation: str, row: GivenRow) -> bytes:
         topic = self.relations.catalog.topics.get(relation)
         fields = topic.fields if topic else self.relations.catalog.models[relation].columns
-        name = topic.format if topic else "json"
-        known = FORMATS.get(name)
-        if known is None:
-            message = f"unit test '{self.test.name}': records in {name} can't be made of rows"
-            remedy = "give the bytes: _value: {base64: …}"
-            raise MillstreamError(Diagnostic("MS657", message, row.location, remedy))
         names = {column.name for column in fields}
         given = {name: value for name, value in row.values.items() if name in names}
         found = [Field(column.name, column.type) for column in fields]
-        return known.encode(_finite(given) if name == "json" else _one(given, fields), found)
-
-
-def _one(given: dict[str, Any], fields: Sequence[Column]) -> Any:
-    return given if len(fields) > 1 else next(iter(given.values()), None)
+        return format_of(topic.format if topic else None).local.encode(_finite(given), found)
 
 
 def _finite(value: Any) -> Any:
@@ -117,16 +106,14 @@ def _arrow(value: Any, wanted: Type) -> Any:
 def decoded(record: Mapping[str, Any], sink: SinkOutput, columns: Sequence[Column], zone: ZoneInfo) -> Any:
     """Return the row of a record that came out; of a tombstone its keys."""
     keys = [column for column in columns if column.name in sink.keys]
-    row: dict[str, Any] = {}
     if record["value"] is None:
         return _keys(record["key"], keys, zone) | {DELETED: True}
-    fields = [Field(column.name, column.type) for column in columns]
-    if sink.format in {"string", "long", "binary"}:
-        own = [f for f in fields if f.name not in sink.keys] or fields
-        value = FORMATS[sink.format].decode(record["value"], own[:1])
-        row = _keys(record["key"], keys, zone) | {own[0].name: value}
-    else:
-        row = FORMATS[sink.format].decode(record["value"], fields)
+    format_ = format_of(sink.format)
+    held = format_.value_columns([column.name for column in columns], sink.keys)
+    fields = [Field(column.name, column.type) for column in columns if column.name in held]
+    row = format_.local.decode(record["value"], fields)
+    if format_.single:
+        row = _keys(record["key"], keys, zone) | {held[0]: row}
     folded = {name.lower(): value for name, value in row.items()}
     return {c.name: read_back(folded.get(c.name.lower()), c.type, zone) for c in columns}
 

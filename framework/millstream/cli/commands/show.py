@@ -132,6 +132,6 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
     with (
         fetching(common.look) as fetched,
         connected(project, fetched) as admin,
-        spark_for(project.target, log, fetched) as spark,
+        spark_for(question, log, fetched) as spark,
     ):
         return computed(question, admin, spark)

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read, Ref, joined
+from millstream.expressions import Expression, Read, Ref, joined, literal
+from millstream.formats import format_of
 from millstream.optimizer.context import Change, Context
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.plan.nodes import Decode, Filter, Node, TopicScan
@@ -48,7 +49,7 @@ def _may_leave_out(node: Decode, _context: Context) -> bool:
     # A record that nobody decodes is never found to be bad, and an old version must be seen to be replaced.
     return (
         isinstance(node.input, TopicScan)
-        and node.format == "json"
+        and bool(format_of(node.format).escape)
         and node.on_bad_record == "skip"
         and not node.unique_by
     )
@@ -61,7 +62,9 @@ def prefilter_bytes(node: Decode, at: Site) -> Applied | None:
         return None
     listed = ", ".join(f"'{word}'" for word in words)
     what = f"records of {_topic(node.input)} without {listed} are not decoded"
-    kept = Filter(input=node.input, conditions=(_condition(words),), models=node.models)
+    kept = Filter(
+        input=node.input, conditions=(_condition(words, format_of(node.format).escape),), models=node.models
+    )
     return Applied(replace(node, input=kept), (Change(what, node.models),))
 
 
@@ -150,9 +153,9 @@ def _everywhere(words: Words, node: Decode) -> bool:
     return any(word in field.name for word in words for field in node.fields)
 
 
-def _condition(words: Words) -> Expression:
+def _condition(words: Words, escape: str) -> Expression:
     value = Ref("value")
     pieces: list[str | Ref] = []
-    for word in (*words, r"\\"):
-        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), '{word}')"]
+    for word in (*words, escape):
+        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), {literal(word)})"]
     return Expression(joined(pieces), BOOLEAN)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression
+from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
 from millstream.plan.nodes import Check, Column, Emit
 from millstream.sql.query import Query
 from millstream.types import STRING, Type
@@ -19,7 +20,7 @@ class TopicSpec(Struct, frozen=True):
     id: str
     name: str
     topic: str
-    format: str
+    format: Encoding
     fields: tuple[Column, ...]
     """What values hold."""
     key: Column | None = None
@@ -49,7 +50,7 @@ class ModelSpec(Struct, frozen=True):
     columns: tuple[Column, ...]
     kind: Literal["view", "sink", "table"] = "view"
     topic: str = ""
-    format: str = "json"
+    format: Encoding = DEFAULT_FORMAT
     keys: tuple[str, ...] = ()
     """Of its records or its table."""
     emit: Emit = "on_change"
@@ -108,6 +109,13 @@ class Catalog(Struct, frozen=True):
         """Tell whether a relation can be read as its newest rows, instead of row by row."""
         topic, model = self.topics.get(relation), self.models.get(relation)
         return relation in self.seeds or bool(topic and topic.table) or bool(model and model.kind == "table")
+
+    @property
+    def jars(self) -> tuple[str, ...]:
+        """Return the features of the catalog of jars that the formats of its records need."""
+        formats = [topic.format for topic in self.topics.values()]
+        formats += [model.format for model in self.models.values()]
+        return tuple(dict.fromkeys(jar for each in dict.fromkeys(formats) for jar in format_of(each).jars))
 
     @property
     def keyed(self) -> frozenset[str]:

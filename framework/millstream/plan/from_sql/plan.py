@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.formats import DEFAULT_FORMAT
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
@@ -108,7 +109,7 @@ class _Building:
 
     def relayed(self, relation: str) -> Node | None:
         model = self.catalog.models.get(relation)
-        if model is None or model.kind != "view" or not can_relay(model):
+        if model is None or model.kind != "view" or not can_relay(model.columns):
             return None
         return sink_node(relay_of(model, self.catalog.project), self.traits.of(self.roots[relation]))
 
@@ -154,7 +155,7 @@ class _Building:
 def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
     """Return the rows of a model as its readers see them; any column may be left out, and is NULL then."""
     columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
-    model, traits = replace(stand_in.model, columns=columns, format="json"), stand_in.traits
+    model, traits = replace(stand_in.model, columns=columns, format=DEFAULT_FORMAT), stand_in.traits
     model = replace(model, topic=model.topic or model.name)
     if traits.mode == "append":
         return sink_node(model, traits)

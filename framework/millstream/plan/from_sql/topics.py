@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from millstream.expressions import column
+from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
-from millstream.plan.nodes import METADATA, RAW, Decode, Item, Node, Project, TopicScan, Watermark
+from millstream.plan.nodes import METADATA, RAW, Column, Decode, Item, Node, Project, TopicScan, Watermark
 from millstream.plan.streaming import kind_of
 from millstream.plan.traits import Traits
 from millstream.plan.walk import in_order
-from millstream.types import INTERVAL, NULL, UNKNOWN, VARIANT, Array, Map, Row, Type
 
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
@@ -48,32 +48,16 @@ RELAYS = "_millstream."
 def relay_of(view: ModelSpec, project: str) -> ModelSpec:
     """Return a view as a model whose rows go to a topic of its own, for those that can't share its query."""
     topic = f"{RELAYS}{project}.{view.name}"
-    return replace(view, kind="sink", topic=topic, format="json", keys=(), extras=(), checks=())
+    return replace(view, kind="sink", topic=topic, format=DEFAULT_FORMAT, keys=(), extras=(), checks=())
 
 
 def is_relay(topic: str) -> bool:
     return topic.startswith(RELAYS)
 
 
-def can_relay(view: ModelSpec) -> bool:
+def can_relay(columns: Iterable[Column]) -> bool:
     """Tell whether a topic gives back the rows of a view as they were."""
-    return all(is_faithful(column.type) for column in view.columns)
-
-
-def is_faithful(given: Type) -> bool:
-    """Tell whether JSON gives back a value of this type as it was."""
-    match given:
-        case Array(element=element):
-            return is_faithful(element)
-        case Map(key=key, value=value):
-            return is_faithful(key) and is_faithful(value)
-        case Row(fields=fields):
-            return all(is_faithful(field.type) for field in fields)
-        case _:
-            return given not in _LOST
-
-
-_LOST = (INTERVAL, VARIANT, NULL, UNKNOWN)
+    return all(format_of(DEFAULT_FORMAT).round_trips(column.type) for column in columns)
 
 
 def without_watermarks(node: Node) -> Node:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece
+from millstream.formats import Encoding
 from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.parts import METADATA, Check, Column, Item, columns_text, conditions_text
@@ -17,7 +18,7 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
     """Records become columns: fields of the value, the key, and metadata such as `_offset`."""
 
     relation: str
-    format: str
+    format: Encoding
     fields: tuple[Column, ...] = ()
     """What is decoded from the value, narrowed to what is read."""
     key: Column | None = None

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
-from typing import Any
-from xml.etree.ElementTree import Element, ParseError, fromstring
-from xml.sax.saxutils import escape, quoteattr
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from millstream.kafka.formats.base import Fields, Format, UnfitError, encoded, text_of, utf8, value_of
+from millstream.expressions import Piece, joined
+from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.sql import BAD, TIMES, described, parsed, row
+from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, utf8, value_of
 from millstream.types import STRING, Array, Row, Type
 
-_IMPOSSIBLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_IMPOSSIBLE = r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""Compiled when it is first used, which takes longer than importing all formats."""
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
+_IN_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+_TEXT = str.maketrans(_IN_TEXT)
+_ATTRIBUTE = str.maketrans({**_IN_TEXT, '"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
 
-def encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - what no column reads does no harm
+def _decode_sql(fields: Fields) -> Decoded:
+    if not fields:
+        return Decoded()
+    rows = parsed(
+        "from_xml", fields, f"map('columnNameOfCorruptRecord', '{BAD}', 'ignoreSurroundingSpaces', 'false')"
+    )
+    return Decoded(rows=rows, why=f"not an XML element with {described(fields)}")
+
+
+def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
+    return joined(("to_xml(", *row(items), f", map('rowTag', 'row', {TIMES}))"))
+
+
+def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - what no column reads does no harm
     if isinstance(value, str):
         return encoded(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
+    value = as_mapping(value)
     if not isinstance(value, Mapping):
         raise UnfitError(f"a value is a mapping of columns, not {type(value).__name__}")
     return encoded(_element("row", value))
@@ -35,7 +54,7 @@ def _element(name: str, value: Any) -> str:
         case Mapping():
             said = {str(key): each for key, each in value.items()}
             attributes = "".join(
-                f" {key[1:]}={quoteattr(_text(each))}"
+                f' {key[1:]}="{_text(each).translate(_ATTRIBUTE)}"'
                 for key, each in said.items()
                 if key.startswith("_") and each is not None
             )
@@ -44,17 +63,19 @@ def _element(name: str, value: Any) -> str:
         case list() | tuple():
             return "".join(_element(name, each) for each in value)
         case _:
-            return f"<{name}>{escape(_text(value), {chr(13): '&#13;'})}</{name}>"
+            return f"<{name}>{_text(value).translate(_TEXT)}</{name}>"
 
 
 def _text(value: Any) -> str:
     text = text_of(value)
-    if found := _IMPOSSIBLE.search(text):
+    if found := re.search(_IMPOSSIBLE, text):
         raise UnfitError(f"XML can't hold the character U+{ord(found[0]):04X}")
     return text
 
 
-def decode(value: bytes, fields: Fields) -> Any:
+def _decode(value: bytes, fields: Fields) -> Any:
+    from xml.etree.ElementTree import ParseError, fromstring
+
     text = utf8(value)
     if "<!DOCTYPE" in text:
         raise UnfitError("not an XML element: a document type")
@@ -86,4 +107,8 @@ def _value(element: Element, type_: Type) -> Any:
     return value_of(element.text or "", type_)
 
 
-XML = Format(encode, decode)
+FORMAT = Format(
+    media_type="application/xml",
+    spark=SparkCodec(_decode_sql, _encode_sql),
+    local=LocalCodec(_decode, _encode),
+)

@@ -6,8 +6,7 @@ from decimal import Decimal
 import pytest
 
 from millstream.expressions import Expression, Ref, render
-from millstream.kafka.formats import FORMATS
-from millstream.physical.formats import FORMATS as OF_SPARK
+from millstream.formats import format_of
 from millstream.plan.nodes import Column
 from millstream.types import Field, parse_type
 
@@ -57,7 +56,7 @@ def read_by_spark(spark, name, found, values):
         [(index, bytearray(value)) for index, value in enumerate(values)], "at int, value binary"
     )
     table.createOrReplaceTempView("written")
-    decoded = OF_SPARK[name].decode(found)
+    decoded = format_of(name).spark.decode(found)
     names = ", ".join(column.name for column in found)
     if decoded.rows:
         query = f"select at, {names}, _bad from written lateral view inline({sql(decoded.rows)}) as {names}, _bad order by at"
@@ -71,7 +70,7 @@ def written_by_spark(spark, name, found, rows):
     table = spark.createDataFrame([tuple(row[c.name] for c in found) for row in rows], schema)
     table.createOrReplaceTempView("rows")
     items = [(c.name, Expression((Ref(c.name),), c.type)) for c in found]
-    value = sql(OF_SPARK[name].encode(items))
+    value = sql(format_of(name).spark.encode(items))
     return [
         bytes(row.value) for row in spark.sql(f"select cast({value} as binary) as value from rows").collect()
     ]
@@ -88,7 +87,7 @@ def plain(row):
 @pytest.mark.parametrize("name", ["json", "csv", "xml"])
 def test_rows_are_read_as_they_were_written(spark, name):
     found = columns(COLUMNS)
-    values = [FORMATS[name].encode(row, fields(found)) for row in ROWS]
+    values = [format_of(name).local.encode(row, fields(found)) for row in ROWS]
     read = read_by_spark(spark, name, found, values)
     assert [row["_bad"] for row in read] == [None] * len(ROWS)
     # Spark itself takes an empty CSV field for NULL, quoted or not.
@@ -101,7 +100,8 @@ def test_what_spark_writes_is_shown_as_it_is(spark, name):
     found = columns("s string, n bigint, d double, b boolean")
     rows = [{c.name: row[c.name] for c in found} for row in ROWS]
     shown = [
-        FORMATS[name].decode(value, fields(found)) for value in written_by_spark(spark, name, found, rows)
+        format_of(name).local.decode(value, fields(found))
+        for value in written_by_spark(spark, name, found, rows)
     ]
     empty = dict.fromkeys(("s", "n", "d", "b"))
     assert [
@@ -121,18 +121,18 @@ def test_what_spark_writes_is_shown_as_it_is(spark, name):
 )
 def test_single_values(spark, name, ddl, values):
     (column,) = found = columns(ddl)
-    written = [FORMATS[name].encode({column.name: value}, fields(found)) for value in values]
-    assert written == [FORMATS[name].encode(value, fields(found)) for value in values]
+    written = [format_of(name).local.encode({column.name: value}, fields(found)) for value in values]
+    assert written == [format_of(name).local.encode(value, fields(found)) for value in values]
     assert [plain(row)[column.name] for row in read_by_spark(spark, name, found, written)] == values
     if column.name != "t":
-        assert [FORMATS[name].decode(value, fields(found)) for value in written] == values
+        assert [format_of(name).local.decode(value, fields(found)) for value in written] == values
 
 
 @pytest.mark.parametrize("name", ["json", "xml"])
 def test_nested_values(spark, name):
     found = columns("id string, tags array<string>, place struct<lat:double,lon:double>")
     row = {"id": "a", "tags": ["x", "y"], "place": {"lat": 1.5, "lon": -2.0}}
-    value = FORMATS[name].encode(row, fields(found))
+    value = format_of(name).local.encode(row, fields(found))
     assert [plain(r) for r in read_by_spark(spark, name, found, [value])] == [row]
     (spark_value,) = written_by_spark(spark, name, found, [row])
-    assert FORMATS[name].decode(spark_value, fields(found)) == row
+    assert format_of(name).local.decode(spark_value, fields(found)) == row

@@ -1,46 +1,26 @@
-"""What a format is: how a record's value becomes columns, and a row a record's value."""
+"""The SQL that several formats are written with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from msgspec import Struct
-
-from millstream.expressions import Expression, Piece, Ref, joined, quoted
-from millstream.physical.emit.draft import BAD
-from millstream.plan.nodes import Column
+from millstream.expressions import Piece, Ref, joined, literal, quoted
+from millstream.formats.format import Fields, Item
 from millstream.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row, Type
 
 VALUE = Ref("value")
 
+BAD = "_bad"
+"""Of a decoded record: the text that could not be decoded, or NULL."""
 
-class Decoded(Struct, frozen=True):
-    """SQL over the raw columns of a topic."""
-
-    rows: tuple[Piece, ...] = ()
-    """An array with one struct of all fields, and `_bad`; empty where `fields` says it all."""
-    fields: tuple[tuple[Piece, ...], ...] = ()
-    """One expression a field, over `rows` if there are any; an empty one is the field as it is there."""
-    bad: tuple[Piece, ...] = ()
-    """Without `rows`: the condition under which a value can't be decoded."""
-    why: str = ""
-    """Of a value that can't be decoded, in words."""
+TIMES = (
+    "'timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSSXXX', "
+    "'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS'"
+)
+"""Spark writes milliseconds only by default; what it reads by default has microseconds, too."""
 
 
-Named = tuple[str, Expression]
-
-
-class Format(Struct, frozen=True):
-    decode: Callable[[Sequence[Column]], Decoded]
-    encode: Callable[[Sequence[Named]], tuple[Piece, ...]]
-    """From the columns of a row, each with its name, to a value: text or bytes."""
-    narrow: bool = True
-    """Fields that nobody reads can be left out when decoding."""
-    single: bool = False
-    """A value is one column, not a row of them."""
-
-
-def parsed(function: str, fields: Sequence[Column], options: str) -> tuple[Piece, ...]:
+def parsed(function: str, fields: Fields, options: str) -> tuple[Piece, ...]:
     """Return a parser's call as an array of one struct: as rows of LATERAL VIEW it is parsed once.
 
     What gives no struct at all, as an empty text does, gives that of a text that is certainly wrong.
@@ -56,7 +36,7 @@ def parsed(function: str, fields: Sequence[Column], options: str) -> tuple[Piece
     )
 
 
-def row(items: Sequence[Named]) -> tuple[Piece, ...]:
+def row(items: Sequence[Item]) -> tuple[Piece, ...]:
     """Return `struct(a, b + 1 as c)`."""
     pieces: list[Piece] = ["struct("]
     for index, (name, found) in enumerate(items):
@@ -83,10 +63,5 @@ def has_times(given: Type) -> bool:
             return given in {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}
 
 
-def described(fields: Sequence[Column]) -> str:
+def described(fields: Fields) -> str:
     return ", ".join(f"{c.name} {c.type}" for c in fields)
-
-
-def literal(text: str) -> str:
-    """Return a text as SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,30 +1,21 @@
-"""What a format is outside Spark: values become bytes as Spark reads them, and bytes values as people do."""
+"""Values in Python as the formats write and read them: as texts, numbers, JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
-from datetime import date, datetime, timezone
+from collections.abc import Mapping
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from millstream.types import BOOLEAN, DOUBLE, FLOAT, INTEGERS, Field, Type
-
-Fields = Sequence[Field]
-"""What a value holds: names and types, in order."""
+from millstream.formats.format import Fields
+from millstream.types import BOOLEAN, DOUBLE, FLOAT, INTEGERS, Type
 
 
 class UnfitError(ValueError):
     """A value that can't be written, or bytes that can't be read, in a format; its text says why."""
-
-
-class Format(Struct, frozen=True):
-    encode: Callable[[Any, Fields], bytes]
-    decode: Callable[[bytes, Fields], Any]
 
 
 def one(value: Any, fields: Fields) -> Any:
@@ -37,10 +28,18 @@ def one(value: Any, fields: Fields) -> Any:
     return value
 
 
+def as_mapping(value: Any) -> Any:
+    """Return a dataclass as a mapping, and anything else as it is."""
+    if not hasattr(type(value), "__dataclass_fields__"):
+        return value
+    from dataclasses import asdict  # only generators make them
+
+    return asdict(value)
+
+
 def row(value: Any, fields: Fields) -> list[Any]:
     """Return the values of all fields in order, of a mapping, a dataclass or a sequence."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
+    value = as_mapping(value)
     if isinstance(value, Mapping):
         folded = {str(name).lower(): each for name, each in value.items()}
         known = {field.name.lower() for field in fields}
@@ -103,13 +102,6 @@ def encoded(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise UnfitError("a text holds half a character (a lone surrogate)") from None
-
-
-def time_of(value: Any) -> datetime | None:
-    """Return a point in time; one without a zone is UTC."""
-    if not isinstance(value, datetime):
-        return None
-    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")

@@ -1,28 +1,23 @@
-"""JSON objects."""
+"""JSON objects; a text is JSON already."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from msgspec.structs import replace
+from typing import Any
 
 from millstream.expressions import Piece, Ref, joined, quoted
-from millstream.physical.emit.draft import BAD
-from millstream.physical.formats.base import Decoded, Format, Named, described, has_times, parsed, row
-from millstream.plan.nodes import Column
-from millstream.types import STRING, Array, Field, Map, Row, Type
+from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.sql import BAD, TIMES, described, has_times, parsed, row
+from millstream.formats.values import encoded, from_json, to_json
+from millstream.types import INTERVAL, NULL, STRING, UNKNOWN, VARIANT, Array, Field, Map, Row, Type
 
-_WRITE = (
-    "map('timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSSXXX', "
-    "'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS')"
-)
-"""Spark writes milliseconds only by default; what it reads by default has microseconds, too."""
+_LOST = (INTERVAL, VARIANT, NULL, UNKNOWN)
 
 
-def decode(fields: Sequence[Column]) -> Decoded:
+def _decode_sql(fields: Fields) -> Decoded:
     if not fields:
         return Decoded()
-    read = [replace(field, type=_as_read(field.type)) for field in fields]
+    read = [Field(field.name, _as_read(field.type)) for field in fields]
     return Decoded(
         rows=parsed("from_json", read, f"map('columnNameOfCorruptRecord', '{BAD}')"),
         fields=tuple(
@@ -68,10 +63,37 @@ def _restored(found: tuple[Piece, ...], given: Type, depth: int) -> tuple[Piece,
             return found
 
 
-def encode(items: Sequence[Named]) -> tuple[Piece, ...]:
+def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
     """Write a row; fields that are NULL are left out, which reads back as NULL."""
-    options = f", {_WRITE}" if any(has_times(each.type) for _, each in items) else ""
+    options = f", map({TIMES})" if any(has_times(each.type) for _, each in items) else ""
     return joined(("to_json(", *row(items), f"{options})"))
 
 
-JSON = Format(decode, encode)
+def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - what no column reads does no harm
+    return encoded(value) if isinstance(value, str) else to_json(value)
+
+
+def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
+    return from_json(value)
+
+
+def _round_trips(given: Type) -> bool:
+    match given:
+        case Array(element=element):
+            return _round_trips(element)
+        case Map(key=key, value=value):
+            return _round_trips(key) and _round_trips(value)
+        case Row(fields=fields):
+            return all(_round_trips(field.type) for field in fields)
+        case _:
+            return given not in _LOST
+
+
+FORMAT = Format(
+    media_type="application/json",
+    spark=SparkCodec(_decode_sql, _encode_sql),
+    local=LocalCodec(_decode, _encode),
+    round_trips=_round_trips,
+    omits_null=True,
+    escape="\\",
+)

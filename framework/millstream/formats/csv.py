@@ -3,16 +3,37 @@ r"""Lines of comma-separated values as Spark has them: `\` escapes, an empty fie
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from millstream.kafka.formats.base import Fields, Format, UnfitError, encoded, row, text_of, utf8, value_of
+from millstream.expressions import Piece, joined
+from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.sql import BAD, TIMES, described, parsed
+from millstream.formats.sql import row as row_sql
+from millstream.formats.values import UnfitError, encoded, row, text_of, utf8, value_of
 
+_SPACES = "'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false'"
 _QUOTED = re.compile(r'[,"\n\r\\]|^\s|\s$|^$')
 _FIELD = re.compile(r'(?:"((?:\\.|[^"\\])*)"|([^,]*))(,|\Z)', re.DOTALL)
 _SPARK = {"Infinity": "Inf", "-Infinity": "-Inf"}
 
 
-def encode(value: Any, fields: Fields) -> bytes:
+def _decode_sql(fields: Fields) -> Decoded:
+    if not fields:
+        return Decoded()
+    rows = parsed(
+        "from_csv",
+        fields,
+        f"map({_SPACES}, 'columnNameOfCorruptRecord', '{BAD}')",
+    )
+    return Decoded(rows=rows, why=f"not a CSV line of {described(fields)}")
+
+
+def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
+    return joined(("to_csv(", *row_sql(items), f", map({_SPACES}, {TIMES}))"))
+
+
+def _encode(value: Any, fields: Fields) -> bytes:
     if isinstance(value, str):
         return encoded(value)
     return encoded(",".join("" if each is None else _written(each) for each in row(value, fields)))
@@ -27,7 +48,7 @@ def _written(value: Any) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def decode(value: bytes, fields: Fields) -> Any:
+def _decode(value: bytes, fields: Fields) -> Any:
     found = _read(utf8(value))
     if len(found) != len(fields):
         raise UnfitError(f"not a CSV line of {len(fields)} fields but of {len(found)}")
@@ -50,4 +71,9 @@ def _read(line: str) -> list[str | None]:
         position = match.end()
 
 
-CSV = Format(encode, decode)
+FORMAT = Format(
+    media_type="text/csv",
+    spark=SparkCodec(_decode_sql, _encode_sql),
+    local=LocalCodec(_decode, _encode),
+    by_position=True,
+)

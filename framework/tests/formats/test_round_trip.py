@@ -3,7 +3,7 @@
 import pytest
 
 from millstream.expressions import Expression, Ref
-from millstream.physical.formats import FORMATS
+from millstream.formats import format_of
 from millstream.plan.nodes import Column
 from millstream.types import parse_type
 
@@ -35,11 +35,11 @@ def round_trip(spark, name, type_, values):
     frame = spark.sql(" union all ".join(f"select 'b' as before, cast({v} as {type_}) as x" for v in values))
     frame.createOrReplaceTempView("rows_to_write")
     items = [(c.name, Expression((Ref(c.name),), c.type)) for c in fields]
-    encoded = text(FORMATS[name].encode(items))
+    encoded = text(format_of(name).spark.encode(items))
     spark.sql(f"select x, cast({encoded} as binary) as value from rows_to_write").createOrReplaceTempView(
         "written"
     )
-    decoded = FORMATS[name].decode(fields)
+    decoded = format_of(name).spark.decode(fields)
     restored = text(decoded.fields[1]).replace("x", "d.x", 1) if any(decoded.fields) else "d.x"
     found = spark.sql(
         f"select w.x as x, {restored} as y, d._bad from written w lateral view inline({text(decoded.rows)}) d as before, x, _bad"
