@@ -8,9 +8,9 @@ import pytest
 from deltalake import write_deltalake
 
 from millstream.project.values import Column, Seed, Target
+from millstream.stores.delta.folder import delta_folder
+from millstream.stores.query import Rest
 from millstream.tables.known import Known
-from millstream.tables.places import delta_of
-from millstream.tables.query import Rest
 from millstream.text import Location
 from millstream.types import BIGINT, STRING
 
@@ -45,9 +45,9 @@ def rest(tmp_path):
     place = Location("segments.csv", 1, 1)
     columns = (Column("segment", place, STRING), Column("rank", place, BIGINT))
     seed = Seed("segments", "segments.csv", columns, 2, place, delimiter=";")
-    base = delta_of(Target("shop", "local", {}), tmp_path)
+    base = delta_folder(Target("shop", "local", {}), tmp_path)
     for relation, rows in (("model.totals", TOTALS), ("source.shop.products", PRODUCTS)):
-        write_deltalake(base.place_of(relation), rows)
+        write_deltalake(base.of(relation), rows)
 
     def make(*more, **settings):
         known = {each.name.lower(): each for each in (*KNOWN, *more)}

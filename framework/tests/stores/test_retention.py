@@ -8,14 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.postgres import rows as rows_of
 
+from millstream.physical.durations import parts
 from millstream.physical.values import TableOutput
 from millstream.plan.build.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Column
 from millstream.project.secrets import Secret
 from millstream.project.values import Project, Settings, Target
-from millstream.runner.durations import parts
 from millstream.runner.newest import newest
 from millstream.runner.tables import Tables
+from millstream.stores.spark import Batch
 from millstream.types import parse_type
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -58,10 +59,8 @@ class Store:
         self.number = self.number + 1 if number is None else number
         schema = ", ".join(f"{c.name} {c.type}" for c in self.table.columns) + ", _deleted boolean"
         given = self.spark.createDataFrame([(*row, False)[:4] for row in rows], schema).coalesce(1)
-        self.tables.merge(
-            newest(given, self.table.keys, "at"), self.table, "latest/1", self.number, deletes=True,
-            new=self.new and self.number == 0,
-        )  # fmt: skip
+        batch = Batch("latest/1", self.number, deletes=True, new=self.new and self.number == 0)
+        self.tables.merge(newest(given, self.table.keys, "at"), self.table, batch)
 
     def users(self):
         return sorted(self.read())

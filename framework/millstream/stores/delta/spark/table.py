@@ -1,4 +1,4 @@
-"""State tables in Delta Lake: a batch is merged once, however often it is tried."""
+"""A Delta table: each batch is merged once, however often it is tried."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
-from millstream.runner.files import files_of
-from millstream.runner.retention import Limit, Newest, newest_time
+from millstream.stores.files import files_of
+from millstream.stores.retention import Limit, Newest, newest_time
+from millstream.stores.spark import Batch
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
@@ -25,9 +26,9 @@ _PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterva
 
 
 def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
-    """Make the table, or add the columns that it lacks; tell if it is new.
+    """Create the table, or add the columns that it lacks; return whether it is new.
 
-    `changes`: somebody reads them as they come.
+    `changes`: it needs a change feed.
     """
     new = not is_there(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
@@ -55,29 +56,20 @@ def is_there(session: SparkSession, path: str) -> bool:
     return bool(java.io.delta.tables.DeltaTable.isDeltaTable(session._jsparkSession, path))  # noqa: SLF001
 
 
-def fill(rows: DataFrame, path: str, *, app: str, batch: int, deletes: bool) -> None:
+def fill(rows: DataFrame, path: str, batch: Batch) -> None:
     """Store the first rows of a new table: there is nothing to merge them with."""
-    kept = rows.where("not _deleted").drop("_deleted") if deletes else rows
-    with once(kept.sparkSession, app, batch):
+    kept = rows.where("not _deleted").drop("_deleted") if batch.deletes else rows
+    with once(kept.sparkSession, batch.writer, batch.number):
         kept.write.format("delta").mode("append").save(path)
 
 
-def merge(
-    rows: DataFrame,
-    table: TableOutput,
-    path: str,
-    *,
-    app: str,
-    batch: int,
-    deletes: bool,
-    limit: Limit | None = None,
-) -> None:
+def merge(rows: DataFrame, table: TableOutput, path: str, batch: Batch, limit: Limit | None) -> None:
     """Merge the newest row of each key; drop what `limit` makes too old."""
     session = rows.sparkSession
     view = "_millstream_rows"
     rows.createOrReplaceTempView(view)
-    with once(session, app, batch):
-        session.sql(merge_sql(table, view, path, deletes=deletes, limit=limit))
+    with once(session, batch.writer, batch.number):
+        session.sql(_merge_sql(table, view, path, deletes=batch.deletes, limit=limit))
 
 
 def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
@@ -106,7 +98,7 @@ def changes(session: SparkSession, path: str, columns: Iterable[Column]) -> Data
     return kept.select(*(f.col(quoted(column.name)) for column in columns), deleted)
 
 
-def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None = None) -> str:
+def _merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None) -> str:
     names = [quoted(column.name) for column in table.columns]
     on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
     order_by = table.options.get("order_by")
@@ -152,6 +144,6 @@ def _changed(table: TableOutput, column: Column, was: str) -> MillstreamError:
             "MS866",
             f"column '{column.name}' of the table '{name}' is {was} there and {column.type} in the model",
             None,
-            f"build it anew: millstream build --full-refresh --select {name}",
+            f"rebuild it: millstream build --full-refresh --select {name}",
         )
     )
