@@ -6,15 +6,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
+from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.delta.spark import swap, table
 from millstream.stores.files import files_of
-from millstream.stores.retention import within
+from millstream.stores.retention import Newest, within
 from millstream.stores.spark import Batch, StreamedTables
+
+_ROWS = "_millstream_rows"
+"""The view of a batch."""
 
 
 class DeltaTables:
@@ -27,16 +32,20 @@ class DeltaTables:
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
         path, session = self._folder.of(output.model), rows.sparkSession
-        with within(rows, output, lambda: None if batch.new else table.newest(session, output, path)) as (
-            kept,
-            limit,
-        ):
+
+        def newest() -> Newest | None:
+            return None if batch.new else table.newest(session, output, path)
+
+        once = table.once(session, batch.writer, batch.number)
+        with within(rows, output, newest) as (kept, limit), once:
             if limit is not None:
                 table.note(session, path, limit.newest)
             if batch.new:
-                table.fill(kept, path, batch)
+                first = kept.where("not _deleted").drop("_deleted") if batch.deletes else kept
+                first.write.format("delta").mode("append").save(path)
             else:
-                table.merge(kept, output, path, batch, limit)
+                kept.createOrReplaceTempView(_ROWS)
+                session.sql(table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit))
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
         paths = self._folder.of(new.model), self._folder.of(output.model)
@@ -57,7 +66,10 @@ class DeltaTables:
         return table.rows(session, self._folder.of(relation))
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
-        return table.changes(session, self._folder.of(relation), columns)
+        feed = session.readStream.format("delta").option("readChangeFeed", "true")
+        newest = feed.load(self._folder.of(relation)).where("_change_type <> 'update_preimage'")
+        deleted = (f.col("_change_type") == "delete").alias("_deleted")
+        return newest.select(*(f.col(quoted(column.name)) for column in columns), deleted)
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:

@@ -1,14 +1,13 @@
-"""A Delta table: each batch is merged once, however often it is tried."""
+"""One Delta table: created, merged into once for each batch, and read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
@@ -16,7 +15,6 @@ from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.stores.files import files_of
 from millstream.stores.retention import Limit, Newest, newest_time
-from millstream.stores.spark import Batch
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
@@ -56,22 +54,6 @@ def is_there(session: SparkSession, path: str) -> bool:
     return bool(java.io.delta.tables.DeltaTable.isDeltaTable(session._jsparkSession, path))  # noqa: SLF001
 
 
-def fill(rows: DataFrame, path: str, batch: Batch) -> None:
-    """Store the first rows of a new table: there is nothing to merge them with."""
-    kept = rows.where("not _deleted").drop("_deleted") if batch.deletes else rows
-    with once(kept.sparkSession, batch.writer, batch.number):
-        kept.write.format("delta").mode("append").save(path)
-
-
-def merge(rows: DataFrame, table: TableOutput, path: str, batch: Batch, limit: Limit | None) -> None:
-    """Merge the newest row of each key; drop what `limit` makes too old."""
-    session = rows.sparkSession
-    view = "_millstream_rows"
-    rows.createOrReplaceTempView(view)
-    with once(session, batch.writer, batch.number):
-        session.sql(_merge_sql(table, view, path, deletes=batch.deletes, limit=limit))
-
-
 def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
     """Return the newest time that a table got; one that had no retention before is asked for it."""
     content = files_of(path, session).read(f"{path}/{_NEWEST}")
@@ -90,15 +72,7 @@ def rows(session: SparkSession, path: str) -> DataFrame:
     return session.read.format("delta").load(path)
 
 
-def changes(session: SparkSession, path: str, columns: Iterable[Column]) -> DataFrame:
-    """Return a stream of the newest rows, with `_deleted` for those that are gone."""
-    feed = session.readStream.format("delta").option("readChangeFeed", "true").load(path)
-    deleted = (f.col("_change_type") == "delete").alias("_deleted")
-    kept = feed.where("_change_type <> 'update_preimage'")
-    return kept.select(*(f.col(quoted(column.name)) for column in columns), deleted)
-
-
-def _merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None) -> str:
+def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None) -> str:
     names = [quoted(column.name) for column in table.columns]
     on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
     order_by = table.options.get("order_by")
