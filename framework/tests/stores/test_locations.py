@@ -1,5 +1,8 @@
 """Where tables and checkpoints are."""
 
+import subprocess
+import sys
+
 import pytest
 
 from millstream.errors import MillstreamError
@@ -120,3 +123,16 @@ def test_no_two_stores_share_an_option_or_a_jar():
     options = [name for store in STORES for name in declaration(store).options.__struct_fields__]
     assert len(options) == len(set(options))
     assert set(jar_files()) <= set(STORES)
+
+
+def test_tables_are_found_without_spark_and_without_a_client_library():
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from millstream.project.values import Target\n"
+        "from millstream.stores.local import all_local_tables\n"
+        "target = Target('shop', 'local', {'tables': {'url': 'postgresql://db/shop'}})\n"
+        "print(len(all_local_tables(target, Path())))\n"
+        "print([m for m in ('pyspark', 'psycopg', 'deltalake') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["2", "[]"]
