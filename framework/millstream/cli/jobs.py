@@ -90,11 +90,11 @@ def _job(
     tests: bool,
 ) -> Job:
     from millstream.artifacts import manifest_file
+    from millstream.project.folders import checkpoints_of
     from millstream.project.load import load_project
     from millstream.results import read_results
     from millstream.runner.checkpoints import local_lock
     from millstream.runner.values import Job
-    from millstream.tables.places import checkpoints_of
     from millstream.topology import compiled_topology, physical_of
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)

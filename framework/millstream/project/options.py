@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, Encoding
 from millstream.project.shapes import Duration, Positive, Size, TopicName, about
+from millstream.stores.registry import DEFAULT, StoreName
 
 
 class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,9 +65,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     order_by: Annotated[str | None, about("table: the column that says which row is newest")] = None
     delete_when: Annotated[str | None, about("table: rows for which this SQL holds are deleted")] = None
     retention: Annotated[Duration | None, about("table: how long a row is kept")] = None
-    store: Annotated[
-        Literal["delta", "postgres"] | None, about("table: where it is stored, by default delta")
-    ] = None
+    store: Annotated[StoreName | None, about(f"table: where it is stored, by default {DEFAULT}")] = None
     emit: Annotated[
         Literal["on_change", "on_close"] | None, about("windows: refine early or one final row")
     ] = None

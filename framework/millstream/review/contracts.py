@@ -14,6 +14,7 @@ from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
 from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
+from millstream.stores.registry import DEFAULT
 from millstream.types import Type, parse_type
 
 
@@ -31,7 +32,7 @@ class Contract(Struct, frozen=True):
     upsert: bool = False
     deletes: bool = False
     """Records without a value, or rows that go away."""
-    store: str = "delta"
+    store: str = DEFAULT
 
 
 def contract_changes(
@@ -108,7 +109,7 @@ def contracts(version: Version) -> dict[str, Contract]:
             options=node.config,
             upsert=mode == "upsert",
             deletes=output is not None and (id(output) in taking or _deletes(output)),
-            store=str(node.config.get("store") or "delta"),
+            store=str(node.config.get("store") or DEFAULT),
         )
     return found
 
@@ -249,7 +250,7 @@ def _table(was: Contract, now: Contract) -> Told:
         if after is None:
             yield "todo", f"the column `{shown}` stays in the table, and gets no values any more"
         elif after[1] != type_:
-            # Delta and PostgreSQL are both refused (MS866, MS852) before a row is written.
+            # No store gives a column another type: that is refused before a row is written.
             yield "breaking", f"{now.store} does not take over `{shown}` as {after[1]}"
             yield "todo", "build it anew, or give the column a new name"
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:

@@ -20,7 +20,7 @@ from millstream.runner import previous
 from millstream.runner.checkpoints import Record, place_of, read_lock, records_in, taken_over
 from millstream.runner.deployed import set_manifest_aside
 from millstream.runner.engine import Engine
-from millstream.runner.files import Files
+from millstream.stores.files import Files
 
 _FILE = "applied.json"
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints import Offsets, Place, Record
-from millstream.runner.files import Files
 from millstream.runner.tables import ASIDE
+from millstream.stores.files import Files
 
 
 class Aside(Struct, frozen=True):

@@ -13,7 +13,7 @@ from msgspec import Struct
 from millstream.physical.lock import Lock, decode, encode
 from millstream.physical.values import DeadLetters, Query, Signature, SinkOutput, TableOutput
 from millstream.plan.nodes import Column
-from millstream.runner.files import Files, LocalFiles, local_path
+from millstream.stores.files import Files, LocalFiles, local_path
 
 FORMAT = 1
 FILE = "millstream.json"

@@ -7,13 +7,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from millstream.physical.lock import Lock
-from millstream.project.folders import folder_name
+from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.values import Project
 from millstream.runner.checkpoints import Record, read_lock, records_in
-from millstream.runner.files import Files, LocalFiles, files_of, local_path
 from millstream.runner.jars import jars_for
 from millstream.runner.session import running_spark
-from millstream.tables.places import checkpoints_of
+from millstream.stores.files import Files, LocalFiles, files_of, local_path
 
 _MANIFEST = "manifest.json"
 _BEFORE = "manifest.previous.json"

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from millstream.broker import shared_broker
 from millstream.errors import Diagnostic
 from millstream.physical.values import Query, SinkOutput, SourceRead
-from millstream.project.folders import folder_name
+from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
 from millstream.runner import sent_letters
@@ -33,7 +33,6 @@ from millstream.runner.checkpoints import (
 )
 from millstream.runner.deliveries import Stores
 from millstream.runner.failures import jvm_lost, problem_of, told_of
-from millstream.runner.files import Files, files_of
 from millstream.runner.jars import jars_for
 from millstream.runner.only import alone, alone_at
 from millstream.runner.reading import Ranges
@@ -44,7 +43,7 @@ from millstream.runner.swapping import settle_all
 from millstream.runner.tables import Tables
 from millstream.runner.topics import Kafka, make_ready
 from millstream.runner.values import Job, Stage, Tell
-from millstream.tables.places import checkpoints_of
+from millstream.stores.files import Files, files_of
 from millstream.topology import physical_of
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from millstream.machine.jars import Progress, fetch
 from millstream.project.values import Target
+from millstream.stores.registry import configured, jar_files
 
 
 def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | None = None) -> list[Path]:
@@ -16,8 +17,8 @@ def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | N
     """
     if target.settings.get("jars") == "provided":
         return []
-    tables = ["postgres"] if "url" in (target.settings.get("tables") or {}) else []
-    return jars_of(("kafka", "delta", *tables, *formats), progress)
+    stores = configured(target.settings.get("tables") or {})
+    return jars_of(("kafka", *(store for store in stores if store in jar_files()), *formats), progress)
 
 
 def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:

@@ -8,8 +8,8 @@ from msgspec import Struct
 from millstream.physical.values import TableOutput
 from millstream.runner.aside import Aside, renamed
 from millstream.runner.checkpoints import Place, Record
-from millstream.runner.files import Files
 from millstream.runner.tables import KEPT, Tables
+from millstream.stores.files import Files
 
 _FILE = "previous.json"
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from millstream.plan.nodes import Column
 from millstream.runner import checkpoints
 from millstream.runner.checkpoints import Offsets
-from millstream.runner.files import Files
+from millstream.stores.files import Files
 
 _ENDING = ".letters"
 

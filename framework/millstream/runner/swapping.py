@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from millstream.physical.lock import Lock
 from millstream.runner import aside, checkpoints, previous
 from millstream.runner.checkpoints import Place, place_of
-from millstream.runner.files import Files
 from millstream.runner.tables import KEPT, Tables
+from millstream.stores.files import Files
 
 _TOGETHER = "regroup.json"
 

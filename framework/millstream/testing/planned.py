@@ -13,6 +13,7 @@ from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
 from millstream.optimizer.rules.bypass_topics import bypass_topics
+from millstream.physical.durations import milliseconds
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import DeadLetters, Query
@@ -20,7 +21,6 @@ from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
 from millstream.plan.traits import Traits, traits_of
 from millstream.plan.walk import in_order
-from millstream.runner.durations import milliseconds
 from millstream.testing.relations import Relations
 from millstream.testing.values import UnitTest
 from millstream.topology import hints_of, physical_settings

@@ -6,11 +6,11 @@ import pytest
 
 from millstream.artifacts import manifest_file
 from millstream.compile import compile_project
+from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.checkpoints import new_record, place_of, write_lock, write_record
 from millstream.runner.deployed import keep_manifest
-from millstream.runner.files import LocalFiles
-from millstream.tables.places import checkpoints_of
+from millstream.stores.files import LocalFiles
 from millstream.topology import compiled_topology, physical_of
 
 CONFIG = "{{ config(materialized='table', unique_key='user_id') }}\n"

@@ -9,10 +9,10 @@ from support.runs import built, job_of, problems, statuses, table_rows
 from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
 
 from millstream.errors import MillstreamError
-from millstream.runner.files import LocalFiles
 from millstream.runner.rolling_back import roll_back
 from millstream.runner.tables import Tables
 from millstream.runner.values import Apply, Compared
+from millstream.stores.files import LocalFiles
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"

@@ -7,11 +7,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from millstream.compile import compile_project
+from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.build import build
 from millstream.runner.checkpoints import local_lock
 from millstream.runner.values import Job
-from millstream.tables.places import checkpoints_of, delta_of
+from millstream.stores.delta.folder import delta_folder
 from millstream.topology import compiled_topology, physical_of
 
 
@@ -97,5 +98,5 @@ def headers(message):
 
 def table_rows(root, relation, target=None):
     """Return the rows of a state table."""
-    place = delta_of(load_project(root, target, None, None).target, root).place_of(relation)
+    place = delta_folder(load_project(root, target, None, None).target, root).of(relation)
     return DeltaTable(place).to_pyarrow_table().to_pylist()

@@ -15,8 +15,8 @@ from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, root_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
+from millstream.stores.query import Rest, answer
 from millstream.tables.known import Known, known_in
-from millstream.tables.query import Rest, answer
 from millstream.tables.values import Answer
 
 _LAST = 10_000

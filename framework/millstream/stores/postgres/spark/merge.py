@@ -18,12 +18,12 @@ from pyspark.sql import functions as f
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
-from millstream.project.secrets import Secret, mask
-from millstream.runner.retention import within
-from millstream.runner.stores.postgres_retention import expire, newest
-from millstream.runner.stores.postgres_tables import BATCHES, column_type, table_name
-from millstream.tables.places import Postgres
-from millstream.tables.postgres import NESTED, connected, options_of, revealed, stored_name
+from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
+from millstream.stores.postgres.spark.retention import expire, newest
+from millstream.stores.postgres.table import BATCHES, column_type, table_name
+from millstream.stores.retention import within
+from millstream.stores.spark import Batch
 from millstream.types import BINARY, VARIANT
 
 _ATTEMPT = "_millstream_attempt"
@@ -34,41 +34,45 @@ _COPIED = "attempt string, rows bigint, failed string"
 Connection = psycopg.Connection[Any]
 
 
-def merge(
-    batch: DataFrame, table: TableOutput, place: Postgres, *, query: str, batch_id: int, deletes: bool
-) -> None:
+def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: Batch) -> None:
     """Store the newest row of each key; a row replaces one that is not newer by `order_by`."""
-    staging = sql.Identifier(_staging(query, table))
+    staging = sql.Identifier(_staging(batch.writer, table))
     try:
-        with connected(place) as connection:
-            if _is_stored(connection, query, table, batch_id):
+        with connected(schema) as connection:
+            if _is_stored(connection, table, batch):
                 return
             _make_staging(connection, staging, table)
-        with within(batch, table, lambda: newest(place, table)) as (rows, limit):
-            attempts = _copy(rows, table, place, staging, deletes=deletes)
-        with connected(place) as connection:
-            if _record(connection, query, table, batch_id):
-                _merge(connection, table, staging, attempts, deletes=deletes)
+        with within(given, table, lambda: newest(schema, table)) as (rows, limit):
+            attempts = _copy(rows, table, schema, staging, deletes=batch.deletes)
+        with connected(schema) as connection:
+            if _record(connection, table, batch):
+                _merge(connection, table, staging, attempts, deletes=batch.deletes)
                 if limit is not None:
                     expire(connection, table, limit)
             connection.execute(sql.SQL("drop table if exists {}").format(staging))
     except psycopg.Error as error:
-        raise _refused(table, error.diag.message_primary or str(error), place) from None
+        raise _refused(table, error.diag.message_primary or str(error), schema) from None
 
 
-def _is_stored(connection: Connection, query: str, table: TableOutput, batch: int) -> bool:
+def _is_stored(connection: Connection, table: TableOutput, batch: Batch) -> bool:
     text = sql.SQL("select 1 from {} where query = %s and relation = %s and batch >= %s")
-    return connection.execute(text.format(BATCHES), (query, table.model, batch)).fetchone() is not None
+    return (
+        connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number)).fetchone()
+        is not None
+    )
 
 
-def _record(connection: Connection, query: str, table: TableOutput, batch: int) -> bool:
+def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
     """Note the batch; False where it is there. Who tries the same at the same time waits here."""
     text = sql.SQL(
         "insert into {0} as old (query, relation, batch, stored_at) values (%s, %s, %s, now())"
         " on conflict (query, relation) do update set batch = excluded.batch, stored_at = now()"
         " where old.batch < excluded.batch returning 1"
     )
-    return connection.execute(text.format(BATCHES), (query, table.model, batch)).fetchone() is not None
+    return (
+        connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number)).fetchone()
+        is not None
+    )
 
 
 def _make_staging(connection: Connection, staging: sql.Identifier, table: TableOutput) -> None:
@@ -85,21 +89,21 @@ def _make_staging(connection: Connection, staging: sql.Identifier, table: TableO
 
 
 def _copy(
-    batch: DataFrame, table: TableOutput, place: Postgres, staging: sql.Identifier, *, deletes: bool
+    batch: DataFrame, table: TableOutput, schema: PostgresSchema, staging: sql.Identifier, *, deletes: bool
 ) -> list[tuple[str, int]]:
     """Copy all partitions; return the tries that count, and how many rows each copied."""
     deleted = f.coalesce(f.col(_DELETED), f.lit(False)) if deletes else f.lit(False)
     rows = batch.select(*(_written(column) for column in table.columns), deleted.alias(_DELETED))
     names = [*map(_name, table.columns), sql.Identifier(_DELETED), sql.Identifier(_ATTEMPT)]
-    target = sql.SQL("{}.{}").format(sql.Identifier(place.schema), staging)
+    target = sql.SQL("{}.{}").format(sql.Identifier(schema.schema), staging)
     text = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(
         target, sql.SQL(", ").join(names)
     )
-    copier = _copier(place.url, options_of(place), text.as_string(), _ATTEMPT)
+    copier = _copier(schema.url, schema.options, text.as_string(), _ATTEMPT)
     copied = rows.mapInArrow(copier, _COPIED).collect()
     for row in copied:
         if row.failed:
-            raise _refused(table, row.failed, place)
+            raise _refused(table, row.failed, schema)
     return [(row.attempt, row.rows) for row in copied]
 
 
@@ -233,10 +237,9 @@ def _name(column: Column) -> sql.Identifier:
     return sql.Identifier(stored_name(column.name))
 
 
-def _refused(table: TableOutput, said: str, place: Postgres | None = None) -> MillstreamError:
-    password = revealed(place) if place else None
-    said = mask(" ".join(said.split()), [Secret(password)] if password else [])
+def _refused(table: TableOutput, said: str, schema: PostgresSchema | None = None) -> MillstreamError:
+    said = schema.masked(said) if schema else said
     name = table.model.removeprefix("model.")
     message = f"PostgreSQL can't store rows of '{name}': {said}"
-    remedy = "mend the cause; nothing of the batch was stored, and it is tried again"
+    remedy = "fix the cause; nothing of the batch was stored, and it is tried again"
     return MillstreamError(Diagnostic("MS855", message, None, remedy))

@@ -10,18 +10,19 @@ from pyspark.sql import functions as f
 
 from millstream.expressions import quoted
 from millstream.plan.nodes import Column
-from millstream.tables.places import Postgres
-from millstream.tables.postgres import NESTED, revealed, stored_name
+from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 
 
-def rows(session: SparkSession, place: Postgres, relation: str, columns: Iterable[Column]) -> DataFrame:
-    """Return the rows of a model's table; each scan of it asks the database anew."""
+def rows(
+    session: SparkSession, schema: PostgresSchema, relation: str, columns: Iterable[Column]
+) -> DataFrame:
+    """Return the rows of a model's table; each scan of it asks the database again."""
     options = {
-        "url": "jdbc:postgresql:" + place.url.partition(":")[2],
-        "dbtable": f'"{place.schema}"."{stored_name(relation.partition(".")[2])}"',
+        "url": "jdbc:postgresql:" + schema.url.partition(":")[2],
+        "dbtable": f'"{schema.schema}"."{stored_name(relation.partition(".")[2])}"',
         "driver": "org.postgresql.Driver",
     }
-    given = {"user": place.username, "password": revealed(place)}
+    given = {"user": schema.username, "password": schema.clear_password}
     options |= {name: value for name, value in given.items() if value is not None}
     found = session.read.format("jdbc").options(**options).load()
     return found.select(*(_read(column) for column in columns))

@@ -1,21 +1,20 @@
-"""State tables in Delta Lake: a batch is merged once, however often it is tried."""
+"""One Delta table: created, merged into once for each batch, and read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
-from millstream.runner.files import files_of
-from millstream.runner.retention import Limit, Newest, newest_time
+from millstream.stores.files import files_of
+from millstream.stores.retention import Limit, Newest, newest_time
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
@@ -25,9 +24,9 @@ _PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterva
 
 
 def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
-    """Make the table, or add the columns that it lacks; tell if it is new.
+    """Create the table, or add the columns that it lacks; return whether it is new.
 
-    `changes`: somebody reads them as they come.
+    `changes`: it needs a change feed.
     """
     new = not is_there(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
@@ -55,31 +54,6 @@ def is_there(session: SparkSession, path: str) -> bool:
     return bool(java.io.delta.tables.DeltaTable.isDeltaTable(session._jsparkSession, path))  # noqa: SLF001
 
 
-def fill(rows: DataFrame, path: str, *, app: str, batch: int, deletes: bool) -> None:
-    """Store the first rows of a new table: there is nothing to merge them with."""
-    kept = rows.where("not _deleted").drop("_deleted") if deletes else rows
-    with once(kept.sparkSession, app, batch):
-        kept.write.format("delta").mode("append").save(path)
-
-
-def merge(
-    rows: DataFrame,
-    table: TableOutput,
-    path: str,
-    *,
-    app: str,
-    batch: int,
-    deletes: bool,
-    limit: Limit | None = None,
-) -> None:
-    """Merge the newest row of each key; drop what `limit` makes too old."""
-    session = rows.sparkSession
-    view = "_millstream_rows"
-    rows.createOrReplaceTempView(view)
-    with once(session, app, batch):
-        session.sql(merge_sql(table, view, path, deletes=deletes, limit=limit))
-
-
 def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
     """Return the newest time that a table got; one that had no retention before is asked for it."""
     content = files_of(path, session).read(f"{path}/{_NEWEST}")
@@ -98,15 +72,7 @@ def rows(session: SparkSession, path: str) -> DataFrame:
     return session.read.format("delta").load(path)
 
 
-def changes(session: SparkSession, path: str, columns: Iterable[Column]) -> DataFrame:
-    """Return a stream of the newest rows, with `_deleted` for those that are gone."""
-    feed = session.readStream.format("delta").option("readChangeFeed", "true").load(path)
-    deleted = (f.col("_change_type") == "delete").alias("_deleted")
-    kept = feed.where("_change_type <> 'update_preimage'")
-    return kept.select(*(f.col(quoted(column.name)) for column in columns), deleted)
-
-
-def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None = None) -> str:
+def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None) -> str:
     names = [quoted(column.name) for column in table.columns]
     on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
     order_by = table.options.get("order_by")
@@ -152,6 +118,6 @@ def _changed(table: TableOutput, column: Column, was: str) -> MillstreamError:
             "MS866",
             f"column '{column.name}' of the table '{name}' is {was} there and {column.type} in the model",
             None,
-            f"build it anew: millstream build --full-refresh --select {name}",
+            f"rebuild it: millstream build --full-refresh --select {name}",
         )
     )

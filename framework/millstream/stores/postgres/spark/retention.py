@@ -8,18 +8,18 @@ import psycopg
 from psycopg import sql
 
 from millstream.physical.values import TableOutput
-from millstream.runner.retention import Limit, Newest
-from millstream.runner.stores.postgres_tables import NEWEST, table_name, type_name
-from millstream.tables.places import Postgres
-from millstream.tables.postgres import connected, stored_name
+from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.schema import PostgresSchema, stored_name
+from millstream.stores.postgres.table import NEWEST, table_name, type_name
+from millstream.stores.retention import Limit, Newest
 
 Connection = psycopg.Connection[Any]
 
 
-def newest(place: Postgres, table: TableOutput) -> Newest | None:
+def newest(schema: PostgresSchema, table: TableOutput) -> Newest | None:
     """Return the newest time that a table got; one that had no retention before is asked for it."""
     column = str(table.options["order_by"])
-    with connected(place) as connection:
+    with connected(schema) as connection:
         made = "create table if not exists {} (relation text primary key, by_column text, newest text)"
         connection.execute(sql.SQL(made).format(NEWEST))
         known = sql.SQL("select newest from {} where relation = %s and by_column = %s").format(NEWEST)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from millstream.errors import MillstreamError
-from millstream.tables.query import answer
+from millstream.stores.query import answer
 
 UTC = timezone.utc
 

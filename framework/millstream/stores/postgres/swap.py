@@ -5,14 +5,14 @@ from __future__ import annotations
 from psycopg import sql
 
 from millstream.physical.values import TableOutput
-from millstream.runner.stores.postgres_tables import BATCHES, NEWEST, Connection, shape, table_name
-from millstream.tables.places import Postgres
-from millstream.tables.postgres import connected
+from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.schema import PostgresSchema
+from millstream.stores.postgres.table import BATCHES, NEWEST, Connection, shape, table_name
 
 
-def swap(place: Postgres, new: TableOutput, table: TableOutput) -> None:
+def swap(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
     """Give `table` the rows of `new`, which is gone then, and what is known of its batches."""
-    with connected(place) as connection:
+    with connected(schema) as connection:
         made = shape(connection, new)
         if not made[0]:
             return  # it was done before
@@ -31,9 +31,9 @@ def swap(place: Postgres, new: TableOutput, table: TableOutput) -> None:
             _rename(connection, known, new.model, table.model)
 
 
-def copy(place: Postgres, table: TableOutput, to: TableOutput) -> None:
+def copy(schema: PostgresSchema, table: TableOutput, to: TableOutput) -> None:
     """Make a table with the rows of another one, if it is there, and with what is known of its batches."""
-    with connected(place) as connection:
+    with connected(schema) as connection:
         columns, _ = shape(connection, table)
         if not columns:
             return

@@ -1,101 +1,13 @@
-"""Rows of tables that get too old, in Delta and in PostgreSQL."""
+"""Rows of tables that get too old, in every store."""
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, timedelta
 
 import pytest
-from deltalake import DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.postgres import rows as rows_of
+from support.stored import START, minute
 
-from millstream.physical.values import TableOutput
-from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.plan.nodes import Column
-from millstream.project.secrets import Secret
-from millstream.project.values import Project, Settings, Target
-from millstream.runner.durations import parts
-from millstream.runner.newest import newest
-from millstream.runner.tables import Tables
-from millstream.types import parse_type
-
-START = datetime(2026, 1, 1, tzinfo=timezone.utc)
-EMPTY = {
-    "vars": {}, "sources": {}, "models": {}, "properties": {}, "seeds": {}, "macros": (), "functions": {},
-    "generators": (), "tests": (), "unit_tests": (), "exposures": (), "metrics": (), "selectors": {},
-}  # fmt: skip
-
-
-def minute(number):
-    return None if number is None else START + timedelta(minutes=number)
-
-
-class Store:
-    """The table `latest` of a store, into which a test puts batches."""
-
-    def __init__(self, spark, root, said, read):
-        project = Project(
-            root=str(root),
-            settings=Settings("shop"),
-            target=Target("shop", "local", {"tables": said}),
-            **EMPTY,
-        )
-        self.tables = Tables(
-            spark, project, Catalog({}, {}, {"model.latest": ModelSpec("model.latest", "latest", None, ())})
-        )
-        self.spark = spark
-        self.read = read
-        self.number = -1
-        self.new = False
-
-    def create(self, retention="10 minutes", time="timestamp", order_by="at"):
-        columns = {"user": "string", "at": time, "value": "int"}
-        made = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
-        said = {"order_by": order_by, "retention": retention}
-        self.table = TableOutput("model.latest", ("user",), made, said)
-        self.new = self.tables.create(self.table, changes=False)
-
-    def batch(self, *rows, number=None):
-        self.number = self.number + 1 if number is None else number
-        schema = ", ".join(f"{c.name} {c.type}" for c in self.table.columns) + ", _deleted boolean"
-        given = self.spark.createDataFrame([(*row, False)[:4] for row in rows], schema).coalesce(1)
-        self.tables.merge(
-            newest(given, self.table.keys, "at"), self.table, "latest/1", self.number, deletes=True,
-            new=self.new and self.number == 0,
-        )  # fmt: skip
-
-    def users(self):
-        return sorted(self.read())
-
-
-@pytest.fixture
-def delta(spark, tmp_path):
-    def read():
-        return [
-            row["user"] for row in DeltaTable(str(tmp_path / "tables/latest")).to_pyarrow_table().to_pylist()
-        ]
-
-    return Store(spark, tmp_path, {"path": "tables"}, read)
-
-
-@pytest.fixture
-def in_postgres(spark, tmp_path, postgres):
-    said = {
-        "store": "postgres",
-        "url": postgres.url,
-        "username": postgres.username,
-        "database_schema": "Shop",
-    }
-    said["password"] = (
-        postgres.password if isinstance(postgres.password, Secret) else Secret(postgres.password)
-    )
-    return Store(
-        spark, tmp_path, said, lambda: [user for (user,) in rows_of(postgres, 'select "user" from latest')]
-    )
-
-
-@pytest.fixture(params=["delta", "in_postgres"])
-def store(request):
-    return request.getfixturevalue(request.param)
+from millstream.physical.durations import parts
 
 
 def test_rows_that_are_older_than_the_newest_minus_the_retention_go(store):

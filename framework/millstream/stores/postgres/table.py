@@ -10,8 +10,8 @@ from psycopg import sql
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
-from millstream.tables.places import Postgres
-from millstream.tables.postgres import NESTED, connected, stored_name
+from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 from millstream.types import (
     BIGINT,
     BINARY,
@@ -61,14 +61,14 @@ _TYPES: dict[Type, str] = {
 Connection = psycopg.Connection[Any]
 
 
-def create(place: Postgres, table: TableOutput) -> None:
+def create(schema: PostgresSchema, table: TableOutput) -> None:
     """Make the table, or add the columns that it lacks."""
     _check_names(table)
     types = {stored_name(column.name): column_type(table, column) for column in table.columns}
     try:
-        with connected(place) as connection:
+        with connected(schema) as connection:
             connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
-            _make_schema(connection, place)
+            _make_schema(connection, schema)
             there = _columns(connection, table)
             if not there:
                 _make(connection, table, types)
@@ -86,14 +86,14 @@ def create(place: Postgres, table: TableOutput) -> None:
         said = error.diag.message_primary or " ".join(str(error).split())
         message = f"PostgreSQL refuses the table '{_model(table)}': {said}"
         remedy = (
-            f"give the user the right to create tables in the schema '{place.schema}', or name another one"
+            f"give the user the right to create tables in the schema '{schema.schema}', or name another one"
         )
         raise MillstreamError(Diagnostic("MS856", message, None, remedy)) from None
 
 
-def drop(place: Postgres, table: TableOutput) -> None:
+def drop(schema: PostgresSchema, table: TableOutput) -> None:
     """Remove the table, and what is known of the batches that it has."""
-    with connected(place) as connection:
+    with connected(schema) as connection:
         connection.execute(sql.SQL("drop table if exists {}").format(table_name(table)))
         if connection.execute("select to_regclass('millstream_batches')").fetchone() != (None,):
             connection.execute(sql.SQL("delete from {} where relation = %s").format(BATCHES), (table.model,))
@@ -101,8 +101,8 @@ def drop(place: Postgres, table: TableOutput) -> None:
             connection.execute(sql.SQL("delete from {} where relation = %s").format(NEWEST), (table.model,))
 
 
-def has_rows(place: Postgres, table: TableOutput) -> bool:
-    with connected(place) as connection:
+def has_rows(schema: PostgresSchema, table: TableOutput) -> bool:
+    with connected(schema) as connection:
         if not _columns(connection, table):
             return False
         asked = sql.SQL("select exists (select from {})").format(table_name(table))
@@ -136,11 +136,11 @@ def column_type(table: TableOutput, column: Column) -> str:
     return found
 
 
-def _make_schema(connection: Connection, place: Postgres) -> None:
+def _make_schema(connection: Connection, schema: PostgresSchema) -> None:
     # `create schema if not exists` needs the right to create schemas also where it is there.
-    found = connection.execute("select 1 from pg_namespace where nspname = %s", (place.schema,)).fetchone()
+    found = connection.execute("select 1 from pg_namespace where nspname = %s", (schema.schema,)).fetchone()
     if found is None:
-        connection.execute(sql.SQL("create schema {}").format(sql.Identifier(place.schema)))
+        connection.execute(sql.SQL("create schema {}").format(sql.Identifier(schema.schema)))
     connection.execute(
         sql.SQL(
             "create table if not exists {} (query text, relation text, batch bigint not null,"
@@ -222,7 +222,7 @@ def _changed_type(table: TableOutput, column: Column, was: str) -> MillstreamErr
 
 
 def _rebuild(table: TableOutput) -> str:
-    return f"build it anew: millstream build --full-refresh --select {_model(table)}"
+    return f"rebuild it: millstream build --full-refresh --select {_model(table)}"
 
 
 def _model(table: TableOutput) -> str:

@@ -1,4 +1,4 @@
-"""A project at rest: tables in Delta, a seed, and what is no table."""
+"""A project at rest (tables in Delta, a seed, and what is no table), and a table of each store."""
 
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -6,11 +6,13 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from support.stored import Store
 
 from millstream.project.values import Column, Seed, Target
+from millstream.stores.delta.folder import delta_folder
+from millstream.stores.query import Rest
+from millstream.stores.registry import STORES
 from millstream.tables.known import Known
-from millstream.tables.places import delta_of
-from millstream.tables.query import Rest
 from millstream.text import Location
 from millstream.types import BIGINT, STRING
 
@@ -45,12 +47,30 @@ def rest(tmp_path):
     place = Location("segments.csv", 1, 1)
     columns = (Column("segment", place, STRING), Column("rank", place, BIGINT))
     seed = Seed("segments", "segments.csv", columns, 2, place, delimiter=";")
-    base = delta_of(Target("shop", "local", {}), tmp_path)
+    base = delta_folder(Target("shop", "local", {}), tmp_path)
     for relation, rows in (("model.totals", TOTALS), ("source.shop.products", PRODUCTS)):
-        write_deltalake(base.place_of(relation), rows)
+        write_deltalake(base.of(relation), rows)
 
     def make(*more, **settings):
         known = {each.name.lower(): each for each in (*KNOWN, *more)}
         return Rest(tmp_path, Target("shop", "local", settings), known, lambda: {"segments": seed})
 
     return make
+
+
+@pytest.fixture
+def delta_settings():
+    return {"path": "tables"}
+
+
+@pytest.fixture
+def postgres_settings(postgres):
+    own = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
+    return own | {"database_schema": postgres.schema}
+
+
+@pytest.fixture(params=STORES)
+def store(request, spark, tmp_path):
+    """Return a table of a store; the store's settings are those of its fixture."""
+    own = request.getfixturevalue(f"{request.param}_settings")
+    return Store(spark, tmp_path, {"store": request.param, **own})

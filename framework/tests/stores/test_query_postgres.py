@@ -7,8 +7,8 @@ import pytest
 from support.postgres import PASSWORD, rows
 
 from millstream.errors import MillstreamError
+from millstream.stores.query import answer
 from millstream.tables.known import Known
-from millstream.tables.query import answer
 
 ORDERS = Known(
     "model.orders",

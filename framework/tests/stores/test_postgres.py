@@ -9,9 +9,10 @@ from support.postgres import PASSWORD, rows
 from millstream.errors import MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
-from millstream.runner.stores.postgres import merge
-from millstream.runner.stores.postgres_tables import create, drop
-from millstream.tables.places import Postgres
+from millstream.stores.postgres.schema import PostgresSchema
+from millstream.stores.postgres.spark.merge import merge
+from millstream.stores.postgres.table import create, drop
+from millstream.stores.spark import Batch
 from millstream.types import BIGINT, STRING, parse_type
 
 NOON = datetime(2024, 1, 1, 12, 0, 0, 123456, tzinfo=timezone.utc)
@@ -33,7 +34,7 @@ def store(spark, postgres):
         frame = spark.createDataFrame(
             values, ", ".join([*columns, *(["_deleted boolean"] if deletes else [])])
         )
-        merge(frame, output, postgres, query=query, batch_id=batch, deletes=deletes)
+        merge(frame, output, postgres, Batch(query, batch, deletes=deletes, new=False))
 
     return call
 
@@ -202,8 +203,8 @@ def test_many_partitions_with_empty_ones(spark, postgres):
         .repartition(5)
         .union(spark.range(0).selectExpr("id", "id"))
     )
-    merge(frame, output, postgres, query="q", batch_id=0, deletes=False)
-    merge(frame.where("false"), output, postgres, query="q", batch_id=1, deletes=False)
+    merge(frame, output, postgres, Batch("q", 0, deletes=False, new=False))
+    merge(frame.where("false"), output, postgres, Batch("q", 1, deletes=False, new=False))
     assert rows(postgres, "select count(*), sum(total) from totals") == [(1000, 999_000)]
 
 
@@ -273,11 +274,11 @@ def test_a_text_that_postgresql_can_not_hold(postgres, store):
 
 
 def test_the_password_is_in_no_message(spark, postgres, store, capfd):
-    wrong = Postgres(postgres.url, "owner", "wr0ng", "Shop")
+    wrong = PostgresSchema(postgres.url, "owner", "wr0ng", "Shop")
     for run in (
         lambda: create(wrong, table()),
-        lambda: create(Postgres("postgresql://127.0.0.1:1/x", "owner", PASSWORD), table()),
-        lambda: create(Postgres(f"postgresql://127.0.0.1:{PASSWORD}/x", "owner", PASSWORD), table()),
+        lambda: create(PostgresSchema("postgresql://127.0.0.1:1/x", "owner", PASSWORD), table()),
+        lambda: create(PostgresSchema(f"postgresql://127.0.0.1:{PASSWORD}/x", "owner", PASSWORD), table()),
     ):
         with pytest.raises(MillstreamError, match="MS846") as caught:
             run()
@@ -289,6 +290,6 @@ def test_the_password_is_in_no_message(spark, postgres, store, capfd):
 def test_a_missing_right_is_told(postgres):
     rows(postgres, "drop role if exists guest")
     rows(postgres, f"create role guest login password '{PASSWORD}'")
-    guest = Postgres(postgres.url, "guest", PASSWORD, "Shop")
+    guest = PostgresSchema(postgres.url, "guest", PASSWORD, "Shop")
     with pytest.raises(MillstreamError, match=r"MS856: .*permission denied"):
         create(guest, table())

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
-from millstream.runner.stores.delta import create, is_there, newest, note, once, rows, table_at
+from millstream.stores.delta.spark.table import create, is_there, newest, note, once, rows, table_at
 from millstream.types import has_equality
 
 
