@@ -1,5 +1,6 @@
 """The examples of docs/testing.md are tests of the example project."""
 
+import inspect
 import re
 import shutil
 from pathlib import Path
@@ -16,6 +17,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"),
 ]  # fmt: skip
 GUIDE = (ROOT / "docs/testing.md").read_text()
+PYTHON = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 YAML = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
 
 
@@ -42,11 +44,13 @@ def test_all_unit_tests_of_the_guide_pass(session):
     assert [(each.message, str(each.location)) for each in problems] == []
 
 
-def test_the_test_in_python_passes(session):
-    (text,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+@pytest.mark.parametrize("number", range(len(PYTHON)))
+def test_the_tests_in_python_pass(session, number):
     names = {}
-    exec(compile(text, str(Path("docs/testing.md")), "exec"), names)
-    names["test_noise_is_dropped"](RunModel(session))
+    exec(compile(PYTHON[number], str(Path("docs/testing.md")), "exec"), names)
+    fixtures = {"run_model": RunModel(session), "spark": session.spark()}
+    (test,) = [value for name, value in names.items() if name.startswith("test_")]
+    test(**{name: fixtures[name] for name in inspect.signature(test).parameters})
 
 
 def test_the_data_tests_of_the_guide_can_be_read(session):
