@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from chispa import DataFramesNotEqualError, assert_approx_df_equality, assert_df_equality
 from chispa.schema_comparer import SchemasNotEqualError
+from pyspark.errors import AnalysisException
 
 from millstream.testing.plugin.fixtures import RunModel
 from millstream.testing.session import TestSession
@@ -49,7 +50,10 @@ def test_rows_of_a_model_are_a_dataframe_with_its_types(rows, first_spark):
         (2, ([2], None), {"b": None}, None, None),
         (1, ([1], NOON), {"a": 1.5}, Decimal("1.50"), 0.5),
     ]
-    assert_df_equality(rows.df, first_spark.createDataFrame(expected, TYPES), ignore_row_order=True)
+    frame = first_spark.createDataFrame(expected, TYPES)
+    assert_df_equality(rows.df, frame, transforms=[lambda df: df.sort("id")])
+    with pytest.raises(AnalysisException, match="HASH_MAP_TYPE"):  # as the guide says
+        assert_df_equality(rows.df, frame, ignore_row_order=True)
     assert [row["id"] for row in rows] == [1, 2]
     rough = first_spark.createDataFrame([(1, 0.5004), (2, None)], "id bigint, third double")
     assert_approx_df_equality(rows.df.select("id", "third"), rough, 0.001)
