@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from millstream.errors import MillstreamError
 from millstream.graph import build_graph
 from millstream.project.values import UnitTest
-from millstream.testing.bed import Bed
+from millstream.testing.session import TestSession
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("models", "macros", "seeds", "tests")
@@ -112,7 +112,7 @@ def main() -> None:
     began, caught = time.monotonic(), 0
     edits = EDITS[options.first : options.last]
     with tempfile.TemporaryDirectory() as folder:
-        keeper = Bed(_copy(options.tests, Path(folder) / "base"))
+        keeper = TestSession(_copy(options.tests, Path(folder) / "base"))
         keeper.spark()  # the one Spark that all others find
         for number, edit in enumerate(edits, start=options.first + 1):
             root = _copy(options.tests, Path(folder) / str(number))
@@ -146,29 +146,29 @@ def _apply(root: Path, edit: Edit) -> None:
 
 def _caught(root: Path) -> str | None:
     """Return the test that fails, or why the project does not compile; None where all pass."""
-    bed = Bed(root)
+    session = TestSession(root)
     try:
-        for unit in _tests(bed):
+        for unit in _tests(session):
             try:
                 # Where the answer is wrong already, other cuts of the input tell nothing new.
-                if not bed.judged(replace(unit, body={**unit.body, "strict": False})).passed:
+                if not session.judge(replace(unit, body={**unit.body, "strict": False})).passed:
                     return unit.name
             except MillstreamError as error:
                 return f"{unit.name}: {error.diagnostics[0].code}"
     except MillstreamError as error:
         return f"compile: {error.diagnostics[0].code}"
     finally:
-        bed.close()
+        session.close()
     return None
 
 
-def _tests(bed: Bed) -> Iterator[UnitTest]:
+def _tests(session: TestSession) -> Iterator[UnitTest]:
     """Yield the tests of models whose SQL differs from the project's own, all where none does; short ones first."""
-    own = Bed(ROOT).main.compiled
-    found = bed.main.compiled
+    own = TestSession(ROOT).main.compiled
+    found = session.main.compiled
     changed = {id_ for id_, sql in found.sql.items() if sql != own.sql.get(id_)}
     graph = build_graph(found.manifest.nodes)
-    units = sorted(bed.main.project.unit_tests, key=lambda unit: (unit.chain, "steps" in unit.body))
+    units = sorted(session.main.project.unit_tests, key=lambda unit: (unit.chain, "steps" in unit.body))
     for unit in units:
         model = f"model.{unit.model}"
         if not changed or model in changed or (unit.chain and changed & graph.ancestors(model)):

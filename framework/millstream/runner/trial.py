@@ -184,7 +184,7 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
 def _whole(session: SparkSession, feeds: Iterable[Feed]) -> None:
     for feed in feeds:
         rows = [row for batch in feed.batches for row in batch]
-        _frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
+        frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
 
 
 def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
@@ -204,7 +204,7 @@ def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
 def _at_rest(session: SparkSession, project: Project, given: AtRest) -> None:
     match given:
         case Rows(view=view, columns=columns, rows=rows):
-            _frame(session, rows, columns).createOrReplaceTempView(view)
+            frame(session, rows, columns).createOrReplaceTempView(view)
         case Reference(view=view):
             _newest(session, project, given).createOrReplaceTempView(view)
         case OwnSeed(view=view, name=name):
@@ -217,7 +217,7 @@ def _newest(session: SparkSession, project: Project, given: Reference) -> DataFr
     assert isinstance(how, PerBatch)
     (source,), (delivery,) = query.sources, how.deliveries
     assert isinstance(delivery.target, TableOutput)
-    _frame(own, given.records, RECORDS).createOrReplaceTempView(source.view)
+    frame(own, given.records, RECORDS).createOrReplaceTempView(source.view)
     for step in query.steps:
         make_view(own, step, project, query.output_mode)
     own.sql(query.sql).createOrReplaceTempView(how.view)
@@ -226,7 +226,7 @@ def _newest(session: SparkSession, project: Project, given: Reference) -> DataFr
     return values(session, rows.toArrow(), rows.schema)
 
 
-def _frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
+def frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
     return values(session, _table(rows, _arrow(columns)), _schema(columns))
 
 
