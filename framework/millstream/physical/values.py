@@ -210,6 +210,27 @@ class Query(Struct, frozen=True):
             case PerBatch(deliveries=deliveries):
                 return tuple(each.target for each in deliveries)
 
+    @property
+    def title(self) -> str:
+        """What it makes, in a few words."""
+        names = [t.topic if isinstance(t, DeadLetters) else t.model.rpartition(".")[2] for t in self.outputs]
+        return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+    @property
+    def stored(self) -> dict[str, str]:
+        """Where it stores which model: the topic, empty for a table."""
+        listed = (each for each in self.outputs if not isinstance(each, DeadLetters))
+        return {each.model: each.topic if isinstance(each, SinkOutput) else "" for each in listed}
+
+    @property
+    def tables(self) -> tuple[TableOutput, ...]:
+        return tuple(each for each in self.outputs if isinstance(each, TableOutput))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Those of its sinks."""
+        return tuple(dict.fromkeys(each.topic for each in self.outputs if isinstance(each, SinkOutput)))
+
 
 class Separation(Struct, frozen=True):
     """Why a model does not share a query that it could be thought to share."""

@@ -6,8 +6,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.deployment.records import Offsets, Record
 from millstream.physical.values import TableOutput
-from millstream.runner.checkpoints import Offsets, Place, Record
+from millstream.runner.checkpoints import Place
 from millstream.runner.tables import ASIDE
 from millstream.stores.files import Files
 

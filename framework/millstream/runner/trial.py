@@ -23,7 +23,7 @@ from millstream.errors import MillstreamError
 from millstream.physical.values import PerBatch, Query, TableOutput
 from millstream.project.values import Project
 from millstream.runner import counting, functions, reading
-from millstream.runner.failures import problem_of, told_of
+from millstream.runner.failures import problem_of
 from millstream.runner.newest import newest
 from millstream.runner.starting import make_view
 
@@ -105,7 +105,7 @@ def as_batch(spark: SparkSession, trial: Trial, log: str) -> Tried:
         _prepare(session, trial, lambda: _whole(session, trial.feeds))
         return Tried(tuple(batch_made(_rows(session, trial), trial.query, 0)))
     except (PySparkException, Py4JError) as error:
-        raise MillstreamError(problem_of(told_of(trial.query), error, log)) from None
+        raise MillstreamError(problem_of(trial.query.title, error, log)) from None
 
 
 def as_stream(spark: SparkSession, trial: Trial, log: str) -> Tried:
@@ -118,7 +118,7 @@ def as_stream(spark: SparkSession, trial: Trial, log: str) -> Tried:
         try:
             return _streamed(spark, trial, Path(folder))
         except (PySparkException, Py4JError) as error:
-            raise MillstreamError(problem_of(told_of(trial.query), error, log)) from None
+            raise MillstreamError(problem_of(trial.query.title, error, log)) from None
 
 
 def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFrame:

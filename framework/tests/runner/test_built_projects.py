@@ -4,6 +4,7 @@ import pytest
 from support.runs import built, headers, problems, received, statuses, table_rows
 from support.shops import TOTALS
 
+from millstream.deployment.intents import FullRefresh, Update
 from millstream.errors import MillstreamError
 from millstream.runner.only import alone
 
@@ -177,7 +178,7 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     (problem,) = problems(told)
     assert (statuses(results), problem.code) == ({"totals": "error"}, "MS870")
     assert problem.help == "count anew beside what is there, and swap: millstream build --rebuild totals+"
-    built(shop.root, first_spark, full_refresh=True)
+    built(shop.root, first_spark, intent=FullRefresh())
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 0.0,
@@ -197,7 +198,7 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     edited = "round(sum(value), 2) as total, 1 as version, count(*) as n, max(id) + 0 as newest"
     shop.model("totals", f"{table}{edited}{rest}")
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
-    results, told = built(shop.root, first_spark, accept_forward=True)
+    results, told = built(shop.root, first_spark, intent=Update(accept_forward=True))
     assert (statuses(results), problems(told)) == ({"totals": "success"}, [])
     rows = {
         row["user"]: (row["total"], row["n"], row["newest"]) for row in table_rows(shop.root, "model.totals")
@@ -233,7 +234,7 @@ def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
     _, told = built(shop.root, first_spark)
     assert problems(told)[0].code == "MS871"
     shop.send(("b", {"id": 3, "kind": "y", "value": 9.0}), ("b", {"id": 4, "kind": "x", "value": 1.0}))
-    built(shop.root, first_spark, accept_forward=True)
+    built(shop.root, first_spark, intent=Update(accept_forward=True))
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 1.0,

@@ -8,6 +8,7 @@ from deltalake import DeltaTable
 
 from millstream.compile import compile_project
 from millstream.project.folders import checkpoints_of
+from millstream.deployment.intents import Regroup
 from millstream.project.load import load_project
 from millstream.runner.build import build
 from millstream.runner.checkpoints import local_lock
@@ -21,7 +22,11 @@ def job_of(root, *, target=None, tests=True, **options):
     assert not [each for each in compiled.diagnostics if each.severity == "error"], compiled.diagnostics
     project = load_project(root, target, None, None)
     topology = compiled_topology(compiled, tests=tests)
-    lock = None if options.get("regroup") else local_lock(checkpoints_of(project.target, root))
+    lock = (
+        None
+        if isinstance(options.get("intent"), Regroup)
+        else local_lock(checkpoints_of(project.target, root))
+    )
     return Job(project, topology, physical_of(topology, lock), lock, **options)
 
 
