@@ -9,7 +9,7 @@ from support.browser import watched
 ADDRESSES = (
     "#/", "#/lineage", "#/lineage?select=model.hourly_user_interests", "#/lineage?column=model.hourly_user_metrics.user_id", "#/topology",
     "#/topology/project?step=5", "#/health", "#/list/model", "#/page/model.hourly_user_metrics", "#/page/function.calculate_score",
-    "#/page/query.user_activity_totals", "#/page/test.counts_add_up",
+    "#/page/query.active_users", "#/page/test.counts_add_up",
 )  # fmt: skip
 
 NAMELESS = """

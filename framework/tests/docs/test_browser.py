@@ -17,7 +17,7 @@ PAGES = {
     "exposure": "#/page/exposure.marketing_dashboard",
     "metric": "#/page/metric.revenue",
     "function": "#/page/function.calculate_score",
-    "query group": "#/page/query.user_activity_totals",
+    "query group": "#/page/query.active_users",
     "data test": "#/page/test.counts_add_up",
     "unit test": "#/page/unit_test.hourly_user_metrics.rates_and_profiles",
 }
@@ -39,7 +39,7 @@ def test_the_overview_counts_what_there_is(shop: Watched):
     page = shop.open()
     assert page.title() == "Overview · shop"
     tiles = page.locator(".tile").all_inner_texts()
-    assert "18\nmodels" in tiles
+    assert "21\nmodels" in tiles
     assert "10\nquery groups" in tiles
 
 
@@ -55,7 +55,7 @@ def test_sql_as_written_compiled_and_as_it_runs(shop: Watched):
     page = shop.open(PAGES["model"])
     tabs = page.get_by_role("tab")
     assert tabs.all_inner_texts() == ["As written", "Compiled", "As it runs in hourly_user_activity"]
-    expect(page.locator(".code .t-jinja").first).to_contain_text("config(topic='hourly_user_metrics'")
+    expect(page.locator(".code .t-jinja").first).to_contain_text("config(key='metrics_key'")
     tabs.nth(1).click()
     assert page.locator(".code .t-jinja").count() == 0
     expect(page.locator(".code .t-keyword").first).to_be_visible()
@@ -74,13 +74,14 @@ def test_settings_state_and_partitions_of_a_query(shop: Watched):
 
 def test_the_whole_lineage_with_a_box_for_each_folder(shop: Watched):
     page = shop.open("#/lineage")
-    assert page.locator(".stage .node").count() == 36
+    page.get_by_role("button", name="Zoom out").click()  # a text that can be read is more than fits
+    expect(page.locator(".stage .node")).to_have_count(39)
     assert set(page.locator(".box text").all_text_contents()) == {
-        "analytics", "counters", "derived_key", "scoring", "serialization", "staged",
+        "marts/devices", "marts/engagement", "marts/partners", "marts/recommendations", "marts/traffic", "marts/users", "staging",
     }  # fmt: skip
     page.get_by_label("Boxes").select_option("query")
     shop.shown("#/lineage?by=query")
-    expect(page.locator(".box text", has_text="user_activity_totals")).to_be_visible()
+    expect(page.locator(".box text", has_text="active_users")).to_be_visible()
 
 
 def test_selecting_a_node_marks_its_ways_and_says_what_it_is(shop: Watched):
@@ -88,7 +89,7 @@ def test_selecting_a_node_marks_its_ways_and_says_what_it_is(shop: Watched):
     page.get_by_role("button", name="model hourly_user_interests").click()
     expect(page.locator(".panel h2")).to_have_text("hourly_user_interests")
     expect(page.locator(".node.selected")).to_have_count(1)
-    assert page.locator(".edge.marked").count() == 8
+    assert page.locator(".edge.marked").count() == 9
     assert page.locator(".node.dim").count() > 20
 
 
@@ -130,7 +131,7 @@ def test_focus_by_typing_a_name(shop: Watched):
 def test_the_path_between_two_nodes(shop: Watched):
     page = shop.open("#/lineage?from=source.shop.app_events&to=metric.revenue")
     assert nodes(page) == {
-        "source shop.app_events", "model categorized_app_events", "model hourly_user_activity",
+        "source shop.app_events", "model stg_app_events", "model categorized_app_events", "model hourly_user_activity",
         "model hourly_user_interests", "model hourly_user_metrics", "metric revenue",
     }  # fmt: skip
     page = shop.open("#/lineage?from=seed.event_types&to=metric.revenue")
@@ -141,10 +142,10 @@ def test_the_path_between_two_nodes(shop: Watched):
     ("asked", "there"),
     [
         (
-            "tag=counters",
+            "tag=users",
             {"model user_activity_totals", "model active_users", "model user_activity_updates"},
         ),
-        ("folder=scoring", {"model stg_storefront_events", "model scored_storefront_events"}),
+        ("folder=marts/recommendations", {"model scored_storefront_events"}),
         ("stored=table", {"model active_users"}),
         ("owner=Marketing", {"exposure marketing_dashboard"}),
         ("kind=seed", {"seed event_types", "seed segments"}),
@@ -311,7 +312,7 @@ def test_search_finds_names_columns_descriptions_and_sql(shop: Watched):
     field = page.get_by_role("combobox", name="Search names, columns, descriptions and SQL")
     assert field.evaluate("element => element === document.activeElement")
     for text, first in (
-        ("enriched_me", "hourly_user_interests"),
+        ("hourly_user_int", "hourly_user_interests"),
         ("conversion by segment", "marketing_dashboard"),
         ("top_categories", "hourly_user_interests"),
         ("approx_count", None),
@@ -494,7 +495,7 @@ def test_a_graph_on_paper_is_whole_and_light(browser: Browser, example_site: Pat
         drawn = page.locator(".stage .node").count()
         page.emulate_media(media="print")
         page.wait_for_function("() => document.querySelector('svg.canvas').hasAttribute('viewBox')")
-        assert page.locator(".stage .node").count() == 36 > drawn
+        assert page.locator(".stage .node").count() == 39 > drawn
         assert page.evaluate("document.documentElement.dataset.theme") == "light"
         page.emulate_media(media="screen")
         page.wait_for_function("() => !document.querySelector('svg.canvas').hasAttribute('viewBox')")
@@ -553,8 +554,8 @@ def test_folders_alone(shop: Watched):
     page = shop.open("#/lineage?by=folders")
     titles = set(page.locator(".stage .title").all_text_contents())
     assert titles == {
-        "shop", "seeds", "analytics", "counters", "derived_key", "scoring", "serialization", "staged", "exposures", "metrics",
+        "shop", "seeds", "marts/devices", "marts/engagement", "marts/partners", "marts/recommendations", "marts/traffic", "marts/users", "staging", "exposures", "metrics",
     }  # fmt: skip
-    page.get_by_role("button", name="analytics, 4 models").dblclick()
-    shop.shown("#/lineage?folder=analytics")
+    page.get_by_role("button", name="marts/engagement, 4 models").dblclick()
+    shop.shown("#/lineage?folder=marts%2Fengagement")
     assert len(nodes(page)) == 4

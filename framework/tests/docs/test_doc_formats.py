@@ -84,7 +84,7 @@ def test_types_as_json_schema(spark, schema):
 
 
 def test_openlineage_events_have_what_its_schema_requires(events):
-    assert len(events) == 18
+    assert len(events) == 21
     for event in events:
         assert {"eventTime", "producer", "schemaURL", "job"} <= set(event)
         assert "run" not in event, "a job event is no run's"
@@ -97,11 +97,11 @@ def test_openlineage_events_have_what_its_schema_requires(events):
 
 
 def test_openlineage_tells_values_and_what_decides_over_rows(events):
-    event = next(each for each in events if each["job"]["name"] == "model.categorized_app_events")
+    event = next(each for each in events if each["job"]["name"] == "model.stg_app_events")
     lineage = event["outputs"][0]["facets"]["columnLineage"]
-    (category,) = lineage["fields"]["category"]["inputFields"]
-    assert (category["name"], category["field"]) == ("source.shop.app_events", "event_type")
-    assert category["transformations"] == [{"type": "DIRECT", "subtype": "TRANSFORMATION"}]
+    (value,) = lineage["fields"]["value"]["inputFields"]
+    assert (value["name"], value["field"]) == ("source.shop.app_events", "value")
+    assert value["transformations"] == [{"type": "DIRECT", "subtype": "TRANSFORMATION"}]
     (kept,) = lineage["dataset"]
     assert kept["field"] == "event_type"
     assert kept["transformations"] == [{"type": "INDIRECT", "subtype": "FILTER"}]

@@ -28,7 +28,7 @@ def test_everything_has_an_entry_a_page_columns_and_texts(example: Material, exa
     site = example_values
     ids = {each.id for each in site.start.entries}
     assert set(example.manifest.nodes) <= ids
-    assert {"function.calculate_score", "query.user_activity_totals"} <= ids
+    assert {"function.calculate_score", "query.active_users"} <= ids
     assert len(site.pages) == len(site.columns) == len(site.code) == len(site.start.entries)
 
 
@@ -36,7 +36,7 @@ def test_a_model_knows_its_folder_query_tests_and_texts(example_values: Site):
     site = example_values
     number = entry(site, "model.hourly_user_metrics")
     found = site.start.entries[number]
-    assert (found.folder, found.stored) == ("analytics", "sink")
+    assert (found.folder, found.stored) == ("marts/engagement", "sink")
     assert [site.start.entries[query].kind for query in found.queries] == ["query"]
     assert len(site.pages[number].tests) == found.tests > 0
     assert "{{ ref(" in site.code[number].written
@@ -46,7 +46,7 @@ def test_a_model_knows_its_folder_query_tests_and_texts(example_values: Site):
 
 def test_models_and_queries_that_keep_state_are_known(example_values: Site):
     kept = {each.id for each in example_values.start.entries if each.state}
-    assert {"model.user_activity_totals", "query.user_activity_totals"} <= kept
+    assert {"model.user_activity_totals", "query.active_users"} <= kept
     assert not kept & {"model.valid_partner_events", "model.stg_storefront_events", "source.shop.app_events"}
 
 

@@ -59,9 +59,9 @@ def test_no_topic_of_the_project_is_read_back() -> None:
 def test_there_is_one_shuffle_for_each_key() -> None:
     keys = [node.id for node in example().optimized.nodes if node.kind == "repartition"]
     assert sorted(keys) == [
+        "hourly_user_activity.by_user_id",
         "region_hit_counts.by_region",
         "user_activity_totals.by_user_id",
-        "hourly_user_activity.by_user_id",
     ]
 
 

@@ -31,7 +31,7 @@ group by activity.activity_type
 """
 EDITS = {
     "reformat": [
-        ("models/marts/recommendations/stg_storefront_events.sql", "select\n", "-- What is worth a score.\nSELECT\n"),
+        ("models/staging/stg_storefront_events.sql", "select\n", "-- What is worth a score.\nSELECT\n"),
         ("models/marts/users/user_activity_totals.sql", "count(*) as total_count", "COUNT(*)   AS total_count"),
         ("macros/counting.sql", "count_if({{ column }} = '{{ value }}')", "COUNT_IF( {{ column }}='{{ value }}' )"),
     ],
@@ -40,10 +40,10 @@ EDITS = {
     "rename_a_column": [
         ("models/marts/engagement/hourly_user_activity.sql", "as last_updated", "as updated_at"),
         ("models/marts/engagement/hourly_user_metrics.sql", "metrics.last_updated", "metrics.updated_at"),
-        ("models/marts/engagement/analytics.yml", "name: last_updated", "name: updated_at"),
+        ("models/marts/engagement/engagement.yml", "name: last_updated", "name: updated_at"),
     ],
     "count_what_is_known": [
-        ("models/marts/engagement/categorized_app_events.sql", "\nwhere ", "\nwhere events.user_id is not null\n  and "),
+        ("models/staging/stg_app_events.sql", "\nwhere ", "\nwhere events.user_id is not null\n  and "),
     ],
     "another_score": [("macros/scores.py", "else 5", "else 4")],
     "another_key": [("models/marts/recommendations/scored_storefront_events.sql", "key='user_id'", "key='product_id', partitions=12")],
@@ -56,12 +56,12 @@ EDITS = {
     ],
     "a_sink_less": [
         ("models/marts/users/user_activity_updates.sql", None, None),
-        ("models/marts/users/counters.yml", r"(?s)  - name: user_activity_updates\n.*?(?=  - name: active_users)", ""),
-        ("models/marts/users/counters.yml", "ref('user_activity_updates'), ", ""),
-        ("tests/users.yml", r"(?s)  - name: (?:average_is_rounded|the_summary_of_a_user)\n.*?(?=  - name|\Z)", ""),
+        ("models/marts/users/users.yml", r"(?s)  - name: user_activity_updates\n.*?(?=  - name: active_users)", ""),
+        ("models/marts/users/users.yml", "ref('user_activity_updates'), ", ""),
+        ("tests/users.yml", r"(?s)  - name: the_summary_of_a_user\n.*?(?=  - name|\Z)", ""),
     ],
     "cents_for_values": [
-        ("models/marts/engagement/categorized_app_events.sql", "coalesce(events.value, 0.0) as value",
+        ("models/staging/stg_app_events.sql", "coalesce(events.value, 0.0) as value",
          "cast(round(coalesce(events.value, 0.0) * 100) as bigint) as value"),
         ("models/marts/engagement/hourly_user_activity.sql", "round(sum(events.value), 2)", "sum(events.value)"),
     ],
