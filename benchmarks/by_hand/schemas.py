@@ -4,7 +4,9 @@ STOREFRONT_EVENTS = """
     event_id string, type string, user_id string, timestamp bigint, product_id string, category string,
     value double, session_id string, metadata struct<source: string, device: string, browser: string>
 """
-ACCOUNT_ACTIVITY = "activity_type string, score bigint, timestamp bigint, session_id string, duration_ms bigint"
+ACCOUNT_ACTIVITY = (
+    "activity_type string, score bigint, timestamp bigint, session_id string, duration_ms bigint"
+)
 PARTNER_EVENTS = """
     event_type string, priority string, is_valid boolean, score bigint, timestamp bigint, batch_id bigint,
     source string
@@ -42,4 +44,6 @@ HOURLY_USER_ACTIVITY = """
     view_count bigint, click_count bigint, purchase_count bigint, search_count bigint, total_value double,
     product_ids array<string>, unique_products int, last_updated timestamp
 """
-HOURLY_USER_INTERESTS = f"{HOURLY_USER_ACTIVITY}, top_categories array<struct<category: string, products: int>>"
+HOURLY_USER_INTERESTS = (
+    f"{HOURLY_USER_ACTIVITY}, top_categories array<struct<category: string, products: int>>"
+)

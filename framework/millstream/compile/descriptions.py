@@ -10,7 +10,7 @@ from millstream.manifest import ManifestColumn, ManifestNode
 
 
 def inherit_descriptions(nodes: Iterable[ManifestNode]) -> Iterator[ManifestNode]:
-    """Yield the nodes, which come after those that they read, with descriptions for columns that have none."""
+    """Yield the nodes with inherited descriptions; each must come after those that it reads."""
     known: dict[tuple[str, str], str] = {}
     for node in nodes:
         columns = tuple(

@@ -50,7 +50,7 @@ class RunModel:
 
 
 class TopicOf:
-    """Tells what is stored: `topic("scored_storefront_events")` gives the rows of a sink, a table or a source."""
+    """Returns what is stored: `topic("active_users")` gives the rows of a sink, a table or a source."""
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed

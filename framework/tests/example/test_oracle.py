@@ -315,7 +315,11 @@ def of_the_generators():
 
 def test_every_output_is_expected_and_has_rows(of_the_generators):
     empty = {name for name, rows in of_the_generators.items() if not rows}
-    assert empty == {"storefront_events.dead_letter", "account_activity.dead_letter", "app_events.dead_letter"}
+    assert empty == {
+        "storefront_events.dead_letter",
+        "account_activity.dead_letter",
+        "app_events.dead_letter",
+    }
     assert len(of_the_generators) == 17
 
 
@@ -373,9 +377,9 @@ def test_events_with_nearly_equal_doubles_are_equal():
     ],
 )
 def test_a_difference_names_its_place(row, told):
-    assert same({"o": {"k": {"m": {"n": 1, "of": [1]}}}}, {"o": as_rows("hourly_user_metrics", [("k", row)])}) == [
-        told
-    ]
+    assert same(
+        {"o": {"k": {"m": {"n": 1, "of": [1]}}}}, {"o": as_rows("hourly_user_metrics", [("k", row)])}
+    ) == [told]
 
 
 def test_a_deleted_row_is_as_no_row():
