@@ -6,8 +6,8 @@ import pytest
 
 from millstream.artifacts import manifest_file
 from millstream.compile import compile_project
-from millstream.project.folders import checkpoints_of
 from millstream.deployment.records import new_record
+from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.checkpoints import place_of, write_lock, write_record
 from millstream.runner.deployed import keep_manifest

@@ -7,8 +7,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from millstream.compile import compile_project
-from millstream.project.folders import checkpoints_of
 from millstream.deployment.intents import Regroup
+from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.build import build
 from millstream.runner.checkpoints import local_lock

@@ -25,9 +25,9 @@ _LAST = 10_000
 @click.command(
     "show",
     epilog=(
-        "\b\nExamples:\n  millstream show user_activity_state"
-        "\n  millstream show shop.high_volume_events --limit 3"
-        "\n  millstream show processed_events --compute --last 1000 --output json"
+        "\b\nExamples:\n  millstream show active_users"
+        "\n  millstream show shop.storefront_events --limit 3"
+        "\n  millstream show scored_storefront_events --compute --last 1000 --output json"
     ),
 )
 @common("csv")
