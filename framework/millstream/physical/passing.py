@@ -67,7 +67,7 @@ class Passing:
             case Filter():
                 return self._filters(node)
             case Decode():
-                return [*below, node.relation, node.format, node.on_bad_record, *node.unique_by]
+                return [*below, node.relation, str(node.format), node.on_bad_record, *node.unique_by]
             case TopicScan():
                 root = self._roots.get(node.relation)
                 return [node.relation, self.rows(root) if root is not None else ""]

@@ -255,6 +255,11 @@ class Settings(Struct, frozen=True):
     model_locations: dict[str, Location] = {}
     """Dotted path within `models` to where it stands, e.g. `staging.materialized`."""
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return all folders that a project is loaded from."""
+        return (*self.model_paths, *self.seed_paths, *self.macro_paths, *self.test_paths)
+
 
 class Project(Struct, frozen=True):
     """Everything that a project folder holds, before any template is rendered."""

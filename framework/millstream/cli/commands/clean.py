@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -119,16 +118,12 @@ def artifacts_of(root: Path, settings: Settings) -> Path:
     """Return the folder of what is compiled; raise where it holds more than that."""
     folder = Path(os.path.abspath(root / settings.target_path))  # noqa: PTH100 - a link stays one
     real = folder.resolve()
-    kept = [root, *(root / path for path in _written_by_people(settings))]
+    kept = [root, *(root / path for path in settings.folders)]
     if not real.is_relative_to(root.resolve()) or any(each.resolve().is_relative_to(real) for each in kept):
         message = f"target-path is {settings.target_path}, which is not a folder of its own in the project"
         remedy = "remove it yourself, or name another one in [tool.millstream]"
         raise MillstreamError(Diagnostic("MS707", message, None, remedy))
     return folder
-
-
-def _written_by_people(settings: Settings) -> Iterable[str]:
-    return (*settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths)
 
 
 def _check_idle(root: Path, target: str | None) -> None:

@@ -145,3 +145,23 @@ def test_an_error_is_expected(shop):
     shop.passes(text % "division by zero")
     problem, _ = shop.fails(text % "another one")
     assert problem.message == "unit test 't': another error came than the expected one"
+
+
+def test_a_value_of_one_column_is_written_in_its_format(shop):
+    (shop.root / "models/more.yml").write_text(
+        "sources:\n  - name: desk\n    topics:\n"
+        "      - {name: notes, format: csv, columns: [{name: note, type: string}]}\n"
+        "      - {name: marks, format: xml, columns: [{name: note, type: string}]}\n"
+    )
+    (shop.root / "models/notes.sql").write_text(
+        "select note from {{ source('desk', 'notes') }}\n"
+        "union all\nselect note from {{ source('desk', 'marks') }}\n"
+    )
+    shop.passes("""
+        - name: t
+          model: notes
+          given:
+            - {input: "source('desk', 'notes')", rows: [{note: "a, b"}]}
+            - {input: "source('desk', 'marks')", rows: [{note: "<c>"}]}
+          expect: [{note: "a, b"}, {note: "<c>"}]
+    """)
