@@ -68,24 +68,29 @@ def local_rule(
 
         @wraps(apply)
         def rule(plan: Plan, context: Context) -> Result:
-            nodes = context.changed(name)
-            matching = {
-                id(node)
+            nodes, fans = context.changed(name), context.fans
+            shared = set(fans)
+
+            def applied(node: N, before: Node) -> Applied | None:
+                return apply(node, Site(name, before, context, shared))
+
+            matching = [
+                node
                 for node in nodes
                 if isinstance(node, kind) and match(node, context) and context.allows(name, node)
-            }
-            if not matching:
+            ]
+            # Most of the time there is nothing to do: nothing is rebuilt to find that out.
+            first = next((i for i, node in enumerate(matching) if applied(node, node)), None)
+            if first is None:
                 return plan, ()
+            left = {id(node) for node in matching[first:]}
             changes: list[Change] = []
-            shared = set(context.fans)
 
             def visit(node: Node, before: Node) -> Node:
-                if id(before) in matching and isinstance(node, kind):
-                    applied = apply(node, Site(name, before, context, shared))
-                    if applied is not None:
-                        node = applied.node
-                        changes.extend(applied.changes)
-                if context.shared(before):
+                if id(before) in left and isinstance(node, kind) and (found := applied(node, before)):
+                    changes.extend(found.changes)
+                    node = found.node
+                if node is not before and id(before) in fans:
                     shared.add(id(node))
                 return node
 
