@@ -62,7 +62,8 @@ def commands():
     """Return the commands of Millstream, in their order."""
     lines = "\n".join(SHELL.findall(README.read_text(encoding="utf-8"))).replace(" && ", "\n").splitlines()
     found = [shlex.split(line, comments=True) for line in lines]
-    return [words[3:] for words in found if words[:3] == ["uv", "run", "millstream"]]
+    found = [words[2:] if words[:2] == ["uv", "run"] else words for words in found]
+    return [words[1:] for words in found if words[:1] == ["millstream"]]
 
 
 def test_the_model_is_one_of_the_example():
