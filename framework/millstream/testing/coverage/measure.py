@@ -45,6 +45,6 @@ def measure_coverage(
 
 
 def _as_written(context: RunContext, test: UnitTestCase, plan: UnitTestPlan) -> Output:
-    """Return the plan before the rules, but for topics between two models of a chain: nobody writes them."""
+    """Return the plan before the rules, without the topics between models of a chain: no test writes them."""
     found = optimize(plan.written, (bypass_topics,), hints_of(context.relations.catalog)).plan
     return next(each for each in found.outputs if each.model == test.model)

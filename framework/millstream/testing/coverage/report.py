@@ -43,8 +43,8 @@ def coverage_lines(models: Sequence[ModelCoverage]) -> Iterator[str]:
     width = max((len(each.id) for each in models), default=0)
     for each in models:
         name = each.id.partition(".")[2]
-        told = f"{each.reached} of {each.ways} ways" if each.ways else "no branches"
-        yield f"{name:<{width}}  {each.tests:>3} tests  {told if each.run else 'no unit test runs it'}"
+        counts = f"{each.reached} of {each.ways} ways" if each.ways else "no branches"
+        yield f"{name:<{width}}  {each.tests:>3} tests  {counts if each.run else 'no unit test runs it'}"
         for missed in each.missed:
             place = f"{each.path}:{missed.line}: " if missed.line else ""
             yield f"    {place}{missed.said}"

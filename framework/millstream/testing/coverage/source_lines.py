@@ -12,7 +12,7 @@ from millstream.project.values import Project, SqlFile
 
 
 class SourceLines:
-    """Renders a model once more when somebody asks: only rendering knows where its text comes from."""
+    """Renders a model again when needed: only rendering knows where its text comes from."""
 
     def __init__(self, project: Project) -> None:
         self._project = project

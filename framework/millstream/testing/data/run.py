@@ -41,7 +41,7 @@ class DataTests:
         except (PySparkException, Py4JError) as error:
             said = str(error).strip().partition("\n")[0]
             message = f"data test '{node.name}' can't be run: {said[:400]}"
-            raise MillstreamError(Diagnostic("MS661", message, None, "mend its SQL")) from None
+            raise MillstreamError(Diagnostic("MS661", message, None, "fix its SQL")) from None
 
     def _test(self, node: ManifestNode) -> DataTest:
         return data_test(node, self._compiled.tests)

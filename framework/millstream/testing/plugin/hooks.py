@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--update-expectations",
         action="store_true",
-        help="write what came out into the unit tests that fail, as what they expect",
+        help="replace the expected rows of failing unit tests by the actual ones",
     )
     group.addoption(
         "--model-coverage",

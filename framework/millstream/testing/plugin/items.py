@@ -66,7 +66,7 @@ class UnitItem(ProjectItem):
             raise TestFailedError(verdict.problems, verdict.lines)
 
     def _updated(self, verdict: Verdict) -> bool:
-        """Write what came as what is expected, where that is all that is wrong."""
+        """Replace the expected rows by the actual ones, if nothing else is wrong."""
         if len(verdict.differences) < len(verdict.problems):
             return False
         written = update_expectations(self.tests.session.files, self.unit, verdict.differences)
@@ -101,7 +101,7 @@ class DataItem(ProjectItem):
         text, _ = self.tests.session.files.file(place.path)
         said = found.message or f"{_rows(found.failures)} wrong{describe_tolerance(self.node)}"
         message = f"data test '{self.node.name}': {said}"
-        remedy = "mend what makes them, or what the test asks"
+        remedy = "fix the model, or the test"
         problem = Diagnostic("MS660", message, place, remedy, text.line(place.line))
         if severity == "warn":
             self.user_properties.append(("warned", message))

@@ -36,7 +36,7 @@ class ProjectTests:
         self.session.coverage = [] if coverage else None
         self.warned: list[FailureReport] = []
         self.updated: list[str] = []
-        """Tests into which was written what came."""
+        """Tests whose expected rows were replaced."""
         settings, _ = read_settings(root)
         places = (settings.model_paths, settings.macro_paths, settings.seed_paths, settings.test_paths)
         self._folders = [root / path for paths in places for path in paths]

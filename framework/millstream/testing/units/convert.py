@@ -170,7 +170,7 @@ def to_timestamp(value: Any, zone: ZoneInfo, *, local: bool = False) -> datetime
             found = datetime.fromisoformat(_padded(value))
         except (TypeError, ValueError):
             remedy = 'write "2026-01-31 12:00:00"'
-            raise WrongValueError(f"{_quoted(value)} is no timestamp", remedy) from None
+            raise WrongValueError(f"{_quoted(value)} is not a timestamp", remedy) from None
     if local:
         return found.replace(tzinfo=None)
     return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(timezone.utc)
@@ -193,7 +193,7 @@ def _date(value: Any) -> date:
     try:
         return date.fromisoformat(value)
     except (TypeError, ValueError):
-        raise WrongValueError(f"{_quoted(value)} is no date", 'write "2026-01-31"') from None
+        raise WrongValueError(f"{_quoted(value)} is not a date", 'write "2026-01-31"') from None
 
 
 def convert_text(text: str, wanted: Type, zone: ZoneInfo) -> Any:
@@ -209,12 +209,12 @@ def convert_text(text: str, wanted: Type, zone: ZoneInfo) -> Any:
             case _ if wanted == BOOLEAN:
                 return {"true": True, "false": False}[text.lower()]
     except (ValueError, KeyError):
-        raise WrongValueError(f"'{text}' is no {wanted}", "mend it") from None
+        raise WrongValueError(f"'{text}' is not a valid {wanted}", "write a valid value") from None
     return convert(text, wanted, zone)
 
 
 def _wrong(value: Any, wanted: Type, remedy: str) -> WrongValueError:
-    return WrongValueError(f"{_quoted(value)} is no {wanted}", remedy)
+    return WrongValueError(f"{_quoted(value)} is not a valid {wanted}", remedy)
 
 
 def _quoted(value: Any) -> str:

@@ -31,7 +31,7 @@ def diff_lines(found: RowDiff) -> list[Line]:
 
 
 def _columns(found: RowDiff) -> list[str]:
-    """Return the columns that differ somewhere and those that tell rows apart; all, where they are few."""
+    """Return the columns that differ somewhere and those that identify rows; all, where they are few."""
     if len(found.columns) <= 6:
         return list(found.columns)
     wrong = {name for pair in found.pairs for name in pair.wrong}
@@ -66,9 +66,9 @@ def _pair_lines(
                 Piece("  " if place else ""),
                 Piece(_cut(both[index], width), strong if name in pair.wrong else base),
             ]
-        told = "expected" if index == 0 else "came"
+        label = "expected" if index == 0 else "came"
         where = f", {pair.location.path}:{pair.location.line}" if index == 0 and pair.location else ""
-        lines.append((*pieces, Piece(f"   {told}{where}", "dim")))
+        lines.append((*pieces, Piece(f"   {label}{where}", "dim")))
     if pair.wrong and pair.expected is not None and pair.actual is not None:
         for place, (name, width) in enumerate(zip(columns, widths, strict=True)):
             marks.append(Piece("  " if place else "    "))

@@ -1,4 +1,4 @@
-"""What came out is written into a test as what it expects: only what differs is touched."""
+"""Actual rows replace the expected ones in the file of a test: only what differs changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Edit = tuple[int, int, str]
 def update_expectations(
     files: YamlFiles, unit: UnitTest, differences: Iterable[tuple[int | None, RowDiff]]
 ) -> bool:
-    """Write what came into the file of a test; tell whether all of it could be written."""
+    """Write the actual rows into the file of a test; tell whether all of it could be written."""
     path = unit.location.path
     text, _ = files.file(path)
     edits: list[Edit] = []

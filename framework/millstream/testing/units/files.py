@@ -33,7 +33,7 @@ class YamlFiles:
         return self._files[path]
 
     def forget(self, path: str) -> None:
-        """Read a file anew: it was changed."""
+        """Read a file again: it was changed."""
         self._files.pop(path, None)
         self._tests.pop(path, None)
 

@@ -60,7 +60,9 @@ class _Reader(RowReader):
             )
         if stepped and (body.get("given") or body.get("expect") is not None or body.get("at")):
             name = next(key for key in ("given", "expect", "at") if key in body)
-            self.problem((name,), "MS656", f"'{name}' stands beside steps", "move it into a step", key=True)
+            self.problem(
+                (name,), "MS656", f"'{name}' can't stand next to steps", "move it into a step", key=True
+            )
         return UnitTestCase(
             id=f"unit_test.{self.unit.model}.{self.unit.name}",
             name=self.unit.name,
@@ -101,7 +103,7 @@ class _Reader(RowReader):
         if relation is None:
             known = [*self.relations.catalog.models, *self.relations.catalog.topics]
             close = did_you_mean(id_ or str(said["input"]), known, "write ref('model')")
-            self.problem((*path, "input"), "MS654", f"'{said['input']}' is no relation", close)
+            self.problem((*path, "input"), "MS654", f"'{said['input']}' is not a relation", close)
             return None
         rows = said if said.get("fixture") else said.get("rows")
         where = path if said.get("fixture") else (*path, "rows")

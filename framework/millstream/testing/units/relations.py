@@ -1,4 +1,4 @@
-"""What a test may say of each relation: its columns, and what is told of a record beside them."""
+"""What a test can give of each relation: its columns, and metadata of its records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Relation(Struct, frozen=True):
     derived: dict[str, str] = {}
     """Columns that are calculated when a record is decoded, and what from."""
     about: tuple[str, ...] = ()
-    """Names beside the columns."""
+    """Names besides the columns."""
 
     def column(self, name: str) -> str | None:
         """Return the column of a name in any case."""

@@ -24,7 +24,7 @@ class RowPair(Struct, frozen=True):
     location: Location | None = None
     """Of the expected row."""
     cell: Location | None = None
-    """Of the first value in it that is not what came."""
+    """Of its first value that differs."""
 
 
 class RowDiff(Struct, frozen=True):

@@ -86,7 +86,7 @@ class RowReader:
         try:
             rows = [row for row in csv.reader(text.strip().splitlines(), strict=True) if row]
         except csv.Error as error:
-            self.problem(path, "MS655", f"this is no CSV: {error}", "mend it")
+            self.problem(path, "MS655", f"this is not CSV: {error}", "fix the CSV")
             return
         if not rows:
             self.problem(path, "MS655", "the CSV has no header", "begin with the names of columns")
@@ -95,7 +95,7 @@ class RowReader:
         for number, row in enumerate(rows[1:], start=1):
             if len(row) != len(header):
                 said = f"row {number} has {len(row)} fields, and there are {len(header)} columns"
-                self.problem(path, "MS655", said, "mend it")
+                self.problem(path, "MS655", said, "give each row a field for each column")
                 continue
             yield {n: v.strip() or None for n, v in zip(header, row, strict=True)}, path, True
 
@@ -163,7 +163,7 @@ class RowReader:
             return _WRONG
 
     def _about(self, name: str, value: Any, path: NodePath, *, texts: bool) -> Any:
-        """Read what is said of a record beside its columns."""
+        """Read what a row gives of its record besides the columns."""
         try:
             match name:
                 case "_timestamp":
@@ -177,7 +177,7 @@ class RowReader:
                 case _ if name == DELETED and (isinstance(value, bool) or texts):
                     return str(value).lower() == "true"
         except (WrongValueError, ValueError, TypeError) as error:
-            self.problem(path, "MS651", f"'{name}': {error}", getattr(error, "remedy", "mend it"))
+            self.problem(path, "MS651", f"'{name}': {error}", getattr(error, "remedy", "write a valid value"))
             return _WRONG
         remedy = "write true or false" if name == DELETED else "write {name: value}"
         self.problem(path, "MS651", f"'{name}' can't be {value!r}", remedy)
@@ -185,7 +185,7 @@ class RowReader:
 
 
 _WRONG: Any = object()
-"""What stands for a value that was told to be wrong."""
+"""Stands for a value that was reported as wrong."""
 
 
 def _text(value: Any) -> Any:

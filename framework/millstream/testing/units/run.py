@@ -1,4 +1,4 @@
-"""A unit test is run: its rows go in, and what came out is told step by step and as a whole."""
+"""Runs a unit test: its rows go in, and rows come out, step by step and in total."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _has_dead_letters(test: UnitTestCase) -> bool:
 
 
 class UnitTestRun:
-    """Makes trials of a test's batches, and rows of what came out."""
+    """Makes trials of a test's batches, and rows of their results."""
 
     def __init__(self, context: RunContext, test: UnitTestCase, plan: UnitTestPlan) -> None:
         self.context = context
@@ -214,7 +214,7 @@ def _newest(rows: Sequence[Row], plan: UnitTestPlan) -> tuple[Row, ...]:
 
 
 def keys_of(plan: UnitTestPlan) -> tuple[str, ...]:
-    """Return the columns that tell the rows of an upsert relation apart."""
+    """Return the columns that identify the rows of an upsert relation."""
     if plan.output.kind == "table":
         return plan.output.keys
     if plan.traits.mode != "upsert":

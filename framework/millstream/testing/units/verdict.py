@@ -1,4 +1,4 @@
-"""A unit test's verdict: what it says against what came out."""
+"""The verdict of a unit test: its expected rows compared with the actual ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Verdict(Struct, frozen=True):
     problems: tuple[Diagnostic, ...] = ()
     """Empty: it passed."""
     lines: tuple[Line, ...] = ()
-    """What a person is told of them: the rows that differ."""
+    """The rows that differ, for people."""
     outcome: Outcome | None = None
     differences: tuple[tuple[int | None, RowDiff], ...] = ()
     """By step; None for what is there at the end."""
@@ -38,7 +38,7 @@ class Verdict(Struct, frozen=True):
 
 
 def judge(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]) -> Verdict:
-    """Run a test; what is wrong with the test itself is raised, what a model does wrong is told."""
+    """Run a test; raise what is wrong with the test itself, return what is wrong with the model."""
     plan = plan_unit_test(test, context.relations, nodes)
     if test.strict and not plan.stateful:
         message = (
@@ -69,7 +69,7 @@ def _failed(test: UnitTestCase, error: MillstreamError, root: Path) -> Verdict:
     message = f"unit test '{test.name}': another error came than the expected one"
     place = test.error_location or test.location
     lines = (styled(f"    expected  {test.error}", "green"), styled(f"    came      {said}", "red"))
-    return Verdict((_problem(root, "MS658", message, place, "mend the model, or what is expected"),), lines)
+    return Verdict((_problem(root, "MS658", message, place, "fix the model, or what is expected"),), lines)
 
 
 class _Verdicts:
@@ -94,7 +94,7 @@ class _Verdicts:
     def no_error(self) -> Verdict:
         place = self.test.error_location or self.test.location
         message = f"no error came, but {len(self.outcome.final)} rows"
-        return Verdict((self.problem("MS658", message, place, "mend the model, or expect the rows"),))
+        return Verdict((self.problem("MS658", message, place, "fix the model, or expect the rows"),))
 
     def verdict(self) -> Verdict:
         keys = keys_of(self.plan)
@@ -122,11 +122,11 @@ class _Verdicts:
             (sum(p.expected is None for p in found.pairs), "came unexpected"),
             (found.same, "as expected"),
         )
-        told = ", ".join(f"{_rows(number)} {what}" for number, what in counts if number)
+        summary = ", ".join(f"{_rows(number)} {what}" for number, what in counts if number)
         where = f"step {step + 1}: " if step is not None else ""
         first = next((pair.cell or pair.location for pair in found.pairs if pair.location), None)
-        remedy = "mend the model, or what the test expects"
-        return self.problem("MS658", f"{where}{told}", first or place, remedy)
+        remedy = "fix the model, or what the test expects"
+        return self.problem("MS658", f"{where}{summary}", first or place, remedy)
 
     def _lines(self, found: RowDiff, step: int | None) -> list[Line]:
         lines = [styled(f"  step {step + 1}", "bold")] if step is not None else []
@@ -153,7 +153,7 @@ class _Verdicts:
         lines += [styled("  dead letters", "bold"), *diff_lines(found)]
         message = f"dead letters: {len(came)} came, {len(wanted or ())} expected"
         place = next((pair.location for pair in found.pairs if pair.location), self.test.location)
-        remedy = "mend the model or the rows, or say expect_dead_letters: [{value: …}]"
+        remedy = "fix the model or the rows, or say expect_dead_letters: [{value: …}]"
         return [self.problem("MS658", message, place, remedy)]
 
     # -- the same rows in other micro-batches
@@ -186,7 +186,7 @@ class _Verdicts:
         return self._against(other) is None
 
     def _against(self, other: Outcome) -> RowDiff | None:
-        """Compare the answer at the end: an upsert relation may tell more or less of the way to it."""
+        """Compare the answer at the end: an upsert relation may emit more or fewer rows on the way."""
         expected = [ExpectedRow(row, self.test.location) for row in self.outcome.final]
         return diff_rows(expected, other.final, keys_of(self.plan))
 
