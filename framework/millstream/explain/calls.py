@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.explain.names import node_names, plain
 from millstream.expressions import Expression
 from millstream.plan.nodes import Expand, Filter, Node, Plan, Stateful, conditions_text
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Call(Struct, frozen=True):

@@ -25,7 +25,7 @@ from millstream.plan.nodes import (
     TopicScan,
     Watermark,
 )
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 _MOST_COLUMNS = 3
 

@@ -23,8 +23,8 @@ from millstream.plan.nodes import (
     TopicScan,
     Watermark,
 )
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
-from millstream.plan.walk import in_order
 
 
 class Cost(Struct, frozen=True):

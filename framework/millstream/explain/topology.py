@@ -9,8 +9,8 @@ from msgspec import Struct
 from millstream.explain.facts import details, mode_text, state_text
 from millstream.explain.names import node_names, plain
 from millstream.plan.nodes import METADATA, Node, Output, Plan, TopicScan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, all_traits
-from millstream.plan.walk import in_order
 
 
 class DrawnNode(Struct, frozen=True):

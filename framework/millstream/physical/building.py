@@ -38,7 +38,7 @@ from millstream.physical.values import (
 from millstream.physical.writing import Around, Part, records_sql
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Built(Struct, frozen=True):

@@ -11,7 +11,7 @@ from millstream.physical.emit.names import called
 from millstream.physical.trunk import trunk
 from millstream.physical.values import Grouping, Kind, Separation
 from millstream.plan.nodes import Decode, Node
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Group(Struct, frozen=True, eq=False):

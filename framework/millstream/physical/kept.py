@@ -17,8 +17,8 @@ from millstream.physical.building import Built
 from millstream.physical.lock import Assigned
 from millstream.physical.values import PhysicalSettings
 from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.table import shape
-from millstream.plan.walk import in_order
 
 _ORDERED = msgspec.msgpack.Encoder(order="deterministic")
 

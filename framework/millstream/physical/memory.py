@@ -19,8 +19,8 @@ from millstream.plan.nodes import (
     Stateful,
     Watermark,
 )
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.plan.walk import in_order
 from millstream.types import Array, Decimal, Map, Row, Simple, Type
 
 _FIXED = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}

@@ -13,8 +13,8 @@ from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
 from millstream.physical.values import Operator, Stored
 from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.plan.walk import in_order
 
 
 class Signatures:

@@ -22,7 +22,7 @@ from millstream.physical.naming import Views, scan_of
 from millstream.physical.records import Look, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
 from millstream.plan.nodes import Decode, Node, Output
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 RECORDS = "_records"
 """The column of the records that are made of one row."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.walk import consumers, in_order
+from millstream.plan.nodes.order import in_order
+from millstream.plan.walk import consumers
 
 
 def plan_text(plan: Plan) -> str:

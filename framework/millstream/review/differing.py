@@ -16,8 +16,8 @@ from millstream.physical.meanings import Meanings
 from millstream.physical.passing import Passing
 from millstream.physical.references import kept_references
 from millstream.plan.nodes import Output, Plan, TopicScan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.table import shape
-from millstream.plan.walk import in_order
 from millstream.topology import Topology, physical_settings
 
 

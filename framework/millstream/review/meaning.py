@@ -30,7 +30,7 @@ from millstream.plan.nodes import (
     TopicScan,
     Union,
 )
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Meant(Struct, frozen=True):

@@ -39,8 +39,8 @@ from millstream.physical.references import kept_references
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
-from millstream.plan.walk import in_order
 from millstream.project.values import Project
 from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.failures import problem_of

@@ -4,11 +4,11 @@ import sys
 from types import ModuleType
 
 import pytest
-from millstream.plan.build.catalog import Catalog, TopicSpec
 from msgspec.structs import replace
 
 from millstream.formats import DEFAULT_FORMAT, NAMES, format_of
 from millstream.machine.jars import read_catalog
+from millstream.plan.from_sql.catalog import Catalog, TopicSpec
 from millstream.project.jsonschema import json_schemas
 from millstream.project.values import Target
 from millstream.runner.jars import jars_for

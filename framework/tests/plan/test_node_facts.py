@@ -27,9 +27,9 @@ from support.plans import (
 
 from millstream.expressions import Expression
 from millstream.plan.nodes import AnyNode, Check, Given, Item, Node, Stateful
+from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, kind_of
 from millstream.plan.traits import reads_event_time
-from millstream.plan.walk import in_order
 from millstream.types import STRING
 
 EVENTS = topic("a", "b", "ts")

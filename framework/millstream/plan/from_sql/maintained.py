@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from millstream.plan.nodes import Given, Node, TableScan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits
-from millstream.plan.walk import in_order
 
 
 def join_of_tables(left: Node, traits: Traits, right: Node) -> tuple[str, str] | None:

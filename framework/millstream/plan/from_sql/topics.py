@@ -10,9 +10,9 @@ from millstream.expressions import column
 from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.plan.nodes import METADATA, RAW, Column, Decode, Item, Node, Project, TopicScan, Watermark
+from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import kind_of
 from millstream.plan.traits import Traits
-from millstream.plan.walk import in_order
 
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from millstream.once import once
 from millstream.plan.nodes.base import Node
+from millstream.plan.nodes.order import in_order
 from millstream.plan.nodes.stateless import Output
 
 
@@ -17,6 +18,4 @@ class Plan(Struct, frozen=True, dict=True):
     @once
     def order(self) -> tuple[Node, ...]:
         """All nodes, each once and after its inputs."""
-        from millstream.plan.walk import in_order  # which itself knows plans
-
         return tuple(in_order(self.outputs))

@@ -12,7 +12,7 @@ from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules.bypass_topics import bypass_topics
 from millstream.physical.values import ToKafka
 from millstream.plan.nodes import Output
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 from millstream.testing.coverage.source_lines import SourceLines
 from millstream.testing.coverage.ways import RowCoverage, Way, coverage_queries
 from millstream.testing.units.clock import freeze_clock

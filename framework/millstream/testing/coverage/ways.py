@@ -17,7 +17,7 @@ from millstream.physical.emit.walk import How
 from millstream.physical.naming import Views, sources, static_reads
 from millstream.physical.values import Query
 from millstream.plan.nodes import Aggregate, Filter, Node, Output, Project
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 from millstream.testing.coverage.branches import Branch, find_branches
 from millstream.testing.coverage.source_lines import SourceLines
 

@@ -19,8 +19,8 @@ from millstream.physical.references import kept_references
 from millstream.physical.values import DeadLetters, Query
 from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, traits_of
-from millstream.plan.walk import in_order
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.values import UnitTestCase
 from millstream.topology import hints_of, physical_settings
