@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, MillstreamError, Note
+from millstream.materialization import Materialization, materialization_of
 from millstream.project.values import Kind
 from millstream.text import Location
 
@@ -28,6 +29,11 @@ class Node(Struct, frozen=True, kw_only=True):
     depends_on: tuple[str, ...] = ()
     test: str = ""
     """What a generic test checks: `not_null`; empty for a test that is an SQL file of its own."""
+
+    @property
+    def materialization(self) -> Materialization | None:
+        """What a model stores; None for other nodes."""
+        return materialization_of(self.name, self.config) if self.kind == "model" else None
 
 
 Locate = Callable[[str, str], Location | None]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from millstream.expressions import Expression
-from millstream.formats import DEFAULT_FORMAT
+from millstream.materialization import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
 from millstream.plan.nodes import METADATA, Check, Column
 from millstream.project.values import Project, Topic, shuffle_partitions
@@ -14,10 +14,7 @@ from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
 from millstream.types import STRING
 
-_STORED = (
-    "partitions", "replication", "topic_config", "producer", "timestamp", "order_by", "retention", "store",
-    "state", "group", "optimize", "on_bad_record",
-)  # fmt: skip
+_HANDED_ON = ("state", "group", "optimize", "on_bad_record")
 """Options that the plan hands on as they are."""
 
 
@@ -93,30 +90,20 @@ def model_spec(
     checks: tuple[Check, ...] = (),
 ) -> ModelSpec:
     """Return what the plan needs of one model."""
-    kind: Literal["view", "sink", "table"] = config.get("materialized") or "view"
     dedupe, watermark = config.get("dedupe"), config.get("watermark")
     return ModelSpec(
         id=relation.id,
         name=name,
         query=query,
         columns=_columns(relation),
-        kind=kind,
-        topic=(config.get("topic") or name) if kind == "sink" else "",
-        format=config.get("format") or DEFAULT_FORMAT,
-        keys=names(config.get("key" if kind == "sink" else "unique_key")) if kind != "view" else (),
+        materialization=materialization_of(name, config),
         emit=config.get("emit") or "on_change",
-        dedupe=(names(dedupe["keys"]), dedupe.get("within")) if dedupe else None,
+        dedupe=(columns_named(dedupe["keys"]), dedupe.get("within")) if dedupe else None,
         watermark=(watermark["column"], watermark["delay"]) if watermark else None,
-        options={key: config[key] for key in _STORED if config.get(key) is not None},
+        options={key: config[key] for key in _HANDED_ON if config.get(key) is not None},
         extras=extras,
         checks=checks,
     )
-
-
-def names(given: str | list[str] | None) -> tuple[str, ...]:
-    if not given:
-        return ()
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _hints(project: Project) -> Hints:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from millstream.compile.catalog import names
 from millstream.errors import did_you_mean
 from millstream.expressions import Expression, rebound
 from millstream.expressions import column as column_of
+from millstream.materialization import Table, columns_named, materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
@@ -39,9 +39,10 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
 
 def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
     """Find a table whose rows are dropped by an age that nothing tells."""
-    if config.get("materialized") != "table" or not config.get("retention"):
+    stored = materialization_of(relation.id, config)
+    if not isinstance(stored, Table) or not stored.retention:
         return []
-    name = config.get("order_by")
+    name = stored.order_by
     if not name:
         message = "'retention' needs 'order_by', the time of a row"
         time = next((c.name for c in relation.columns if c.type in _TIMES), "")
@@ -58,9 +59,9 @@ def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for option in ("key", "unique_key", "order_by", "timestamp"):
-        yield from ((option, name) for name in names(config.get(option)))
-    yield from (("dedupe", name) for name in names((config.get("dedupe") or {}).get("keys")))
-    yield from (("watermark", name) for name in names((config.get("watermark") or {}).get("column")))
+        yield from ((option, name) for name in columns_named(config.get(option)))
+    yield from (("dedupe", name) for name in columns_named((config.get("dedupe") or {}).get("keys")))
+    yield from (("watermark", name) for name in columns_named((config.get("watermark") or {}).get("column")))
 
 
 def unknown_rules(setting: object) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.state import meaningless_state
 from millstream.expressions import Expression
+from millstream.materialization import Sink, Table, View, materialization_of
 from millstream.plan.from_sql.catalog import (
     Catalog,
     FunctionSpec,
@@ -89,10 +90,13 @@ class Planning:
     def add(self, model: Model) -> None:
         """Let models that come later read this one."""
         self.traits[model.id] = model.traits
-        if (model.config.get("materialized") or "view") == "view":
-            self.views.add(model.id)
-        if model.config.get("materialized") == "table":
-            self.tables.add(model.id)
+        match materialization_of(model.file.name, model.config):
+            case View():
+                self.views.add(model.id)
+            case Table():
+                self.tables.add(model.id)
+            case Sink():
+                """Its readers read the topic."""
 
     def _can_rest(self, relation: str) -> bool:
         return relation in self.tables or self.catalog.can_rest(relation)

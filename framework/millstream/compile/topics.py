@@ -14,6 +14,7 @@ from millstream.compile.models import Models
 from millstream.compile.node import Model
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, Note
+from millstream.materialization import Sink, View, materialization_of
 from millstream.project.checks import Lines
 from millstream.text import Location
 
@@ -68,9 +69,9 @@ class _Topics:
         self.sources = tuple(models.project.sources.values())
         self.lines = Lines(Path(models.project.root))
         self.sinks = [
-            _Sink(model, str(model.config.get("topic") or model.file.name))
+            _Sink(model, stored.topic)
             for model in models.models.values()
-            if model.config.get("materialized") == "sink"
+            if isinstance(stored := materialization_of(model.file.name, model.config), Sink)
         ]
         self.letters = {each.topic: each for each in self._letters()}
 
@@ -182,14 +183,14 @@ class _Topics:
         properties = self.models.project.properties
         of_calls: set[str] = set()
         for model in self.models.models.values():
-            kind, name = model.config.get("materialized"), model.file.name
+            name, stored = model.file.name, materialization_of(model.file.name, model.config)
             if model.config.get("on_bad_record") == "dead_letter":
                 of_calls |= self._sources_of(model)
-            if kind in {"sink", "table"} and name in properties:
+            if not isinstance(stored, View) and name in properties:
                 found = labelled(model.id, properties[name].columns, properties[name].tests)
                 test = next((test for _, _, test in found if test.severity == "dead_letter"), None)
                 if test is not None:
-                    own = str(model.config.get("topic") or name) if kind == "sink" else name
+                    own = stored.topic if isinstance(stored, Sink) else name
                     yield _Letters(f"{own}{LETTERS}", model.id, name, test.location)
         for source in self.sources:
             if source.on_bad_record == "dead_letter" or f"source.{source.id}" in of_calls:

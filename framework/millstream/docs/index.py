@@ -107,11 +107,9 @@ def _made_by(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[
 def _of_node(
     node: ManifestNode, numbers: Mapping[str, int], made: tuple[int, ...], tests: int, *, state: bool
 ) -> Entry:
-    stored = str(node.config.get("materialized") or node.config.get("type") or "")
+    stored = node.materialization.word if node.materialization else str(node.config.get("type") or "")
     if node.kind == "source":
         stored = "reference topic" if node.config.get("table") else "topic"
-    if node.kind == "model":
-        stored = stored or "view"
     return Entry(
         id=node.id,
         kind=node.kind,

@@ -42,8 +42,8 @@ def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
         case Output():
             if node.keys:
                 yield "key", ", ".join(node.keys)
-            if topic := node.options.get("topic"):
-                yield "topic", str(topic)
+            if node.topic:
+                yield "topic", node.topic
         case Opaque():
             yield "not understood", "; ".join(node.reasons)
     yield "mode", mode_text(traits)

@@ -102,7 +102,7 @@ def _readers(order: list[Node]) -> dict[int, str]:
 def _base(node: Node, owners: dict[int, str]) -> str:
     owner = owners[id(node)]
     if isinstance(node, Output):
-        return f"{plain(node.model)}.{node.kind}"
+        return f"{plain(node.model)}.{node.materialization.word}"
     if isinstance(node, TableScan):
         return f"{owner}.changes" if node.changes else f"{owner}.rows"
     if isinstance(node, SeedScan):

@@ -144,7 +144,7 @@ def _counts(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
             yield "states", 1
         case Project() | Watermark():
             yield "projections" if isinstance(node, Project) else "watermarks", 1
-        case Output() if node.kind == "sink":
+        case Output() if node.topic:
             yield "topics_written", 1
     yield "python_calls", len(node.functions)
 

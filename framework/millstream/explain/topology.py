@@ -114,9 +114,7 @@ def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:
 def _topic(node: Node) -> str:
     if isinstance(node, TopicScan):
         return node.topic
-    if isinstance(node, Output) and node.kind == "sink":
-        return str(node.options.get("topic") or plain(node.model))
-    return ""
+    return node.topic if isinstance(node, Output) else ""
 
 
 def line_of(node: Node, traits: Traits) -> str:

@@ -15,6 +15,7 @@ from millstream.formats.values import UnfitError, from_json, utf8
 from millstream.kafka.generators import fields_of
 from millstream.kafka.keys import decode_key
 from millstream.manifest import ManifestNode
+from millstream.materialization import Sink
 from millstream.project.values import Topic
 from millstream.types import STRING, UNKNOWN, Field, Row, Type, TypeSyntaxError, parse_type
 
@@ -57,17 +58,16 @@ def of_source(topic: Topic) -> Reading:
 
 def of_sink(node: ManifestNode) -> Reading:
     """Return how the records that a model writes are read; as `millstream.physical.records` makes them."""
-    config = node.config
-    key = config.get("key") or []
-    keys = [key] if isinstance(key, str) else key
+    sink = node.materialization
+    assert isinstance(sink, Sink), f"{node.name} writes no topic"
     fields = tuple(Field(column.name, _type(column.type)) for column in node.columns)
     of_key = {field.name.lower(): field for field in fields}
-    parts = [of_key[name.lower()] for name in keys if name.lower() in of_key]
-    format_ = format_of(config.get("format"))
-    held = format_.value_columns([field.name for field in fields], keys)
+    parts = [of_key[name.lower()] for name in sink.key if name.lower() in of_key]
+    format_ = format_of(sink.format)
+    held = format_.value_columns([field.name for field in fields], sink.key)
     fields = tuple(field for field in fields if field.name in held)
     key_type: Type = parts[0].type if len(parts) == 1 else Row(tuple(parts)) if parts else STRING
-    return Reading(config.get("topic") or node.name, format_, fields, key_type)
+    return Reading(sink.topic, format_, fields, key_type)
 
 
 def _type(text: str) -> Type:

@@ -9,13 +9,14 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.readings import Reading, of_sink, of_source
 from millstream.kafka.topics import existing
 from millstream.manifest import ManifestNode
+from millstream.materialization import Sink
 from millstream.project.values import Project
 
 
 def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, Reading]:
     """Return how the project's topics are read, by every name that they have; models come before sources."""
     found: dict[str, Reading] = {}
-    sinks = [n for n in nodes.values() if n.kind == "model" and n.config.get("materialized") == "sink"]
+    sinks = [n for n in nodes.values() if isinstance(n.materialization, Sink)]
     for node in sinks:
         found[node.name] = of_sink(node)
     for source in project.sources.values():
@@ -60,7 +61,7 @@ def _sources(project: Project) -> set[str]:
 def _unknown(name: str, nodes: Mapping[str, ManifestNode], known: Iterable[str]) -> Diagnostic:
     node = nodes.get(f"model.{name}") or nodes.get(f"seed.{name}")
     if node is not None:
-        kind = "seed" if node.kind == "seed" else node.config.get("materialized") or "view"
+        kind = node.materialization.word if node.materialization else node.kind
         remedy = f"see its rows with `millstream show {name}`"
         return Diagnostic("MS836", f"'{name}' is a {kind}, not a topic", None, remedy)
     remedy = did_you_mean(name, known, "see `millstream ls --resource-type source`")

@@ -76,7 +76,7 @@ def check(rule: str, before: Context, after: Context) -> None:
     for was, now in zip(before.plan.outputs, after.plan.outputs, strict=True):
         if was is now:
             continue
-        if (was.model, was.kind, was.keys) != (now.model, now.kind, now.keys):
+        if (was.model, was.materialization) != (now.model, now.materialization):
             raise BrokenRuleError(f"{rule} changed the output {was.model}")
         if was.columns != now.columns:
             if [(c.name, c.type) for c in was.columns] != [(c.name, c.type) for c in now.columns]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, quoted, rebound
+from millstream.materialization import Sink
 from millstream.physical.checks import asked, counting, sends_letters
 from millstream.physical.emit.draft import Draft
 from millstream.physical.emit.fuse import unused
@@ -113,16 +114,17 @@ def _delivery(
     emitted = emit((output,), leaf, deletes=around.deletes, reads=views.of, how=how)
     draft = emitted.finals[0].draft
     ctes = [*((own,) if own else ()), *emitted.ctes]
-    if output.checks or (output.kind == "sink" and needs_columns(draft, output)):
+    stored = output.materialization
+    if output.checks or (isinstance(stored, Sink) and needs_columns(draft, output)):
         draft = as_cte(draft, output.label or called(output), ctes, views)
     headers = any(item.name.startswith("headers.") for item in output.extras)
-    look = Look(headers or sends_letters([output]), bool(output.options.get("timestamp")))
+    look = Look(headers or sends_letters([output]), isinstance(stored, Sink) and bool(stored.timestamp))
     rows, asking, letters = draft, "", ""
     if output.checks:
         found = asked(draft, output, look)
         rows, asking = found.rows, statement(ctes, counting(draft, output.model, found, views.of))
         letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.letters)
-    if output.kind == "sink":
+    if isinstance(stored, Sink):
         rows = record(rows, output, look)
     elif (when := _delete_when(output)) is not None:
         rows = _deleting(rows, when)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.materialization import Sink, Table
 from millstream.physical.fans import fan_base
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import (
@@ -51,8 +52,8 @@ class Branch(Struct, frozen=True, eq=False):
         return has_chain([*self.states])
 
     @property
-    def kind(self) -> str:
-        return self.output.kind
+    def is_table(self) -> bool:
+        return isinstance(self.output.materialization, Table)
 
 
 class _Below(Struct, frozen=True):
@@ -154,7 +155,7 @@ def _once(nodes: Iterable[Node]) -> tuple[Node, ...]:
 
 
 def _base(output: Output, *, stateless: bool) -> Node:
-    if stateless and output.kind == "sink":
+    if stateless and isinstance(output.materialization, Sink):
         # A call of a Python function is a column of its own over decoded records, and nowhere else.
         found = fan_base(output, watermarks=True, calls=True)
         if isinstance(found, Decode) and found.fields:

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT
+from millstream.materialization import Sink, Table, View
 from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
 from millstream.physical.checks import letters_topic, sends_letters, telling_tests, test_id
@@ -94,7 +94,7 @@ def stateless_parts(
 def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
     """Return the last filter that all sinks over one decoding have in common, or the decoding."""
     decodes = {id(node): node for node in in_order(outputs) if isinstance(node, Decode)}
-    if len(decodes) != 1 or any(each.kind != "sink" for each in outputs):
+    if len(decodes) != 1 or any(not isinstance(each.materialization, Sink) for each in outputs):
         return None
     (decode,) = decodes.values()
     if not all(fans_out(output, decode) for output in outputs):
@@ -251,15 +251,16 @@ def _members(
 
 
 def _target(output: Output) -> Target:
-    options = {key: value for key, value in output.options.items() if key not in {"topic", "format"}}
-    match output.kind:
-        case "sink":
-            topic = str(output.options.get("topic", ""))
-            format_ = output.options.get("format", DEFAULT_FORMAT)
-            return SinkOutput(output.model, topic, output.keys, format_, options, telling_tests([output]))
-        case "table":
-            return TableOutput(output.model, output.keys, output.columns, options, telling_tests([output]))
-        case _:
+    tests = telling_tests([output])
+    match output.materialization:
+        case Sink(topic=topic, format=format_) as sink:
+            return SinkOutput(
+                output.model, topic, output.keys, format_, sink.settings | output.options, tests
+            )
+        case Table() as table:
+            options = table.settings | output.options
+            return TableOutput(output.model, output.keys, output.columns, options, tests)
+        case View():
             return ViewOutput(output.model, output.columns)
 
 

@@ -85,7 +85,7 @@ def telling_tests(outputs: Iterable[Output]) -> tuple[str, ...]:
 
 def letters_topic(output: Output) -> str:
     """Return the topic for rows of a model that a test keeps out."""
-    return topic_of(str(output.options.get("topic") or output.model.partition(".")[2]))
+    return topic_of(output.topic or output.model.partition(".")[2])
 
 
 def sends_letters(outputs: Iterable[Output]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from millstream.materialization import Sink
 from millstream.physical.values import Separation
 from millstream.plan.nodes import Output, TopicScan
 from millstream.plan.nodes.order import in_order
@@ -14,7 +15,7 @@ _ALWAYS = "a topic between two steps with state is always read"
 
 
 def cuts(outputs: Sequence[Output]) -> Iterable[Separation]:
-    below = {output.model: _states(output) for output in outputs if output.kind == "sink"}
+    below = {output.model: _states(output) for output in outputs if isinstance(output.materialization, Sink)}
     for output in outputs:
         if not _states(output):
             continue

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from millstream.materialization import Sink
 from millstream.physical.branches import Branch
 from millstream.physical.emit.names import called
 from millstream.physical.trunk import trunk
@@ -46,7 +47,7 @@ def group(listed: list[Branch], grouping: Grouping) -> Grouped:
         if alone or not branch.scans:
             key, kind = ("alone", branch.model), "single"
         elif kind == "stateless":
-            key = ("stateless", _trunk(branch.base), branch.kind == "table", _own(branch), _writer(branch))
+            key = ("stateless", _trunk(branch.base), branch.is_table, _own(branch), _writer(branch))
         else:
             key = (
                 "stateful",
@@ -75,7 +76,8 @@ def _own(branch: Branch) -> str:
 
 def _writer(branch: Branch) -> tuple[str, ...]:
     """Return what a model asks of the Kafka producer, of which a query has one."""
-    given = branch.output.options.get("producer") or {}
+    stored = branch.output.materialization
+    given = stored.producer if isinstance(stored, Sink) else {}
     return tuple(f"{name}={given[name]}" for name in sorted(given))
 
 
@@ -183,7 +185,7 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
         return f"its option group is '{_own(one) or 'none'}'"
     if _writer(one) != _writer(other):
         return "its producer options differ, and a query has one producer"
-    if (one.kind == "table") != (other.kind == "table"):
+    if one.is_table != other.is_table:
         return "a table is written batch by batch, records as they come"
     node = one.base
     if isinstance(node, Decode):

@@ -8,6 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.materialization import Sink, View
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
 from millstream.physical.branches import Branch, branches
@@ -75,7 +76,7 @@ def physical_plan(
         tuple(_sorted([*built, *stateful.values()], drafted.listed)),
         (*drafted.separations, *told, *cuts(stored.outputs)),
         recorded([now.get(each.name, each) for each in drafted.assigned]),
-        tuple(output.model for output in plan.outputs if output.kind == "view"),
+        tuple(output.model for output in plan.outputs if isinstance(output.materialization, View)),
     )
 
 
@@ -156,7 +157,8 @@ def letters_alone(
 
 
 def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
-    return Plan((*references, *(output for output in plan.outputs if output.kind != "view")))
+    outputs = (output for output in plan.outputs if not isinstance(output.materialization, View))
+    return Plan((*references, *outputs))
 
 
 class _Names:
@@ -208,7 +210,7 @@ def _sends_letters(group: Group) -> bool:
         isinstance(first.base, Decode)
         and bool(first.base.fields)
         and first.base.on_bad_record == "dead_letter"
-        and all(b.kind == "sink" for b in group.branches)
+        and all(isinstance(b.output.materialization, Sink) for b in group.branches)
     )
 
 
@@ -218,7 +220,7 @@ def _stateless_name(group: Group) -> str:
     own = str(first.output.options.get("group") or "")
     if group.kind == "single" or (not isinstance(first.base, Decode) and len(group.branches) == 1):
         return own or _short(first)
-    what = "tables" if first.kind == "table" else "topics"
+    what = "tables" if first.is_table else "topics"
     base = first.base.relation.rpartition(".")[2] if isinstance(first.base, Decode) else called(first.base)
     return own or f"{base}_{what}"
 

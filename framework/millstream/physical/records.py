@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, all_of, joined, literal, rebound
 from millstream.formats import DEFAULT_FORMAT, format_of
+from millstream.materialization import Sink
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.plan.nodes import Output
@@ -43,7 +44,7 @@ def record(draft: Draft, output: Output, look: Look, place: str | None = None) -
     `place` is the alias of rows that know their record, by which a repeated result is recognised.
     """
     items = {
-        "topic": _text(literal(str(output.options.get("topic", ""))), STRING),
+        "topic": _text(literal(output.topic), STRING),
         "key": _key(draft, output),
         "value": _value(draft, output),
     }
@@ -52,6 +53,12 @@ def record(draft: Draft, output: Output, look: Look, place: str | None = None) -
     if look.timestamp:
         items["timestamp"] = _timestamp(draft, output)
     return replace(draft, items=items, deleted=None)
+
+
+def sink_of(output: Output) -> Sink:
+    """Return what a model says of its topic; only those that are sinks have records."""
+    assert isinstance(output.materialization, Sink)
+    return output.materialization
 
 
 def _text(text: str, found: Type) -> Expression:
@@ -73,7 +80,7 @@ def _like(parts: list[Expression], pieces: tuple[Piece, ...], found: Type) -> Ex
 
 
 def _value(draft: Draft, output: Output) -> Expression:
-    found = format_of(output.options.get("format"))
+    found = format_of(sink_of(output).format)
     items = [(name, draft.items[name]) for name in found.value_columns(output.names, output.keys)]
     encoded = found.spark.encode(items)
     pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
@@ -127,10 +134,10 @@ def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
 
 
 def _timestamp(draft: Draft, output: Output) -> Expression:
-    name = output.options.get("timestamp")
+    name = sink_of(output).timestamp
     if not name:
         return _text("cast(null as timestamp)", TIMESTAMP)
-    found = draft.items[str(name)]
+    found = draft.items[name]
     return _like([found], ("cast(", *found.pieces, " as timestamp)"), TIMESTAMP)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.materialization import Table
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.nodes import Output, Plan, TableScan, Watermark
@@ -39,8 +40,7 @@ def _table(topic: TopicSpec) -> Output:
     return Output(
         input=node.input if isinstance(node, Watermark) else node,  # a row of a table is never late
         model=topic.id,
-        kind="table",
-        keys=topic.unique_by,
+        materialization=Table(unique_key=topic.unique_by),
         options={"group": topic.name},
         label=topic.name,
         models=(topic.id,),

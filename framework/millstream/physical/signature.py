@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from millstream.materialization import Table
 from millstream.physical.emit.names import called
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
@@ -55,7 +56,11 @@ class Signatures:
     def stored(self, outputs: Sequence[Output]) -> tuple[Stored, ...]:
         """Return what the rows are made of that stay where they are stored."""
         self._asked.append(outputs)
-        kept = [each for each in outputs if each.kind == "table" or traits_of(each.input).mode == "upsert"]
+        kept = [
+            each
+            for each in outputs
+            if isinstance(each.materialization, Table) or traits_of(each.input).mode == "upsert"
+        ]
         return tuple(
             Stored(each.model, tuple(key.lower() for key in each.keys), self._made(each)) for each in kept
         )
@@ -65,7 +70,9 @@ class Signatures:
         told = [self._passing.rows(root)]
         told += sorted(f"{c.name.lower()} {self._meaning.column(root, c.name)}" for c in root.columns)
         told += [f"{each.name} {self._meaning.of(root, each.expression)}" for each in output.extras]
-        return digest("\n".join([*told, str(output.options.get("order_by") or "").lower()]))
+        stored = output.materialization
+        order = stored.order_by if isinstance(stored, Table) else None
+        return digest("\n".join([*told, (order or "").lower()]))
 
     def _below(self, outputs: Sequence[Output]) -> Mapping[int, set[str]]:
         """Tell for each state which rows reach it, as the models that read it were written."""

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.materialization import Sink
 from millstream.physical.calling import Called, Calls, certain
 from millstream.physical.checks import asked, stopping, telling, telling_tests
 from millstream.physical.emit.draft import Draft, of_relation
@@ -173,7 +174,7 @@ def _look(parts: Sequence[Part], around: Around) -> Look:
         or any(part.placed for part in parts)
         or bool(telling_tests(outputs))
         or any(name.startswith("headers.") for name in extras),
-        timestamp=any(output.options.get("timestamp") for output in outputs),
+        timestamp=any(isinstance(o.materialization, Sink) and o.materialization.timestamp for o in outputs),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
+from millstream.materialization import Sink, Table, View
 from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
@@ -92,24 +93,23 @@ def contracts(version: Version) -> dict[str, Contract]:
     outputs = {o.model: o for o in version.topology.written.outputs} if version.topology else {}
     taking = _taking_back(version.topology.written) if version.topology else set()
     for node in version.manifest.nodes.values():
-        kind = node.config.get("materialized")
-        if node.kind != "model" or kind not in {"sink", "table"}:
+        stored = node.materialization
+        if stored is None or isinstance(stored, View):
             continue
-        key = node.config.get("key" if kind == "sink" else "unique_key") or ()
         columns = {c.name.lower(): (c.name, parse_type(c.type), c.nullable) for c in node.columns}
         output = outputs.get(node.id)
         mode = traits_of(output.input).mode if output is not None else "append"
         found[node.id] = Contract(
-            kind="topic" if kind == "sink" else "table",
-            name=str(node.config.get("topic") or node.name) if kind == "sink" else node.name,
+            kind="topic" if isinstance(stored, Sink) else "table",
+            name=stored.topic if isinstance(stored, Sink) else node.name,
             model=node.id,
             columns=columns,
-            keys=(key,) if isinstance(key, str) else tuple(key),
-            format=node.config.get("format") or DEFAULT_FORMAT,
+            keys=stored.keys,
+            format=stored.format if isinstance(stored, Sink) else DEFAULT_FORMAT,
             options=node.config,
             upsert=mode == "upsert",
             deletes=output is not None and (id(output) in taking or _deletes(output)),
-            store=str(node.config.get("store") or DEFAULT),
+            store=(stored.store if isinstance(stored, Table) else None) or DEFAULT,
         )
     return found
 

@@ -38,7 +38,7 @@ def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> st
 
 
 def _node(id_: str, node: ManifestNode | None, change: NodeChange | None) -> Node:
-    kind = str(node.config.get("materialized") or node.kind) if node else "model"
+    kind = "model" if node is None else node.materialization.word if node.materialization else node.kind
     lines = (id_.partition(".")[2], *(() if kind in {"model", "view"} else (kind,)))
     return Node(id_, lines, shape=_SHAPES.get(kind, "box"), style=_style(change))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from millstream.manifest import ManifestNode
+from millstream.materialization import Sink, Table
 from millstream.review.causes import Causes, Compared, Meaning, compared
 from millstream.review.columns import column_changes
 from millstream.review.inputs import input_changes, other_changes
@@ -83,13 +84,13 @@ class Nodes:
         if self.told is None:
             return {}
         was = {
-            (_by(told.rows, told.columns), before[id_].config.get("materialized")): id_
+            (_by(told.rows, told.columns), type(before[id_].materialization)): id_
             for id_, told in self.told.before.whole.items()
             if id_ not in after and id_ in before
         }
         found: dict[str, str] = {}
         for id_, told in self.told.after.whole.items():
-            key = (_by(told.rows, told.columns), after[id_].config.get("materialized"))
+            key = (_by(told.rows, told.columns), type(after[id_].materialization))
             if id_ not in before and (old := was.pop(key, None)):
                 found[id_] = old
         return found
@@ -186,10 +187,10 @@ class Nodes:
 
 def _place(node: ManifestNode) -> str:
     """Return where others read a model."""
-    match node.config.get("materialized"):
-        case "sink":
-            return f"topic {node.config.get('topic') or node.name}"
-        case "table":
+    match node.materialization:
+        case Sink(topic=topic):
+            return f"topic {topic}"
+        case Table():
             return f"table {node.name}"
         case _:
             return ""

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.manifest import Manifest
+from millstream.materialization import Sink
 from millstream.physical.commands import rebuild_command
 from millstream.physical.plan import Physical
 from millstream.physical.values import Query
@@ -46,9 +47,10 @@ def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResul
     topics: dict[str, TopicFacts] = {}
     for node in manifest.nodes.values():
         config = node.config
-        if node.kind == "source" or config.get("materialized") == "sink":
+        stored = node.materialization
+        if node.kind == "source" or isinstance(stored, Sink):
             said = {str(k): str(v) for k, v in (config.get("topic_config") or {}).items()}
-            name = str(config.get("topic") or node.name)
+            name = stored.topic if isinstance(stored, Sink) else str(config.get("topic") or node.name)
             topics[name] = TopicFacts(said, str(config.get("starting") or "earliest"))
     speed = {
         each.query: each.rows_read / each.seconds

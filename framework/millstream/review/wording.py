@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from millstream.materialization import Sink
 from millstream.physical.differences import code
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.project.secrets import is_secret_setting
@@ -79,16 +80,18 @@ def _distinct(query: Query) -> Iterator[str]:
 
 def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     """Tell by part of the model what its options do otherwise."""
+    was, now = old.materialization, new.materialization
+    before, after = (stored if isinstance(stored, Sink) else Sink("") for stored in (was, now))
     relation = list(
-        _differences((("is a {}", old.kind, new.kind), ("writes to topic {}", old.topic, new.topic)))
+        _differences((("is a {}", was.word, now.word), ("writes to topic {}", before.topic, after.topic)))
     )
     contract = list(
         _differences(
             (
                 (
                     "its format is {}",
-                    str(old.format) if old.topic else "",
-                    str(new.format) if new.topic else "",
+                    str(before.format) if before.topic else "",
+                    str(after.format) if after.topic else "",
                 ),
                 ("its key is {}", ", ".join(old.keys), ", ".join(new.keys)),
             )
@@ -105,7 +108,7 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
             )
         )
     )
-    configs += options_sentences(old.options, new.options)
+    configs += options_sentences(was.settings | old.options, now.settings | new.options)
     configs += _check_sentences(old, new)
     return {"relation": relation, "contract": contract, "configs": configs}
 

@@ -15,6 +15,7 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.cluster import revealed
 from millstream.kafka.offsets import Bounds, Place, bounds
 from millstream.kafka.settings import source_options
+from millstream.materialization import Sink, Table, View
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import How
 from millstream.physical.naming import Views, sources
@@ -60,13 +61,13 @@ class Resting(Struct, frozen=True):
             topic = self.catalog.topics[relation]
             return self._topic(session, topic_node(topic), topic.unique_by)
         model = self.catalog.models[relation]
-        match model.kind:
-            case "table":
+        match model.materialization:
+            case Table():
                 return self._table(session, relation)
-            case "sink":
+            case Sink():
                 traits = self.traits[relation]
                 return self._topic(session, sink_node(model, traits), traits.keys)
-            case "view":
+            case View():
                 own = with_ancestors(self.catalog, self.above(relation))
                 question = Question(self.project, own, relation, None, _ALL, self.log)
                 return frame(question, self.admin(), session)

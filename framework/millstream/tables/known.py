@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from millstream.errors import Diagnostic, did_you_mean
 from millstream.manifest import ManifestNode
+from millstream.materialization import Sink, Table
 from millstream.tables.words import mentions
 
 Kind = Literal["table", "reference", "seed", "view", "sink", "topic"]
@@ -48,8 +49,13 @@ def _kind(node: ManifestNode) -> Kind | None:
         case "source":
             return "reference" if node.config.get("table") else "topic"
         case "model":
-            kind: Kind = node.config.get("materialized") or "view"
-            return kind
+            match node.materialization:
+                case Sink():
+                    return "sink"
+                case Table():
+                    return "table"
+                case _:
+                    return "view"
         case _:
             return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from support.plans import by, group, lookup, output, seed, select, topic, where
 
+from millstream.materialization import materialization_of
 from millstream.optimizer.context import Change, Hints
 from millstream.optimizer.driver import Optimized, Step
 from millstream.plan.nodes import Node, Output, Plan
@@ -16,7 +17,8 @@ def named(node: Node, label: str, model: str = "") -> Node:
 
 def stored(node: Node, model: str, kind: str = "sink", *keys: str, **options: object) -> Output:
     made = output(node, model, *keys)
-    return replace(made, kind=kind, models=(f"model.{model}",), options=options)
+    config = {"materialized": kind, "key": [*keys], "unique_key": [*keys], **options}
+    return replace(made, materialization=materialization_of(model, config), models=(f"model.{model}",))
 
 
 def filtered(source: Node) -> Node:

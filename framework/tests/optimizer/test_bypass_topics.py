@@ -85,7 +85,7 @@ def test_what_is_not_understood_is_read_as_it_was_written():
 @pytest.mark.parametrize("format_", ["csv", "xml", "binary"])
 def test_a_format_that_loses_something(format_):
     first = enriched()
-    first = replace(first, options=first.options | {"format": format_})
+    first = replace(first, materialization=replace(first.materialization, format=format_))
     assert kept(bypass_topics, [first, sink(read(first, format=format_), "final")])
 
 

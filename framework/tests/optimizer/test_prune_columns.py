@@ -21,6 +21,7 @@ from support.plans import (
     where,
 )
 
+from millstream.materialization import Sink
 from millstream.optimizer.rules.prune_columns import prune_columns
 from millstream.plan.nodes import Item, Output, Union
 from millstream.plan.text import plan_text
@@ -57,7 +58,7 @@ def test_outputs_keep_all_columns():
 def test_an_output_reads_what_its_options_say():
     node = select(topic("a", "b"), "a")
     header = (Item("h", select(topic("a"), "a").items[0].expression),)
-    out = Output(input=node, model="model.m", kind="sink", extras=header, models=("m",))
+    out = Output(input=node, model="model.m", materialization=Sink("m"), extras=header, models=("m",))
     assert "decode json: a\n" in plan_text(applied(prune_columns, plan(out)))
 
 

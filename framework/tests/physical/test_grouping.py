@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from planned_projects import planned, sink, stored
 from support.plans import by, dedupe, group, lookup, seed, select, topic, union, watermark, where
 
+from millstream.materialization import View
 from millstream.physical.values import DeadLetters, PerBatch, ToKafka
 
 
@@ -122,7 +123,7 @@ def test_a_row_on_which_a_function_fails_goes_to_the_dead_letters():
 
 
 def test_a_query_has_one_producer():
-    quick = replace(sink(topic("a"), "quick"), options={"topic": "quick", "producer": {"linger.ms": 0}})
+    quick = sink(topic("a"), "quick", producer={"linger.ms": 0})
     found = planned(sink(topic("a"), "one"), quick)
     assert names(found) == [("events_topics", ["model.one"]), ("events_topics_", ["model.quick"])]
     assert why(found)["model.quick"] == "its producer options differ, and a query has one producer"
@@ -254,7 +255,7 @@ def test_dead_letters_of_a_source_without_a_fan_out_have_a_query():
 
 
 def test_views_that_nobody_reads_need_no_query():
-    found = planned(replace(sink(topic("a"), "seen"), kind="view"))
+    found = planned(replace(sink(topic("a"), "seen"), materialization=View()))
     assert (found.queries, found.unstored) == ((), ("model.seen",))
 
 

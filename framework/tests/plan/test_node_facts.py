@@ -26,6 +26,7 @@ from support.plans import (
 )
 
 from millstream.expressions import Expression
+from millstream.materialization import Sink
 from millstream.plan.nodes import AnyNode, Check, Given, Item, Node, Stateful
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, kind_of
@@ -55,7 +56,7 @@ EXAMPLES: list[Node] = [
     type(STORED)(
         input=STORED.input,
         model="model.m",
-        kind="sink",
+        materialization=Sink("m"),
         extras=(Item("headers", sql("b", STRING)),),
         checks=(Check("positive", "warn", sql("a < 0")),),
     ),

@@ -8,20 +8,24 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from millstream.materialization import Sink
 from millstream.optimizer.context import Rule
 from millstream.plan.nodes import RAW, Decode, Node, Output, Plan, TopicScan
 from millstream.plan.text import plan_text
 from support.plans import applied
 
+_OWN = set(Sink.__struct_fields__)
+
 
 def sink(node: Node, model: str, *keys: str, **options: Any) -> Output:
     """Store a node in a topic of the model's name."""
+    own = {name: value for name, value in options.items() if name in _OWN}
+    said = {name: value for name, value in options.items() if name not in _OWN}
     return Output(
         input=node,
         model=f"model.{model}",
-        kind="sink",
-        keys=keys,
-        options={"topic": model, "format": "json"} | options,
+        materialization=Sink(**{"topic": model, "key": keys} | own),
+        options=said,
         label=model,
         models=(f"model.{model}",),
     )
@@ -30,9 +34,7 @@ def sink(node: Node, model: str, *keys: str, **options: Any) -> Output:
 def read(output: Output, *names: str, **changed: Any) -> Decode:
     """Read back some columns, or all, of what a sink holds."""
     columns = {c.name: c for c in output.columns}
-    scan = TopicScan(
-        relation=output.model, topic=output.options["topic"], columns=RAW, label=f"{output.label}_records"
-    )
+    scan = TopicScan(relation=output.model, topic=output.topic, columns=RAW, label=f"{output.label}_records")
     fields = tuple(columns[name] for name in names or columns)
     return replace(
         Decode(input=scan, relation=output.model, format="json", fields=fields, label=output.label), **changed

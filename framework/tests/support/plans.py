@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from inspect import cleandoc
 
 from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.materialization import Sink
 from millstream.optimizer.context import Context, Hints, Rule
 from millstream.optimizer.driver import check
 from millstream.plan.nodes import (
@@ -199,7 +200,7 @@ def opaque(*reads: Node) -> Opaque:
 
 
 def output(node: Node, model: str = "m", *keys: str) -> Output:
-    return Output(input=node, model=f"model.{model}", kind="sink", keys=keys, models=(model,))
+    return Output(input=node, model=f"model.{model}", materialization=Sink(model, keys), models=(model,))
 
 
 def plan(*nodes: Node) -> Plan:

@@ -13,6 +13,7 @@ from millstream.cli.project import chosen, compiled, failed, models_in, root_of
 from millstream.collector import collector_paused
 from millstream.lineage.values import End, Lineage
 from millstream.manifest import Manifest
+from millstream.materialization import View
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -89,5 +90,5 @@ def _about(manifest: Manifest, end: End, *, by_column: bool) -> str:
         return "(which rows it has)"
     if end.column:
         return next((column.type for column in node.columns if column.name == end.column), "")
-    materialized = node.config.get("materialized")
-    return str(materialized) if materialized and materialized != "view" else ""
+    stored = node.materialization
+    return "" if stored is None or isinstance(stored, View) else stored.word

@@ -15,6 +15,7 @@ from millstream.docs.formats.json_schema import of_columns, of_text
 from millstream.docs.material import Material
 from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.manifest import Manifest, ManifestColumn, ManifestNode
+from millstream.materialization import Sink
 
 VERSION = "3.0.0"
 _CLEANUP = ("compact", "delete")
@@ -61,10 +62,8 @@ def _topics(manifest: Manifest) -> Iterator[_Topic]:
         if node.kind == "source":
             key = str(node.config.get("key") or "")
             yield _Topic(node, str(node.config.get("topic") or node.name), key, "receive")
-        elif node.kind == "model" and node.config.get("materialized") == "sink":
-            key = node.config.get("key") or ""
-            name = key if isinstance(key, str) else ""
-            yield _Topic(node, str(node.config.get("topic") or node.name), name, "send")
+        elif isinstance(sink := node.materialization, Sink):
+            yield _Topic(node, sink.topic, sink.key[0] if len(sink.key) == 1 else "", "send")
 
 
 def _name(id_: str) -> str:

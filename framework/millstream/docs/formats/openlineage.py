@@ -16,6 +16,7 @@ import msgspec
 from millstream import __version__
 from millstream.docs.material import Material
 from millstream.manifest import Influence, Manifest, ManifestNode
+from millstream.materialization import Sink
 
 PRODUCER = f"urn:millstream:{__version__}"
 _SPEC = "https://openlineage.io/spec"
@@ -100,9 +101,9 @@ def _field(name: str, type_: str, description: str) -> dict[str, str]:
 
 
 def _topic(node: ManifestNode) -> str:
-    if node.kind == "source" or node.config.get("materialized") == "sink":
+    if node.kind == "source":
         return str(node.config.get("topic") or node.name)
-    return ""
+    return node.materialization.topic if isinstance(node.materialization, Sink) else ""
 
 
 def _lineage(manifest: Manifest, node: ManifestNode) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, column, joined
-from millstream.formats import DEFAULT_FORMAT, format_of
+from millstream.formats import format_of
+from millstream.materialization import Sink
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.pure import impure_nodes
 from millstream.plan.from_sql.topics import without_watermarks
@@ -24,7 +25,7 @@ _NAME = "bypass_topics"
 
 
 def bypass_topics(plan: Plan, context: Context) -> Result:
-    written = {output.model: output for output in plan.outputs if output.kind == "sink"}
+    written = {output.model: output for output in plan.outputs if isinstance(output.materialization, Sink)}
     reads = [
         (node, written[node.input.relation])
         for node in context.order
@@ -132,7 +133,8 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
     readers = context.consumers[id(node)]
     if node.metadata or node.key is not None or not context.allows(_NAME, node, output, *readers):
         return ()
-    if output.options.get("format", DEFAULT_FORMAT) != node.format or not _keeps_values(node):
+    stored = output.materialization
+    if not isinstance(stored, Sink) or stored.format != node.format or not _keeps_values(node):
         return ()
     read, made = traits_of(node), traits_of(output.input)
     if (read.mode, read.keys) != (made.mode, made.keys):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from millstream.materialization import View
 from millstream.optimizer.context import Change, Context, Result
 from millstream.plan.nodes import Node, Output, Plan, Watermark
 from millstream.plan.traits import reads_event_time, traits_of
@@ -46,7 +47,7 @@ def _below_state(context: Context) -> set[int]:
     found: set[int] = set()
     for node in reversed(context.order):
         # A view that nobody reads yet may be read by a query of somebody's own.
-        view = isinstance(node, Output) and node.kind == "view"
+        view = isinstance(node, Output) and isinstance(node.materialization, View)
         if view or id(node) in found or reads_event_time(node):
             found.update(map(id, node.inputs))
     return found

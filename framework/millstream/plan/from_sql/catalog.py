@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression
-from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
+from millstream.formats import Encoding, format_of
+from millstream.materialization import Materialization, Sink, Table, View
 from millstream.plan.nodes import Check, Column, Emit
 from millstream.sql.query import Query
 from millstream.types import STRING, Type
@@ -48,22 +49,23 @@ class ModelSpec(Struct, frozen=True):
     name: str
     query: Query
     columns: tuple[Column, ...]
-    kind: Literal["view", "sink", "table"] = "view"
-    topic: str = ""
-    format: Encoding = DEFAULT_FORMAT
-    keys: tuple[str, ...] = ()
-    """Of its records or its table."""
+    materialization: Materialization = View()
     emit: Emit = "on_change"
     dedupe: tuple[tuple[str, ...], str | None] | None = None
     watermark: tuple[str, str] | None = None
     options: dict[str, Any] = {}
-    """The rest of its configuration that is about storage."""
+    """What the plan hands on as it is: `state`, `group`, `optimize`, `on_bad_record`."""
     extras: tuple[tuple[str, Expression], ...] = ()
     """SQL of its options: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()
     """Data tests that are asked of each row before it is stored."""
     promised: tuple[Check, ...] = ()
     """Those that are not asked, but hold for what production stores."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the columns that its records or its table are keyed by."""
+        return self.materialization.keys
 
     @property
     def untested(self) -> ModelSpec:
@@ -108,13 +110,18 @@ class Catalog(Struct, frozen=True):
     def can_rest(self, relation: str) -> bool:
         """Tell whether a relation can be read as its newest rows, instead of row by row."""
         topic, model = self.topics.get(relation), self.models.get(relation)
-        return relation in self.seeds or bool(topic and topic.table) or bool(model and model.kind == "table")
+        return (
+            relation in self.seeds
+            or bool(topic and topic.table)
+            or bool(model and isinstance(model.materialization, Table))
+        )
 
     @property
     def jars(self) -> tuple[str, ...]:
         """Return the features of the catalog of jars that the formats of its records need."""
         formats = [topic.format for topic in self.topics.values()]
-        formats += [model.format for model in self.models.values()]
+        stored = (model.materialization for model in self.models.values())
+        formats += [each.format for each in stored if isinstance(each, Sink)]
         return tuple(dict.fromkeys(jar for each in dict.fromkeys(formats) for jar in format_of(each).jars))
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, can_substitute, column, substitute
+from millstream.materialization import Sink, Table, View
 from millstream.plan.from_sql.scope import kept
 from millstream.plan.keys import determined
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
 def checked_keys(builder: ModelBuilder, root: Node) -> Node:
     """Return the model's relation with the keys of its output; what is wrong with them is reported."""
     spec = builder.spec
-    if spec.kind == "view":
+    stored = spec.materialization
+    if isinstance(stored, View):
         return root
-    option = "key" if spec.kind == "sink" else "unique_key"
+    option = "key" if isinstance(stored, Sink) else "unique_key"
     known = {name.lower(): name for name in root.names}
     for key in spec.keys:
         if key.lower() not in known:
             return root  # told by who knows near names
     traits = builder.traits.of(root)
     if traits.mode != "upsert":
-        if spec.kind == "table" and not spec.keys:
+        if isinstance(stored, Table) and not spec.keys:
             builder.problem(
                 "MS518",
                 f"table '{spec.name}' does not say which rows replace each other",
@@ -38,13 +40,13 @@ def checked_keys(builder: ModelBuilder, root: Node) -> Node:
             )
         return root
     if not spec.keys:
-        if spec.kind == "table":
+        if isinstance(stored, Table):
             return root
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
         key = f"config(key={_written(traits.keys)})" if traits.keys else _FIXED.format(option)
         builder.problem(
             "MS518",
-            f"topic '{spec.topic}' gets {row} again when it changes, but has no key",
+            f"topic '{stored.topic}' gets {row} again when it changes, but has no key",
             f"{'say ' if traits.keys else ''}{key}: a reader keeps the newest row per key",
             option="materialized",
         )
@@ -84,7 +86,11 @@ def _written(keys: tuple[str, ...]) -> str:
 
 def _once_only(builder: ModelBuilder, root: Node, traits: Traits) -> str | None:
     """Return what is wrong with the key of records where it is one local time; None if nothing is."""
-    if builder.spec.kind != "sink" or len(builder.spec.keys) != 1 or builder.around.fixed_offset:
+    if (
+        not isinstance(builder.spec.materialization, Sink)
+        or len(builder.spec.keys) != 1
+        or builder.around.fixed_offset
+    ):
         return None
     (key,) = builder.spec.keys
     if root.column(key).type != TIMESTAMP:

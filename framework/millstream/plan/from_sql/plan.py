@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.formats import DEFAULT_FORMAT
+from millstream.materialization import Sink, Table, View
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
@@ -56,14 +56,14 @@ def seen_traits(catalog: Catalog) -> dict[str, Traits]:
 
 def seen(model: ModelSpec, found: Traits) -> Traits:
     """Return what others see of a model whose SQL has these traits."""
-    match model.kind:
-        case "table":
+    match model.materialization:
+        case Table():
             return Traits("upsert", model.keys or found.keys, below=("table changes",))
-        case "sink":
+        case Sink():
             # A topic is read row by row, whatever it was written from.
             mode: Mode = "upsert" if found.mode == "upsert" else "append"
             return _of_topic(mode, model.keys if mode == "upsert" else (), found)
-        case "view":
+        case View():
             return found
 
 
@@ -97,7 +97,9 @@ class _Building:
 
     def can_rest(self, relation: str) -> bool:
         stand_in = self.stand_ins.get(relation)
-        return stand_in.model.kind == "table" if stand_in else self.catalog.can_rest(relation)
+        return (
+            isinstance(stand_in.model.materialization, Table) if stand_in else self.catalog.can_rest(relation)
+        )
 
     def add(self, model: ModelSpec) -> None:
         # Each model reads for itself: that one read serves several is for the optimizer to see.
@@ -109,13 +111,13 @@ class _Building:
 
     def relayed(self, relation: str) -> Node | None:
         model = self.catalog.models.get(relation)
-        if model is None or model.kind != "view" or not can_relay(model.columns):
+        if model is None or not isinstance(model.materialization, View) or not can_relay(model.columns):
             return None
         return sink_node(relay_of(model, self.catalog.project), self.traits.of(self.roots[relation]))
 
     def provide(self, relation: str, at_rest: bool) -> Node:
         model = self.catalog.models.get(relation)
-        if model is not None and model.kind == "view":
+        if model is not None and isinstance(model.materialization, View):
             self.read.add(relation)
             return self.roots[relation]
         key = (relation, at_rest)
@@ -134,7 +136,7 @@ class _Building:
         if seed := self.catalog.seeds.get(relation):
             return SeedScan(relation=relation, columns=seed.columns, label=seed.name)
         model = self.catalog.models[relation]
-        if model.kind == "table":
+        if isinstance(model.materialization, Table):
             keys = () if at_rest else model.keys
             return TableScan(
                 relation=relation, columns=model.columns, changes=not at_rest, keys=keys, label=model.name
@@ -147,7 +149,7 @@ class _Building:
             if model.id in self.relays:
                 relay = relay_of(model, self.catalog.project)
                 outputs.append(_output(relay, self.roots[model.id]))
-            elif model.kind != "view" or model.id not in self.read:
+            elif not isinstance(model.materialization, View) or model.id not in self.read:
                 outputs.append(_output(model, self.roots[model.id]))
         return Plan(tuple(outputs))
 
@@ -155,17 +157,18 @@ class _Building:
 def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
     """Return the rows of a model as its readers see them; any column may be left out, and is NULL then."""
     columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
-    model, traits = replace(stand_in.model, columns=columns, format=DEFAULT_FORMAT), stand_in.traits
-    model = replace(model, topic=model.topic or model.name)
+    model, traits = replace(stand_in.model, columns=columns), stand_in.traits
     if traits.mode == "append":
-        return sink_node(model, traits)
+        stored = model.materialization
+        topic = stored.topic if isinstance(stored, Sink) else model.name
+        return sink_node(replace(model, materialization=Sink(topic)), traits)
     comes = traits.mode == "upsert" and not at_rest
     node: Node = TableScan(
         relation=model.id,
         columns=columns,
         changes=comes,
         keys=traits.keys if comes else (),
-        stored=model.kind == "table",
+        stored=isinstance(model.materialization, Table),
         label=model.name,
     )
     for time, delay in traits.watermarks if comes else ():
@@ -177,10 +180,8 @@ def _output(model: ModelSpec, root: Node) -> Output:
     return Output(
         input=root,
         model=model.id,
-        kind=model.kind,
-        keys=model.keys,
-        options=model.options
-        | ({"topic": model.topic, "format": model.format} if model.kind == "sink" else {}),
+        materialization=model.materialization,
+        options=model.options,
         extras=tuple(Item(name, expression) for name, expression in model.extras),
         checks=model.checks,
         label=model.name,

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import column
 from millstream.formats import DEFAULT_FORMAT, format_of
+from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.plan.nodes import METADATA, RAW, Column, Decode, Item, Node, Project, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
@@ -48,7 +49,7 @@ RELAYS = "_millstream."
 def relay_of(view: ModelSpec, project: str) -> ModelSpec:
     """Return a view as a model whose rows go to a topic of its own, for those that can't share its query."""
     topic = f"{RELAYS}{project}.{view.name}"
-    return replace(view, kind="sink", topic=topic, format=DEFAULT_FORMAT, keys=(), extras=(), checks=())
+    return replace(view, materialization=Sink(topic), extras=(), checks=())
 
 
 def is_relay(topic: str) -> bool:
@@ -75,11 +76,13 @@ def without_watermarks(node: Node) -> Node:
 
 def sink_node(model: ModelSpec, written: Traits) -> Node:
     """Return the topic that a model writes, as another model reads it back; times keep their watermarks."""
-    scan = TopicScan(relation=model.id, topic=model.topic, columns=RAW, label=f"{model.name}_records")
+    assert isinstance(model.materialization, Sink)
+    topic, format_ = model.materialization.topic, model.materialization.format
+    scan = TopicScan(relation=model.id, topic=topic, columns=RAW, label=f"{model.name}_records")
     node: Node = Decode(
         input=scan,
         relation=model.id,
-        format=model.format,
+        format=format_,
         fields=model.columns,
         unique_by=model.keys if written.mode == "upsert" else (),
         label="" if written.watermarks else model.name,

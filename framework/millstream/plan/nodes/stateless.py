@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece
 from millstream.formats import Encoding
+from millstream.materialization import Materialization, Sink
 from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.parts import METADATA, Check, Column, Item, columns_text, conditions_text
@@ -247,11 +248,9 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     """A model that is stored, or a view that nobody else reads."""
 
     model: str
-    kind: Literal["view", "sink", "table"]
-    keys: tuple[str, ...] = ()
-    """The columns of the record's key or of the table's."""
+    materialization: Materialization
     options: dict[str, Any] = {}
-    """Its configuration, as far as it is about storage."""
+    """What the plan hands on as it is: `state`, `group`, `on_bad_record`."""
     extras: tuple[Item, ...] = ()
     """SQL of its options over the same columns: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()
@@ -259,12 +258,22 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
 
     @property
     def operator(self) -> str:
-        return self.kind
+        return self.materialization.word
+
+    @property
+    def topic(self) -> str:
+        """That of a sink; empty for others."""
+        return self.materialization.topic if isinstance(self.materialization, Sink) else ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the record's key or of the table's."""
+        return self.materialization.keys
 
     @property
     def summary(self) -> str:
         keys = f" by {', '.join(self.keys)}" if self.keys else ""
-        return f"{self.kind} {self.model.removeprefix('model.')}{keys}"
+        return f"{self.operator} {self.model.removeprefix('model.')}{keys}"
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

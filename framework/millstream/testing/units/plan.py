@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import ManifestNode
+from millstream.materialization import Table
 from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
@@ -110,7 +111,7 @@ def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, Manife
             if parent in test.relations or parent.startswith("seed."):
                 continue
             if parent in relations.catalog.models and test.chain:
-                if relations.catalog.models[parent].kind == "table":
+                if isinstance(relations.catalog.models[parent].materialization, Table):
                     problems.append(
                         _not_testable(test, f"'{_name(parent)}' is a table within the chain", parent)
                     )
