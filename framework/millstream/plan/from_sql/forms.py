@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
+from millstream.plan.from_sql.builder import Builder
 from millstream.plan.refusals import REFUSALS
 from millstream.sql.query import Form, Query, Whole
 
-if TYPE_CHECKING:
-    from millstream.plan.from_sql.model import ModelBuilder
 
-
-def check_forms(builder: ModelBuilder, query: Query) -> None:
+def check_forms(builder: Builder, query: Query) -> None:
     """Refuse what can't look at the rows of a stream; each construct is one mistake."""
     whole = query.body if isinstance(query.body, Whole) else None
     found = [(form, relation) for form in query.forms if (relation := _stream_of(builder, form, whole))]
@@ -30,7 +27,7 @@ def check_forms(builder: ModelBuilder, query: Query) -> None:
         builder.problem(refusal.code, message, refusal.remedy, form.start, form.stop)
 
 
-def _stream_of(builder: ModelBuilder, form: Form, whole: Whole | None) -> str:
+def _stream_of(builder: Builder, form: Form, whole: Whole | None) -> str:
     """Return a stream that a form looks at; nothing where all of its rows are at rest."""
     test = _asks if form.kind == "subquery" else _comes if whole else _moves
     moves = partial(test, builder)
@@ -42,15 +39,15 @@ def _stream_of(builder: ModelBuilder, form: Form, whole: Whole | None) -> str:
     return next(filter(moves, form.reads), "")
 
 
-def _asks(builder: ModelBuilder, relation: str) -> bool:
+def _asks(builder: Builder, relation: str) -> bool:
     """Tell whether a subquery would have to ask a relation that is not stored."""
     return not builder.around.can_rest(relation)
 
 
-def _comes(builder: ModelBuilder, relation: str) -> bool:
+def _comes(builder: Builder, relation: str) -> bool:
     """Tell whether a relation is a stream, which is never at rest."""
     return not builder.around.can_rest(relation) and _moves(builder, relation)
 
 
-def _moves(builder: ModelBuilder, relation: str) -> bool:
+def _moves(builder: Builder, relation: str) -> bool:
     return builder.mode(builder.relation(relation, at_rest=False)) != "static"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, can_substitute, column, substitute
 from millstream.materialization import Sink, Table, View
+from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.scope import kept
 from millstream.plan.keys import determined
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
 from millstream.plan.traits import Traits, known_columns
 from millstream.types import STRING, TIMESTAMP
 
-if TYPE_CHECKING:
-    from millstream.plan.from_sql.model import ModelBuilder
 
-
-def checked_keys(builder: ModelBuilder, root: Node) -> Node:
+def checked_keys(builder: Builder, root: Node) -> Node:
     """Return the model's relation with the keys of its output; what is wrong with them is reported."""
     spec = builder.spec
     stored = spec.materialization
@@ -84,7 +80,7 @@ def _written(keys: tuple[str, ...]) -> str:
     return quoted if len(keys) == 1 else f"[{quoted}]"
 
 
-def _once_only(builder: ModelBuilder, root: Node, traits: Traits) -> str | None:
+def _once_only(builder: Builder, root: Node, traits: Traits) -> str | None:
     """Return what is wrong with the key of records where it is one local time; None if nothing is."""
     if (
         not isinstance(builder.spec.materialization, Sink)
@@ -105,7 +101,7 @@ def _same(keys: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return {key.lower() for key in keys} == {key.lower() for key in others}
 
 
-def _mixes(builder: ModelBuilder, root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> str | None:
+def _mixes(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> str | None:
     """Return why keys do not tell rows apart, "" where their columns say it; None if they do.
 
     They are made of exactly what tells rows apart where they come from: all of it, and nothing else.
@@ -151,7 +147,7 @@ def _mixes(builder: ModelBuilder, root: Node, keys: tuple[str, ...], wanted: tup
 
 
 def _covers(
-    builder: ModelBuilder,
+    builder: Builder,
     node: Node,
     expressions: dict[str, Expression],
     keys: tuple[str, ...],
@@ -179,7 +175,7 @@ def _covers(
     return next(iter(reasons), "") if read == wanted else ""
 
 
-def _never_null(builder: ModelBuilder) -> set[str]:
+def _never_null(builder: Builder) -> set[str]:
     """Return the columns without which a row is not stored: a data test says so."""
     found: set[str] = set()
     for check in (*builder.spec.checks, *builder.spec.promised):

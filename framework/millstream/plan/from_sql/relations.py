@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from millstream.expressions import Expression, Ref, quoted
+from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.equalities import (
     equal_columns,
     has_equality,
@@ -15,6 +14,7 @@ from millstream.plan.from_sql.equalities import (
 )
 from millstream.plan.from_sql.maintained import join_of_tables
 from millstream.plan.from_sql.scope import Scope, kept, unused
+from millstream.plan.from_sql.values import Place
 from millstream.plan.nodes import (
     Column,
     Expand,
@@ -33,10 +33,6 @@ from millstream.plan.unbounded import time_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN
 
-if TYPE_CHECKING:
-    from millstream.plan.from_sql.model import ModelBuilder
-    from millstream.plan.from_sql.values import Place
-
 SIDES = ("left", "right")
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """What a join is with its sides swapped, where the relation at rest comes first."""
@@ -45,7 +41,7 @@ _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "righ
 class Relations:
     """Builds the FROM clause of one SELECT and fills its scope."""
 
-    def __init__(self, builder: ModelBuilder, scope: Scope) -> None:
+    def __init__(self, builder: Builder, scope: Scope) -> None:
         self.builder = builder
         self.scope = scope
         self.models = (builder.spec.id,)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, called, column, quoted, render
+from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.relations import Relations
 from millstream.plan.from_sql.scope import Scope, kept, unused
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
 from millstream.sql.query import Item as Written
 from millstream.sql.query import Select
 
-if TYPE_CHECKING:
-    from millstream.plan.from_sql.model import ModelBuilder
 
-
-def select(builder: ModelBuilder, query: Select) -> Node:
+def select(builder: Builder, query: Select) -> Node:
     scope = Scope()
     node = Relations(builder, scope).node(query)
     models = (builder.spec.id,)
@@ -59,7 +55,7 @@ def _as_written(query: Select) -> dict[str, str]:
     }
 
 
-def _project(builder: ModelBuilder, query: Select, node: Node, scope: Scope) -> Node:
+def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
     """Calculate the items; first, in projections of their own, those that later items read by their alias."""
     models = (builder.spec.id,)
     aliases = {item.name.lower() for item in query.items}
@@ -91,7 +87,7 @@ def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
 
 
 def _grouped(
-    builder: ModelBuilder, query: Select, keys: tuple[Written, ...], node: Node, scope: Scope
+    builder: Builder, query: Select, keys: tuple[Written, ...], node: Node, scope: Scope
 ) -> tuple[Node, Scope]:
     models = (builder.spec.id,)
     bound = [Item(key.name, scope.bind(key.expression)) for key in keys]
@@ -117,7 +113,7 @@ def _grouped(
     return node, above
 
 
-def _check_times(builder: ModelBuilder, node: Node, keys: list[Expression], query: Select) -> None:
+def _check_times(builder: Builder, node: Node, keys: list[Expression], query: Select) -> None:
     """Refuse a state whose keys have several event times: Spark forgets them by one."""
     times = {name for name, _ in builder.traits.of(node).watermarks}
     found = [key for key in keys if (key.column or called(key) in _OF_TIME) and key.columns & times]
