@@ -32,8 +32,8 @@ from millstream.broker import shared_broker  # noqa: E402
 from millstream.kafka.cluster import Cluster, revealed  # noqa: E402
 from millstream.kafka.settings import sink_options  # noqa: E402
 from millstream.machine.jars import fetch  # noqa: E402
-from millstream.runner.build import build  # noqa: E402
-from millstream.runner.session import start_spark  # noqa: E402
+from millstream.runner.commands.build import build  # noqa: E402
+from millstream.runner.spark.session import start_spark  # noqa: E402
 
 EXAMPLE = ("pyproject.toml", "profiles.yml", "models", "macros", "seeds", "tests")
 PARTITIONS = 2

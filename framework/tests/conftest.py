@@ -25,7 +25,7 @@ TARGET = Target(
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
     from millstream.machine.jars import fetch
-    from millstream.runner.session import start_spark
+    from millstream.runner.spark.session import start_spark
     from millstream.stores.registry import jar_files
 
     jars = [path for paths in fetch(("kafka", *jar_files())).values() for path in paths]

@@ -17,7 +17,7 @@ from millstream.cli.diagnostics import count, render
 from millstream.cli.output import Look
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
-from millstream.runner.results import Counts, Outcome, RunResults
+from millstream.runner.queries.results import Counts, Outcome, RunResults
 from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
 from millstream.text import clean
 

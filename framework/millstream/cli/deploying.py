@@ -31,7 +31,7 @@ def deployment_of(
 ) -> Deployment:
     from millstream.review.deployment import deployment, made_anew
     from millstream.review.version import version_of
-    from millstream.runner.deployed import deployed
+    from millstream.runner.checkpoints.deployed import deployed
     from millstream.topology import physical_of
 
     there = deployed(job.project, root / ".millstream")

@@ -93,7 +93,7 @@ def _job(
     from millstream.project.folders import checkpoints_of
     from millstream.project.load import load_project
     from millstream.results import read_results
-    from millstream.runner.checkpoints import local_lock
+    from millstream.runner.checkpoints.files import local_lock
     from millstream.runner.values import Job
     from millstream.topology import compiled_topology, physical_of
 

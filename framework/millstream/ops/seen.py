@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
-from millstream.runner.batches import Batch, Offsets
+from millstream.runner.queries.batches import Batch, Offsets
 from millstream.runner.values import Batched, Ends, Event, Failed, Idle, LeftOut, Running, Stopped, Waiting
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]

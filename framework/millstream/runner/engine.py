@@ -21,18 +21,18 @@ from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
-from millstream.runner import sent_letters
-from millstream.runner.checkpoints import Place, last_begun, last_done, place_of, read_lock, read_record
-from millstream.runner.deliveries import Stores
-from millstream.runner.failures import jvm_lost, problem_of
-from millstream.runner.jars import jars_for
-from millstream.runner.only import alone, alone_at
-from millstream.runner.reading import Ranges
-from millstream.runner.session import lost, running_spark
-from millstream.runner.starting import Around
-from millstream.runner.states import session_settings
-from millstream.runner.swapping import settle_all
-from millstream.runner.tables import Tables
+from millstream.runner.checkpoints import dead_letter_offsets as sent_letters
+from millstream.runner.checkpoints.files import Place, last_begun, last_done, place_of, read_lock, read_record
+from millstream.runner.checkpoints.swap import settle_all
+from millstream.runner.queries.deliveries import Stores
+from millstream.runner.queries.failures import jvm_lost, problem_of
+from millstream.runner.queries.reads import Ranges
+from millstream.runner.queries.start import Around
+from millstream.runner.queries.tables import Tables
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import lost, running_spark
+from millstream.runner.spark.settings import session_settings
+from millstream.runner.spark.target_lock import alone, alone_at
 from millstream.runner.topics import Kafka, make_ready
 from millstream.runner.values import Job, Setup, Tell
 from millstream.stores.files import Files, files_of

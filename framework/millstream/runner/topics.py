@@ -19,10 +19,10 @@ from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import producer_config, sink_options, source_options
 from millstream.kafka.topics import Topic, create_missing, differences, topic_ids
 from millstream.physical.values import Query
-from millstream.runner.reading import Ranges, offsets_of, sizes
-from millstream.runner.triggers import DEFAULT
+from millstream.runner.queries.reads import Ranges, offsets_of, sizes
+from millstream.runner.queries.triggers import DEFAULT
+from millstream.runner.topics_needed import read_topics, written_topics
 from millstream.runner.values import Job, Setup, Tell, Told
-from millstream.runner.wanted import read_topics, written_topics
 from millstream.tables.seeds import timestamp
 
 

@@ -54,8 +54,8 @@ def shared_spark(
     """
     from pyspark.sql import SparkSession
 
-    from millstream.runner.jars import jars_for, jars_of
-    from millstream.runner.session import running_spark
+    from millstream.runner.spark.jars import jars_for, jars_of
+    from millstream.runner.spark.session import running_spark
 
     running = SparkSession._instantiatedSession  # noqa: SLF001 -- the active one is the thread's
     if running is not None and running.sparkContext._jsc is not None:  # noqa: SLF001

@@ -3,7 +3,7 @@
 from millstream.cli.building import Telling
 from millstream.cli.output import Look
 from millstream.physical.values import Memory, Query, Signature, SinkOutput, ToKafka
-from millstream.runner.results import Counts, Outcome
+from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.values import Ended, Setup, Started
 
 QUERY = Query(

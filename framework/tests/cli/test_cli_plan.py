@@ -9,8 +9,8 @@ from millstream.compile import compile_project
 from millstream.deployment.records import new_record
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
-from millstream.runner.checkpoints import place_of, write_lock, write_record
-from millstream.runner.deployed import keep_manifest
+from millstream.runner.checkpoints.deployed import keep_manifest
+from millstream.runner.checkpoints.files import place_of, write_lock, write_record
 from millstream.stores.files import LocalFiles
 from millstream.topology import compiled_topology, physical_of
 

@@ -11,7 +11,7 @@ from millstream.machine.jars import read_catalog
 from millstream.plan.from_sql.catalog import Catalog, TopicSpec
 from millstream.project.jsonschema import json_schemas
 from millstream.project.values import Target
-from millstream.runner.jars import jars_for
+from millstream.runner.spark.jars import jars_for
 from millstream.types import Field, parse_type
 
 

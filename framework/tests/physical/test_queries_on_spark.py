@@ -11,8 +11,8 @@ from support.plans import by, dedupe, group, select, topic, watermark, where
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView
 from millstream.physical.lock import Lock
 from millstream.physical.values import PerBatch
-from millstream.runner.counting import without_bad
-from millstream.runner.states import CHAINS
+from millstream.runner.queries.counts import without_bad
+from millstream.runner.spark.settings import CHAINS
 
 RAW = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, headers array<struct<key: string, value: binary>>"
 TIME = datetime(2024, 1, 1, tzinfo=timezone.utc)

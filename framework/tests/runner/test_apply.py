@@ -10,8 +10,8 @@ from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
 
 from millstream.deployment.intents import Apply, Update
 from millstream.errors import MillstreamError
-from millstream.runner.rolling_back import roll_back
-from millstream.runner.tables import Tables
+from millstream.runner.deployment.roll_back import roll_back
+from millstream.runner.queries.tables import Tables
 from millstream.runner.values import Compared
 from millstream.stores.files import LocalFiles
 

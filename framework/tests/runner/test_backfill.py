@@ -167,7 +167,7 @@ KILLED = """
     import os, signal, sys
     from pathlib import Path
     from support.runs import job_of
-    from millstream.runner.build import build
+    from millstream.runner.commands.build import build
     from millstream.runner.values import Setup
 
     def tell(event):

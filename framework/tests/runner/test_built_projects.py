@@ -6,7 +6,7 @@ from support.shops import TOTALS
 
 from millstream.deployment.intents import FullRefresh, Update
 from millstream.errors import MillstreamError
-from millstream.runner.only import alone
+from millstream.runner.spark.target_lock import alone
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"

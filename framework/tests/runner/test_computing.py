@@ -6,7 +6,7 @@ from support.runs import built, job_of
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.runner.computing import Question, computed, with_ancestors
+from millstream.runner.samples.compute import Question, computed, with_ancestors
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

@@ -4,7 +4,7 @@ import pytest
 from support.runs import built, problems
 from support.shops import TOTALS, event
 
-from millstream.runner.failures import problem_of
+from millstream.runner.queries.failures import problem_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"

@@ -13,7 +13,7 @@ from millstream.errors import MillstreamError
 from millstream.physical.emit.steps import StatefulView
 from millstream.plan.nodes import Column
 from millstream.project.load import load_project
-from millstream.runner.keyed import rows_made
+from millstream.runner.python.keyed import rows_made
 from millstream.types import BIGINT, INT, STRING, TIMESTAMP, Array
 
 FILES = {

@@ -4,7 +4,7 @@ import pytest
 from support.runs import built, job_of, problems, statuses, table_rows
 
 from millstream.deployment.intents import Apply, FullRefresh, Update
-from millstream.runner.rolling_back import roll_back
+from millstream.runner.deployment.roll_back import roll_back
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from support.runs import job_of
 
 from millstream.errors import MillstreamError
-from millstream.runner.deploying import planned
+from millstream.runner.deployment.prepare import prepare
+from millstream.runner.deployment.stages import planned
 from millstream.runner.engine import engine
-from millstream.runner.preparing import prepare
-from millstream.runner.realtime import check_slots, start_realtime
+from millstream.runner.queries.realtime import check_slots, start_realtime
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"

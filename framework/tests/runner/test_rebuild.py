@@ -11,11 +11,11 @@ from support.shops import POSTGRES, SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, m
 
 from millstream.deployment.intents import Regroup, Update
 from millstream.errors import MillstreamError
-from millstream.runner.checkpoints import place_of
+from millstream.runner.checkpoints.files import place_of
+from millstream.runner.checkpoints.swap import decide
+from millstream.runner.deployment.rebuild import begin
 from millstream.runner.engine import engine
-from millstream.runner.rebuilding import begin
-from millstream.runner.starting import start
-from millstream.runner.swapping import decide
+from millstream.runner.queries.start import start
 from millstream.runner.values import Batched, Running
 
 pytestmark = pytest.mark.filterwarnings(

@@ -7,7 +7,7 @@ import pytest
 from support.runs import built, problems, table_rows
 
 from millstream.errors import MillstreamError
-from millstream.runner.only import alone_at
+from millstream.runner.spark.target_lock import alone_at
 from millstream.stores.files import HadoopFiles
 
 pytestmark = pytest.mark.filterwarnings(

@@ -5,7 +5,7 @@ import time
 import pytest
 from support.running import running
 
-from millstream.runner.clock import Clock
+from millstream.runner.commands.clock import Clock
 from millstream.runner.values import Batched, Failed, Running, Setup
 
 pytestmark = pytest.mark.filterwarnings(
@@ -40,7 +40,7 @@ def test_a_clock_that_is_set_back_is_told_once():
 @pytest.mark.long
 def test_queries_start_again_when_the_clock_is_set_back(shop, first_spark, monkeypatch):
     ahead = Time()
-    monkeypatch.setattr("millstream.runner.run.spark_time", lambda _: time.monotonic() + ahead.now)
+    monkeypatch.setattr("millstream.runner.commands.run.spark_time", lambda _: time.monotonic() + ahead.now)
     shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
     shop.send(("a", {"id": 1}))
     with running(shop.root, first_spark) as going:

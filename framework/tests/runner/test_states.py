@@ -6,7 +6,7 @@ from support.runs import built, job_of, problems, table_rows
 
 from millstream.compile import compile_project
 from millstream.deployment.intents import FullRefresh
-from millstream.runner.states import state_settings
+from millstream.runner.spark.settings import state_settings
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"

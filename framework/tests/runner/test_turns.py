@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.runner.deliveries import Stores, in_turn
+from millstream.runner.queries.deliveries import Stores, in_turn
 
 
 def stores(turn):

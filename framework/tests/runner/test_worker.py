@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
-from millstream.runner.worker import Source, callee, guarded_call, module_of, plain_call
+from millstream.runner.python.worker import Source, callee, guarded_call, module_of, plain_call
 
 FILE = """
 from dataclasses import dataclass

@@ -25,11 +25,13 @@ from pyspark.sql.types import StructType
 from millstream.expressions import quoted
 from millstream.physical.emit.steps import StatefulView
 from millstream.physical.values import Query, SourceRead, TableOutput
-from millstream.runner import counting, functions, reading
-from millstream.runner.order import needs
-from millstream.runner.starting import make_view
-from millstream.runner.states import session_settings
-from millstream.runner.trial import RECORDS, batch_made, values
+from millstream.runner.commands.order import needs
+from millstream.runner.python import functions
+from millstream.runner.queries import counts as counting
+from millstream.runner.queries import reads as reading
+from millstream.runner.queries.start import make_view
+from millstream.runner.samples.trial import RECORDS, batch_made, values
+from millstream.runner.spark.settings import session_settings
 
 SHARED_MEMORY = Path("/dev/shm")
 QUICK = {

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 
 from millstream.ops.seen import Watcher
-from millstream.runner.run import run
+from millstream.runner.commands.run import run
 from support.runs import job_of
 
 PATIENCE = 90

@@ -10,8 +10,8 @@ from millstream.compile import compile_project
 from millstream.deployment.intents import Regroup
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
-from millstream.runner.build import build
-from millstream.runner.checkpoints import local_lock
+from millstream.runner.checkpoints.files import local_lock
+from millstream.runner.commands.build import build
 from millstream.runner.values import Job
 from millstream.stores.delta.folder import delta_folder
 from millstream.topology import compiled_topology, physical_of

@@ -8,8 +8,8 @@ from millstream.physical.values import TableOutput
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Column
 from millstream.project.values import Project, Settings, Target
-from millstream.runner.newest import newest
-from millstream.runner.tables import Tables
+from millstream.runner.queries.latest import newest
+from millstream.runner.queries.tables import Tables
 from millstream.stores.query import Rest, answer
 from millstream.stores.spark import Batch
 from millstream.tables.known import Known

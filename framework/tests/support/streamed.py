@@ -18,8 +18,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column
 from millstream.project.load import load_project
 from millstream.project.values import Project
-from millstream.runner.states import state_settings
-from millstream.runner.trial import (
+from millstream.runner.samples.trial import (
     RECORDS,
     AtRest,
     Feed,
@@ -30,6 +29,7 @@ from millstream.runner.trial import (
     as_batch,
     as_stream,
 )
+from millstream.runner.spark.settings import state_settings
 from millstream.topology import compiled_topology, physical_of
 
 Batches = Sequence[Sequence[Mapping[str, Any]]]

@@ -95,7 +95,7 @@ def _agreed() -> bool:
 def _taken_back(common: Common, root: Path, job: Job) -> int:
     from millstream.cli.building import telling
     from millstream.cli.signals import ending_well
-    from millstream.runner.rolling_back import roll_back
+    from millstream.runner.deployment.roll_back import roll_back
 
     with ending_well(), telling(common.look) as told:
         names = roll_back(job, root / ".millstream", told.tell)

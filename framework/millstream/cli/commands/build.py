@@ -75,7 +75,7 @@ def carried_out(
     from millstream.deployment.intents import Apply
     from millstream.measured import with_counts
     from millstream.results import read_results, write_results
-    from millstream.runner.build import build
+    from millstream.runner.commands.build import build
 
     with ending_well(), telling(common.look) as told:
         results = build(job, root / ".millstream", told.tell)

@@ -49,7 +49,7 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     from millstream.cli.signals import stopping_well
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving
-    from millstream.runner.run import run
+    from millstream.runner.commands.run import run
     from millstream.runner.values import Told
 
     watcher = Watcher()

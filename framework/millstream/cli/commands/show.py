@@ -118,7 +118,7 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
     from millstream.project.load import load_project
-    from millstream.runner.computing import Question, computed, spark_for, with_ancestors
+    from millstream.runner.samples.compute import Question, computed, spark_for, with_ancestors
     from millstream.topology import read_catalog
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)

@@ -27,7 +27,7 @@ def measure_coverage(
     context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]
 ) -> RowCoverage:
     """Return which ways the rows of a test take; those that can't be counted are left out."""
-    from millstream.runner.trial import as_batch
+    from millstream.runner.samples.trial import as_batch
 
     plan = plan_unit_test(test, context.relations, nodes)
     output = _as_written(context, test, plan)

@@ -80,7 +80,7 @@ class StoredRelations:
         return view if isinstance(view, str) else match[0]
 
     def _create_view(self, relation: str) -> str | NotBuilt:
-        from millstream.runner.resting import NotBuiltError, Resting
+        from millstream.runner.samples.stored_rows import NotBuiltError, Resting
 
         catalog, traits = self._relations.catalog, self._relations.traits
         resting = Resting(self._project, catalog, traits, self._connect, self._with_ancestors, self._log)
@@ -104,7 +104,7 @@ class StoredRelations:
         """Return the target's Kafka; the local one is started only where it has topics."""
         if self._admin is None:
             from millstream.kafka.opening import connected
-            from millstream.runner.resting import NotBuiltError
+            from millstream.runner.samples.stored_rows import NotBuiltError
 
             project = self._project
             embedded = project.target.settings.get("kafka", "embedded") == "embedded"

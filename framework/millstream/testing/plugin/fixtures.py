@@ -72,7 +72,7 @@ class RunModel:
         return Rows(rows, lambda: self._frame(columns, rows))
 
     def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-        from millstream.runner.trial import frame
+        from millstream.runner.samples.trial import frame
 
         made = [{each.name: arrow_value(row.get(each.name), each.type) for each in columns} for row in rows]
         return frame(self.session.spark(), made, column_ddl(columns))
@@ -85,7 +85,7 @@ class ReadTopic:
         self.session = session
 
     def __call__(self, name: str) -> Rows:
-        from millstream.runner.trial import values
+        from millstream.runner.samples.trial import values
 
         self.session.needs_jars = True
         stored = self.session.stored.frame(reference(name) or name)

@@ -24,7 +24,7 @@ from millstream.testing.units.values import DELETED, UnitTestCase
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millstream.runner.trial import AtRest, Trial, Tried
+    from millstream.runner.samples.trial import AtRest, Trial, Tried
 
 Row = dict[str, Any]
 
@@ -60,7 +60,7 @@ def run_unit_test(
     each_step: bool = True,
 ) -> Outcome:
     """Run a test's model over micro-batches; without `each_step`, only what there is at the end is right."""
-    from millstream.runner.trial import as_batch, as_stream
+    from millstream.runner.samples.trial import as_batch, as_stream
 
     run = UnitTestRun(context, test, plan)
     if plan.stateful:
@@ -109,8 +109,8 @@ class UnitTestRun:
 
         The tested model's query runs them, or another one over the same inputs.
         """
-        from millstream.runner.states import state_settings
-        from millstream.runner.trial import Trial
+        from millstream.runner.samples.trial import Trial
+        from millstream.runner.spark.settings import state_settings
 
         query = other or freeze_clock(self.plan.query, self.test.now)
         return Trial(
@@ -123,7 +123,7 @@ class UnitTestRun:
         )
 
     def _feeds(self, query: Query, batches: Sequence[Batch]) -> Any:
-        from millstream.runner.trial import RECORDS, Feed
+        from millstream.runner.samples.trial import RECORDS, Feed
 
         found = []
         for source in query.sources:
@@ -138,7 +138,7 @@ class UnitTestRun:
         return tuple(found)
 
     def _at_rest(self, view: str, relation: str, known: Sequence[Batch]) -> AtRest:
-        from millstream.runner.trial import OwnSeed, Reference, Rows
+        from millstream.runner.samples.trial import OwnSeed, Reference, Rows
 
         rows = tuple(row for batch in known for row in batch.rows.get(relation, ()))
         kind, _, name = relation.partition(".")
@@ -177,7 +177,7 @@ class UnitTestRun:
 
     def dead_letters_of_others(self, batches: Sequence[Batch]) -> list[Row]:
         """Return the dead letters that other queries send on."""
-        from millstream.runner.trial import Trial, as_batch
+        from millstream.runner.samples.trial import Trial, as_batch
 
         found: list[Row] = []
         for query in self.plan.dead_letters:

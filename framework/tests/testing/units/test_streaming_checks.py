@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from millstream.compile import compile_project
 from millstream.errors import MillstreamError
 from millstream.project.load import load_project
-from millstream.runner.streamable import check_streaming
-from millstream.runner.trial import RECORDS, Feed, Trial, as_batch
+from millstream.runner.samples.streaming_checks import check_streaming
+from millstream.runner.samples.trial import RECORDS, Feed, Trial, as_batch
 from millstream.testing.session import TestSession
 from millstream.testing.units.values import Overrides
 from millstream.topology import compiled_topology, physical_of

@@ -1,0 +1,64 @@
+"""What runs on a target, by what is kept at its checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from millstream.deployment.records import Deployed
+from millstream.project.folders import checkpoints_of, folder_name
+from millstream.project.values import Project
+from millstream.runner.checkpoints.files import last_begun, place_of, read_lock, records_in
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import running_spark
+from millstream.stores.files import Files, LocalFiles, files_of, local_path
+
+_MANIFEST = "manifest.json"
+_BEFORE = "manifest.previous.json"
+
+
+def deployed(project: Project, folder: Path) -> Deployed:
+    """Return what runs on a project's target; where checkpoints are not on this machine, Spark looks."""
+    checkpoints = checkpoints_of(project.target, Path(project.root))
+    if local_path(checkpoints) is not None:
+        return deployed_at(LocalFiles(), checkpoints)
+    log = folder / folder_name(project.target.name) / "log"
+    jars = jars_for(project.target)
+    with running_spark(f"millstream {project.settings.name}", project.target, jars, log) as spark:
+        return deployed_at(files_of(checkpoints, spark), checkpoints)
+
+
+def deployed_at(files: Files, checkpoints: str) -> Deployed:
+    records = records_in(files, checkpoints)
+    unread = (
+        name
+        for name, record in records.items()
+        if last_begun(files, place_of(checkpoints, name).spark(record)) is None
+    )
+    manifest = files.read(_path(checkpoints, _MANIFEST))
+    return Deployed(records, read_lock(files, checkpoints), manifest, frozenset(unread))
+
+
+def keep_manifest(files: Files, checkpoints: str, manifest: bytes) -> None:
+    """Note what models say that are started now."""
+    path = _path(checkpoints, _MANIFEST)
+    if manifest and files.read(path) != manifest:
+        files.write(path, manifest)
+
+
+def set_manifest_aside(files: Files, checkpoints: str) -> None:
+    """Keep what models say that are about to be replaced."""
+    files.write(_path(checkpoints, _BEFORE), files.read(_path(checkpoints, _MANIFEST)) or b"")
+
+
+def restore_manifest(files: Files, checkpoints: str) -> None:
+    """Note that the models that were replaced are back."""
+    before = files.read(_path(checkpoints, _BEFORE))
+    if before:
+        files.write(_path(checkpoints, _MANIFEST), before)
+    elif before is not None:
+        files.remove(_path(checkpoints, _MANIFEST))
+    files.remove(_path(checkpoints, _BEFORE))
+
+
+def _path(checkpoints: str, name: str) -> str:
+    return f"{checkpoints.rstrip('/')}/{name}"

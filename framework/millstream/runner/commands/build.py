@@ -1,0 +1,209 @@
+"""Every query over what the topics hold now, in the order of the graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+
+from msgspec.structs import replace
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.deployment.choosing import chosen
+from millstream.deployment.intents import FullRefresh, Regroup
+from millstream.deployment.stages import Stage, Swap, chain, rebuilt
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
+from millstream.runner.checkpoints.deployed import keep_manifest
+from millstream.runner.commands.order import needs, run_in_order
+from millstream.runner.commands.watch import read_of, watch
+from millstream.runner.deployment.apply import Applied
+from millstream.runner.deployment.failed_models import isolate, without
+from millstream.runner.deployment.prepare import prepare
+from millstream.runner.deployment.rebuild import swap
+from millstream.runner.deployment.stages import begin, end, planned, resumed
+from millstream.runner.engine import Engine, engine
+from millstream.runner.queries.results import ModelResult, Outcome, RunResults
+from millstream.runner.queries.start import start
+from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
+
+AT_ONCE = 2
+"""Queries at a time: while the JVM plans one, the other one's tasks have the cores."""
+
+
+def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> RunResults:
+    """Build what a job asks for, in a Spark that runs already or a new one; `folder` takes logs."""
+    began, now = time.monotonic(), datetime.now(timezone.utc)
+    with ExitStack() as stack:
+        wanted = chosen(job.physical.queries, job.models)
+        running = stack.enter_context(engine(job, wanted, folder, tell, spark))
+        queries = chosen(running.job.physical.queries, job.models)
+        deployment = planned(running, queries)
+        applied = begin(running, queries, deployment)
+        if isinstance(job.intent, Regroup):
+            queries = [query for query in queries if query.name in rebuilt(deployment)]
+        started: list[StreamingQuery] = []
+        ends = running.kafka.ends(_topics(queries))
+        failed: set[str] = set()
+
+        def work(query: Query) -> Outcome:
+            if causes := sorted(failed.intersection(each.relation for each in query.sources)):
+                return _skipped(query, [cause.partition(".")[2] for cause in causes], tell)
+            outcome = _run(running, query, chain(deployment, query.name), tell, started, applied)
+            failed.update(outcome.left_out)
+            return outcome
+
+        outcomes = run_in_order(
+            queries,
+            needs(queries),
+            work,
+            lambda query, causes: _skipped(query, [q.title for q in queries if q.name in causes], tell),
+            lambda outcome: outcome.status != "success",
+            AT_ONCE,
+            lambda: _stop(running, started),
+        )
+        well = all(each.status == "success" for each in outcomes.values())
+        end(
+            running,
+            deployment,
+            [name for name, each in outcomes.items() if each.status != "skipped"],
+            well=well,
+        )
+        if well and job.models is None:
+            keep_manifest(running.files, running.checkpoints, job.manifest)
+        written = _written(running, ends)
+        took = round(time.monotonic() - began, 3)  # without what is kept for the next start
+    return RunResults(
+        "build",
+        job.project.settings.name,
+        job.project.target.name,
+        now.isoformat(timespec="seconds"),
+        took,
+        tuple(_results(queries, outcomes, written)),
+        anew=isinstance(job.intent, FullRefresh),
+    )
+
+
+def _topics(queries: Iterable[Query]) -> list[str]:
+    """Return the topics that one model alone writes to."""
+    topics = [target.topic for query in queries for target in query.outputs if isinstance(target, SinkOutput)]
+    return [topic for topic in topics if topics.count(topic) == 1]
+
+
+def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
+    """Return how many records came into each topic; nothing where Kafka does not answer: all is done."""
+    try:
+        return {topic: end - before[topic] for topic, end in running.kafka.ends(before).items()}
+    except MillstreamError:
+        return {}
+
+
+def _stop(running: Engine, started: list[StreamingQuery]) -> None:
+    for each in list(started):
+        each.stop()
+    running.spark.sparkContext.cancelAllJobs()  # a backfill is no query that could be stopped
+
+
+def _run(
+    running: Engine,
+    query: Query,
+    stages: Sequence[Stage],
+    tell: Tell,
+    started: list[StreamingQuery],
+    applied: Applied | None,
+) -> Outcome:
+    """Run a query, without the models that fail on their own, if need be."""
+    tell(Started(query))
+    began = time.monotonic()
+    left_out: dict[str, Diagnostic] = {}
+    while True:
+        try:
+            outcome = _once(running, query, stages, tell, started, left_out, applied)
+            break
+        except (MillstreamError, PySparkException, Py4JError, OSError) as error:
+            found = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
+            for model, problem in found.items():
+                tell(LeftOut(query.name, model, problem))
+            if not found:
+                outcome = Outcome(query.name, "error", problem=running.problem(query, error))
+                break
+            left_out |= found
+            stages = resumed(running, query)
+    outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
+    tell(Ended(outcome))
+    return outcome
+
+
+def _once(
+    running: Engine,
+    query: Query,
+    stages: Sequence[Stage],
+    tell: Tell,
+    started: list[StreamingQuery],
+    left_out: dict[str, Diagnostic],
+    applied: Applied | None,
+) -> Outcome:
+    made, around = prepare(running, query, stages, left_out, applied)
+    streaming = start(running.spark, made, around, availableNow=True)
+    started.append(streaming)
+    try:
+        rows, batches, counts = watch(streaming, lambda rows: tell(Going(query.name, rows)))
+        counts += around.stores.tested.all()
+        reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
+    except PySparkException:
+        if around.stores.raised:
+            raise around.stores.raised[-1] from None
+        raise
+    finally:
+        streaming.stop()
+    if Swap((query.name,)) in stages:
+        swap(running, query)
+    return Outcome(
+        query.name,
+        "success",
+        rows,
+        batches,
+        reads=reads,
+        counts=counts,
+        backfilled=around.backfilled,
+        left_out=left_out | dict(around.left_out),
+    )
+
+
+def _skipped(query: Query, causes: Iterable[str], tell: Tell) -> Outcome:
+    outcome = Outcome(query.name, "skipped", message=f"{', '.join(causes)} failed, and it reads that")
+    tell(Ended(outcome))
+    return outcome
+
+
+def _results(
+    queries: Iterable[Query], outcomes: Mapping[str, Outcome], written: Mapping[str, int]
+) -> Iterable[ModelResult]:
+    for query in queries:
+        outcome = outcomes[query.name]
+        for target in query.outputs:
+            if isinstance(target, DeadLetters):
+                continue
+            # What a backfill sent was not made of what the query has read now.
+            backfilled = target.model in outcome.backfilled
+            tests = () if isinstance(target, ViewOutput) else target.tests
+            left_out = outcome.counts.of({target.model, *(each.relation for each in query.sources), *tests})
+            problem = outcome.left_out.get(target.model) or outcome.problem
+            yield ModelResult(
+                target.model,
+                "error" if target.model in outcome.left_out else outcome.status,
+                query.name,
+                outcome.rows,
+                outcome.seconds,
+                problem.message if problem else outcome.message,
+                outcome.reads,
+                written.get(target.topic) if isinstance(target, SinkOutput) and not backfilled else None,
+                left_out.skipped,
+                left_out.dead_letters,
+                left_out.tests,
+            )

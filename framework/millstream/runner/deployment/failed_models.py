@@ -1,0 +1,70 @@
+"""A model that fails on its own is left out of its query, so that the others go on.
+
+The record of the query says from which records on it has nothing. When the query starts the next time, the
+model gets these, and joins it again; where it fails once more, it stays out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from msgspec.structs import replace
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from millstream.deployment.records import Offsets, Record
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import Query
+from millstream.runner.checkpoints import files as checkpoints
+from millstream.runner.engine import Engine
+from millstream.runner.queries.start import try_out
+from millstream.topology import alone_of
+
+
+def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
+    """Leave out the models that fail on the batch on which their query failed; return why they do.
+
+    Where it failed before it began one, they are tried without records.
+    None where it keeps state, where it failed for another reason, or where all of them fail.
+    """
+    place, record = running.place(query), running.record(query)
+    if record is None or query.signature.stateful or len(query.stored) < 2:
+        return {}
+    spark = place.spark(record)
+    begun, done = checkpoints.last_begun(running.files, spark), checkpoints.last_done(running.files, spark)
+    starts = {} if done is None else checkpoints.read_up_to(running.files, spark, done)
+    ends = starts if begun in {None, done} else checkpoints.read_up_to(running.files, spark, begun or 0)
+    if ends is None or starts is None:
+        return {}
+    found = _failing(running, query, starts, ends)
+    if not found or len(found) == len(query.stored):
+        return {}
+    left_out = dict.fromkeys(found, starts) | record.left_out
+    outputs = {model: topic for model, topic in query.stored.items() if model not in found}
+    checkpoints.write_record(running.files, place, replace(record, outputs=outputs, left_out=left_out))
+    return found
+
+
+def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
+    """Return a query without some of its models; what can't be decoded goes to dead letters as before."""
+    others = [model for model in query.stored if model not in left_out]
+    return alone_of(running.job.topology, query.name, others, letters=True) if left_out else query
+
+
+def kept(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Offsets]]:
+    """Return where what models have not got begins: those that were never there have nothing."""
+    return {model: {} if record is None else record.left_out.get(model, {}) for model in left_out}
+
+
+def _failing(
+    running: Engine, query: Query, starts: dict[str, Offsets], ends: dict[str, Offsets]
+) -> dict[str, Diagnostic]:
+    ranges = running.ranges(query, starts, ends)
+    found: dict[str, Diagnostic] = {}
+    for model in query.stored:
+        alone = alone_of(running.job.topology, query.name, [model])
+        try:
+            try_out(running.spark, alone, running.around_of(alone, ""), ranges)
+        except (MillstreamError, PySparkException, Py4JError) as error:
+            found[model] = running.problem(alone, error)
+    return found

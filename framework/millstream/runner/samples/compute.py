@@ -1,0 +1,189 @@
+"""One model, computed now as a batch over what the topics hold: nothing is written anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.expressions import quoted
+from millstream.kafka.clients import Admin
+from millstream.kafka.cluster import revealed
+from millstream.kafka.offsets import bounds
+from millstream.kafka.settings import source_options
+from millstream.machine.jars import Progress
+from millstream.optimizer.choose import chosen
+from millstream.optimizer.driver import optimize
+from millstream.physical.emit.steps import (
+    CountedView,
+    DedupeView,
+    SqlView,
+    StatefulView,
+    Step,
+    WindowView,
+    in_steps,
+)
+from millstream.physical.emit.told import left_within
+from millstream.physical.emit.walk import How
+from millstream.physical.naming import Views, sources, static_reads
+from millstream.physical.plan import physical_plan
+from millstream.physical.references import kept_references
+from millstream.physical.values import SourceRead, StaticRead
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import KnownTraits
+from millstream.project.values import Project
+from millstream.runner.python import functions, keyed
+from millstream.runner.queries import counts as counting
+from millstream.runner.queries import reads as reading
+from millstream.runner.queries.failures import problem_of
+from millstream.runner.queries.start import timed_by_window
+from millstream.runner.queries.tables import Tables
+from millstream.runner.samples.streaming_checks import check_streaming
+from millstream.runner.spark.jars import jars_for
+from millstream.runner.spark.session import running_spark
+from millstream.tables.values import Answer
+from millstream.topology import hints_of, physical_settings, written_plan
+
+
+class Question(Struct, frozen=True):
+    project: Project
+    catalog: Catalog
+    """Of the model and those that it depends on."""
+    model: str
+    limit: int | None
+    last: int
+    """Records of each partition that are read."""
+    log: str
+    """Where what Spark says is told."""
+
+
+def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
+    """Return a model's rows: newest first where it has an event time; an aggregate's are those at the end."""
+    output = _output(question)
+    _check_streaming(question, spark, output)
+    try:
+        rows = _frame(question, admin, spark.newSession(), output)
+        times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
+        if times:
+            rows = rows.orderBy(*(rows[quoted(time)].desc_nulls_last() for time in times))
+        limit = question.limit
+        table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
+    except (PySparkException, Py4JError) as error:
+        raise _failed(question, error) from None
+    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
+    listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
+    more = limit is not None and len(listed) > limit
+    return Answer(tuple(table.column_names), listed[:limit], more)
+
+
+def _check_streaming(question: Question, spark: SparkSession, output: Output) -> None:
+    """Refuse what a build would refuse: as a batch, Spark runs more."""
+    plan, settings = Plan((output,)), physical_settings(question.catalog)
+    references = kept_references(plan, question.catalog.topics)
+    for query in physical_plan(plan, settings, None, references, views=True).queries:
+        if question.model in query.models:
+            check_streaming(spark, question.project, question.catalog, plan, query, question.log)
+
+
+def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
+    """Return a model's rows as a frame of a session, in no order."""
+    return _frame(question, admin, session, _output(question))
+
+
+def _frame(question: Question, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
+    views = Views()
+    found = in_steps((output,), views.leaf, reads=views.of, how=How(told=True))
+    order = in_order((output,))
+    functions.register(session, question.project, _functions(order), left_within(order))
+    for source in sources(order, views):
+        _source(session, source, question, admin)
+    for read in static_reads(order, views):
+        _at_rest(session, read, question)
+    for step in found.steps:
+        _view(session, step, question.project)
+    rows = session.sql(found.emitted.statement())
+    columns = question.catalog.models[question.model].columns
+    return rows.select(*(quoted(column.name) for column in columns))
+
+
+def _output(question: Question) -> Output:
+    """Return the model's part of the plan: over sources, not over topics of other models."""
+    plan = optimize(written_plan(question.catalog), chosen("all"), hints_of(question.catalog)).plan
+    return next(output for output in plan.outputs if output.model == question.model)
+
+
+def _source(session: SparkSession, source: SourceRead, question: Question, admin: Admin) -> None:
+    if not source.topic:
+        # Its changes up to now are its rows.
+        _at_rest(session, StaticRead(source.view, source.relation), question)
+        return
+    places = bounds(admin, [source.topic])
+    if not places:
+        message = f"the topic '{source.topic}' is not there yet"
+        raise MillstreamError(Diagnostic("MS827", message, None, "fill it with `millstream build`"))
+    ranges = {number: (max(first, end - question.last), end) for (_, number), (first, end) in places.items()}
+    topic = question.project.sources.get(source.relation.removeprefix("source."))
+    own = topic.options.get("options") if topic else None
+    options = revealed(source_options(admin.cluster, own or {}, "available_now"))
+    reading.bounded(session, source, options, ranges)
+
+
+def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> None:
+    kind, _, name = read.relation.partition(".")
+    if kind == "seed":
+        reading.seed(session, read.view, question.project, question.project.seeds[name])
+        return
+    try:
+        Tables(session, question.project, question.catalog).view(session, read)
+    except PySparkException:
+        message = f"'{name}' has not been built"
+        remedy = f"build it first: `millstream build --select +{question.model.partition('.')[2]}`"
+        raise MillstreamError(Diagnostic("MS843", message, None, remedy)) from None
+
+
+def _view(session: SparkSession, step: Step, project: Project) -> None:
+    match step:
+        case SqlView():
+            made = session.sql(step.sql)
+        case DedupeView():
+            made = session.table(step.of).dropDuplicates(list(step.keys))
+        case WindowView():
+            made = timed_by_window(session.table(step.of), step)
+        case CountedView():
+            made = counting.without_bad(session.table(step.of), step)
+        case StatefulView():
+            made = keyed.rows_made(session, project, step, "append")
+    made.createOrReplaceTempView(step.name)
+
+
+def _functions(nodes: Iterable[Node]) -> tuple[str, ...]:
+    called = (name for node in nodes for each in node.expressions for name in each.functions)
+    return tuple(dict.fromkeys(called))
+
+
+def _failed(question: Question, error: Exception) -> MillstreamError:
+    return MillstreamError(problem_of(question.model.partition(".")[2], error, question.log))
+
+
+def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
+    """Return a catalog of some models alone."""
+    return replace(catalog, models={id_: spec for id_, spec in catalog.models.items() if id_ in models})
+
+
+@contextmanager
+def spark_for(question: Question, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
+    """Start Spark for one question; `folder` takes its log."""
+    target = question.project.target
+    jars = jars_for(target, question.catalog.jars, progress)
+    with running_spark("millstream show", target, jars, folder) as spark:
+        yield spark

@@ -1,0 +1,110 @@
+"""Any relation of a project as the rows that it has now, as a view of a session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from msgspec import Struct
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.errors import MillstreamError
+from millstream.kafka.clients import Admin
+from millstream.kafka.cluster import revealed
+from millstream.kafka.offsets import Bounds, Place, bounds
+from millstream.kafka.settings import source_options
+from millstream.materialization import Sink, Table, View
+from millstream.physical.emit.steps import in_steps
+from millstream.physical.emit.walk import How
+from millstream.physical.naming import Views, sources
+from millstream.physical.values import SourceRead, StaticRead
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.topics import sink_node, topic_node
+from millstream.plan.nodes import Node
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import Traits, traits_of
+from millstream.project.values import Project
+from millstream.runner.queries import reads as reading
+from millstream.runner.queries.latest import newest
+from millstream.runner.queries.start import make_view
+from millstream.runner.queries.tables import Tables
+from millstream.runner.samples.compute import Question, frame, with_ancestors
+
+_TRIES = 10
+_PAUSE = 0.5
+_ALL = 1 << 60
+"""Records of a partition: more than there can be."""
+
+
+class NotBuiltError(Exception):
+    """A relation that has no rows yet, since nothing has made it."""
+
+
+class Resting(Struct, frozen=True):
+    project: Project
+    catalog: Catalog
+    traits: dict[str, Traits]
+    admin: Callable[[], Admin]
+    above: Callable[[str], frozenset[str]]
+    """A relation and all that it is made from."""
+    log: str
+
+    def rows(self, session: SparkSession, relation: str) -> DataFrame:
+        """Return a relation's rows: of a topic whose rows change, the newest of each key."""
+        kind, _, name = relation.partition(".")
+        if kind == "seed" or (kind == "model" and relation not in self.catalog.models):
+            reading.seed(session, "seed_rows", self.project, self.project.seeds[name])
+            return session.table("seed_rows")
+        if kind == "source":
+            topic = self.catalog.topics[relation]
+            return self._topic(session, topic_node(topic), topic.unique_by)
+        model = self.catalog.models[relation]
+        match model.materialization:
+            case Table():
+                return self._table(session, relation)
+            case Sink():
+                traits = self.traits[relation]
+                return self._topic(session, sink_node(model, traits), traits.keys)
+            case View():
+                own = with_ancestors(self.catalog, self.above(relation))
+                question = Question(self.project, own, relation, None, _ALL, self.log)
+                return frame(question, self.admin(), session)
+
+    def _table(self, session: SparkSession, relation: str) -> DataFrame:
+        try:
+            Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
+        except PySparkException:
+            raise NotBuiltError(relation.partition(".")[2]) from None
+        return session.table("table_rows")
+
+    def _topic(self, session: SparkSession, node: Node, keys: tuple[str, ...]) -> DataFrame:
+        changing = traits_of(node).mode == "upsert"
+        views = Views()
+        found = in_steps((node,), views.leaf, deletes=changing, reads=views.of, how=How(told=True))
+        for source in sources(in_order((node,)), views):
+            self._records(session, source)
+        for step in found.steps:
+            make_view(session, step, self.project, "append")
+        rows = session.sql(found.emitted.statement())
+        return newest(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
+
+    def _bounds(self, topic: str) -> dict[Place, Bounds]:
+        """Ask for the ends of a topic; a broker that has just started may not know them yet."""
+        for _ in range(_TRIES):
+            with suppress(MillstreamError):
+                return bounds(self.admin(), [topic])
+            time.sleep(_PAUSE)
+        return bounds(self.admin(), [topic])
+
+    def _records(self, session: SparkSession, source: SourceRead) -> None:
+        places = self._bounds(source.topic)
+        if not places:
+            raise NotBuiltError(source.topic)
+        topic = self.project.sources.get(source.relation.removeprefix("source."))
+        own = topic.options.get("options") if topic else None
+        options = revealed(source_options(self.admin().cluster, own or {}, "available_now"))
+        reading.bounded(
+            session, source, options, {n: (first, end) for (_, n), (first, end) in places.items()}
+        )

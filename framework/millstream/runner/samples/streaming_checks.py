@@ -1,0 +1,80 @@
+"""What Spark's streaming refuses, found without running anything.
+
+As a batch, Spark runs SQL that it refuses as a stream. So the same SQL is analysed over empty streams, and
+goes through the checks of a query that starts (UnsupportedOperationChecker, in the query's own output mode).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from millstream.errors import MillstreamError
+from millstream.expressions import quoted
+from millstream.physical.references import kept_references
+from millstream.physical.values import OutputMode, Query
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.nodes import Column, Plan
+from millstream.project.values import Project
+from millstream.runner.queries.failures import problem_of
+from millstream.runner.samples import trial
+from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial
+from millstream.runner.spark.settings import state_settings
+
+_DELETED = "_deleted boolean"
+
+
+def check_streaming(
+    spark: SparkSession, project: Project, catalog: Catalog, plan: Plan, query: Query, log: str
+) -> None:
+    """Raise why Spark would not start a query of a plan; what reads no stream is no streaming query."""
+    if not query.sources:
+        return
+    references = {each.model: each.columns for each in kept_references(plan, catalog.topics)}
+    own = Trial(
+        project,
+        query,
+        tuple(_feed(source.view, source.topic, source.relation, catalog) for source in query.sources),
+        tuple(_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
+        state_settings(query, catalog),
+    )
+    try:
+        with tempfile.TemporaryDirectory(prefix="millstream-check-") as folder:
+            rows = trial.streamed_rows(spark.newSession(), own, Path(folder))
+            _ask(spark, rows, query.output_mode)
+    except (PySparkException, Py4JError) as error:
+        raise MillstreamError(problem_of(query.title, error, log)) from None
+
+
+def _ask(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
+    java: Any = spark._jvm  # noqa: SLF001 -- PySpark asks only when a query starts
+    modes = java.org.apache.spark.sql.streaming.OutputMode
+    checker = java.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001
+    checker.checkForStreaming(plan, modes.Append() if mode == "append" else modes.Update())
+
+
+def _feed(view: str, topic: str, relation: str, catalog: Catalog) -> Feed:
+    if topic:
+        return Feed(view, RECORDS, ())
+    return Feed(view, f"{_ddl(catalog.models[relation].columns)}, {_DELETED}", ())
+
+
+def _at_rest(
+    view: str, relation: str, catalog: Catalog, references: Mapping[str, Sequence[Column]]
+) -> Rows | OwnSeed:
+    kind, _, name = relation.partition(".")
+    if kind == "seed":
+        return OwnSeed(view, name)
+    columns = references[relation] if kind == "source" else catalog.models[relation].columns
+    return Rows(view, _ddl(columns), ())
+
+
+def _ddl(columns: Iterable[Column]) -> str:
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)

@@ -1,0 +1,279 @@
+"""A query tried on rows that somebody gives: nothing is read from Kafka, nothing is stored."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from millstream.errors import MillstreamError
+from millstream.physical.values import PerBatch, Query, TableOutput
+from millstream.project.values import Project
+from millstream.runner.python import functions
+from millstream.runner.queries import counts as counting
+from millstream.runner.queries import reads as reading
+from millstream.runner.queries.failures import problem_of
+from millstream.runner.queries.latest import newest
+from millstream.runner.queries.start import make_view
+
+Row = Mapping[str, Any]
+
+RECORDS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    "headers array<struct<key: string, value: binary>>"
+)
+"""The columns of a topic's records, as Spark's source of Kafka has them."""
+
+
+class Feed(Struct, frozen=True):
+    """What a view of a query gets, micro-batch by micro-batch."""
+
+    view: str
+    columns: str
+    """As DDL."""
+    batches: tuple[tuple[Row, ...], ...]
+
+
+class Rows(Struct, frozen=True):
+    """The rows of a table or a seed that is looked up."""
+
+    view: str
+    columns: str
+    rows: tuple[Row, ...]
+
+
+class Reference(Struct, frozen=True):
+    """The records of a reference topic that is looked up, and the query that keeps the newest of them."""
+
+    view: str
+    records: tuple[Row, ...]
+    kept_by: Query
+
+
+class OwnSeed(Struct, frozen=True):
+    """A seed of the project as it is."""
+
+    view: str
+    name: str
+
+
+AtRest = Rows | Reference | OwnSeed
+
+
+class Trial(Struct, frozen=True):
+    project: Project
+    query: Query
+    feeds: tuple[Feed, ...]
+    at_rest: tuple[AtRest, ...] = ()
+    settings: Mapping[str, str] = {}
+    """Of the query's session."""
+    reached: tuple[int | None, ...] = ()
+    """By micro-batch: where the watermark is, at least, when its rows have been seen; milliseconds."""
+
+
+class Made(Struct, frozen=True):
+    """What one micro-batch gave."""
+
+    batch: int
+    output: str
+    """The model; empty for records, which tell their topic."""
+    kind: Literal["records", "rows"]
+    rows: list[dict[str, Any]]
+
+
+class Tried(Struct, frozen=True):
+    made: tuple[Made, ...]
+    late: int = 0
+    """Rows that came too late for a state."""
+
+
+def as_batch(spark: SparkSession, trial: Trial, log: str) -> Tried:
+    """Run a query without state over all that it is given, as one batch."""
+    try:
+        session = spark.newSession()
+        _prepare(session, trial, lambda: _whole(session, trial.feeds))
+        return Tried(tuple(batch_made(_rows(session, trial), trial.query, 0)))
+    except (PySparkException, Py4JError) as error:
+        raise MillstreamError(problem_of(trial.query.title, error, log)) from None
+
+
+def as_stream(spark: SparkSession, trial: Trial, log: str) -> Tried:
+    """Run a query over micro-batches that are exactly those it is given.
+
+    Each source has a file for each of them, empty where nothing comes, and reads one at a time. So no clock
+    has a say in what is in a batch.
+    """
+    with tempfile.TemporaryDirectory(prefix="millstream-trial-") as folder:
+        try:
+            return _streamed(spark, trial, Path(folder))
+        except (PySparkException, Py4JError) as error:
+            raise MillstreamError(problem_of(trial.query.title, error, log)) from None
+
+
+def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFrame:
+    """Return a query's rows as a stream over the files of a folder; nothing runs."""
+    _prepare(session, trial, lambda: _stream(session, trial.feeds, folder))
+    return _rows(session, trial)
+
+
+def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> Tried:
+    session = spark.newSession()
+    # Where rows are expected after a batch, an empty one follows it: Spark shall add none of its own.
+    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    writer = streamed_rows(session, trial, folder).writeStream.outputMode(trial.query.output_mode)
+    made: list[Made] = []
+    started = threading.Event()
+    running: list[StreamingQuery] = []
+
+    def each_batch(rows: DataFrame, number: int) -> None:
+        made.extend(batch_made(rows, trial.query, number))
+        reached = trial.reached[number] if number < len(trial.reached) else None
+        if reached is not None:
+            started.wait()
+            _advance(running[0], reached)
+
+    checkpoint = str(folder / "checkpoint")
+    query = writer.foreachBatch(each_batch).option("checkpointLocation", checkpoint)
+    running.append(query.trigger(availableNow=True).start())
+    started.set()
+    running[0].awaitTermination()
+    late = sum(
+        state.numRowsDroppedByWatermark
+        for progress in running[0].recentProgress
+        for state in progress.stateOperators
+    )
+    return Tried(tuple(made), late)
+
+
+def _advance(query: StreamingQuery, reached: int) -> None:
+    """Let event time have come so far, as if a record said so; it never goes back.
+
+    Spark's MicroBatchExecution asks its WatermarkTracker when it makes the next batch, not before.
+    """
+    tracker: Any = query._jsq.streamingQuery().watermarkTracker()  # noqa: SLF001 -- nothing else can
+    tracker.setWatermark(max(reached, tracker.currentWatermark()))
+
+
+def _prepare(session: SparkSession, trial: Trial, read: Callable[[], None]) -> None:
+    for name, value in trial.settings.items():
+        session.conf.set(name, value)
+    query = trial.query
+    functions.register(session, trial.project, query.functions, query.within)
+    read()
+    for each in trial.at_rest:
+        _at_rest(session, trial.project, each)
+    for step in query.steps:
+        make_view(session, step, trial.project, query.output_mode)
+
+
+def _rows(session: SparkSession, trial: Trial) -> DataFrame:
+    return counting.counted(session.sql(trial.query.sql), trial.query)
+
+
+def _whole(session: SparkSession, feeds: Iterable[Feed]) -> None:
+    for feed in feeds:
+        rows = [row for batch in feed.batches for row in batch]
+        frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
+
+
+def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
+    for index, feed in enumerate(feeds):
+        place = folder / f"input-{index}"
+        place.mkdir()
+        schema = _arrow(feed.columns)
+        for number, rows in enumerate(feed.batches):
+            file = place / f"{number:06}.parquet"
+            pq.write_table(_table(rows, schema), file)
+            # Spark reads the oldest file first.
+            os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
+        reader = session.readStream.schema(feed.columns).option("maxFilesPerTrigger", 1)
+        reader.parquet(str(place)).createOrReplaceTempView(feed.view)
+
+
+def _at_rest(session: SparkSession, project: Project, given: AtRest) -> None:
+    match given:
+        case Rows(view=view, columns=columns, rows=rows):
+            frame(session, rows, columns).createOrReplaceTempView(view)
+        case Reference(view=view):
+            _newest(session, project, given).createOrReplaceTempView(view)
+        case OwnSeed(view=view, name=name):
+            reading.seed(session, view, project, project.seeds[name])
+
+
+def _newest(session: SparkSession, project: Project, given: Reference) -> DataFrame:
+    """Return what the query that keeps a reference topic has stored; its views are in no one's way."""
+    query, how, own = given.kept_by, given.kept_by.deliver, session.newSession()
+    assert isinstance(how, PerBatch)
+    (source,), (delivery,) = query.sources, how.deliveries
+    assert isinstance(delivery.target, TableOutput)
+    frame(own, given.records, RECORDS).createOrReplaceTempView(source.view)
+    for step in query.steps:
+        make_view(own, step, project, query.output_mode)
+    own.sql(query.sql).createOrReplaceTempView(how.view)
+    rows = newest(own.sql(delivery.sql), delivery.target.keys, None)
+    rows = rows.where("not _deleted").drop("_deleted") if delivery.deletes else rows
+    return values(session, rows.toArrow(), rows.schema)
+
+
+def frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
+    return values(session, _table(rows, _arrow(columns)), _schema(columns))
+
+
+def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
+    """Return rows that Spark reads nothing for."""
+    made: Any = session
+    return made.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
+
+
+def _schema(columns: str) -> Any:
+    return StructType.fromDDL(columns)
+
+
+def _arrow(columns: str) -> pa.Schema:
+    return to_arrow_schema(_schema(columns), timezone="UTC")
+
+
+def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+
+
+def batch_made(batch: DataFrame, query: Query, number: int) -> Iterable[Made]:
+    """Return what would be stored of a batch: records, and the newest rows of tables."""
+    how = query.deliver
+    if not isinstance(how, PerBatch):
+        yield Made(number, "", "records", _listed(batch))
+        return
+    batch.createOrReplaceTempView(how.view)
+    several = len(how.deliveries) > 1
+    if several:
+        batch.persist()
+    try:
+        for delivery in how.deliveries:
+            rows, target = batch.sparkSession.sql(delivery.sql), delivery.target
+            if isinstance(target, TableOutput) and target.keys:
+                rows = newest(rows, target.keys, target.options.get("order_by"))
+            records = getattr(target, "topic", None) is not None
+            output = "" if records else getattr(target, "model", "")
+            yield Made(number, output, "records" if records else "rows", _listed(rows))
+    finally:
+        if several:
+            batch.unpersist()
+
+
+def _listed(rows: DataFrame) -> list[dict[str, Any]]:
+    table = rows.toArrow()
+    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
+    return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -1,0 +1,242 @@
+"""Spark, started for a target."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.machine.archive import Archive, archive_for, drop, keep
+from millstream.machine.java import java
+from millstream.project.secrets import Secret
+from millstream.project.values import Target, is_local, shuffle_partitions
+from millstream.runner.spark import log
+from millstream.stores.registry import configured, declaration
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_EXTENSIONS = "spark.sql.extensions"
+
+_ALWAYS = {
+    "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    "spark.ui.showConsoleProgress": "false",
+    # The JVM compiles no method that is longer; without it, Spark makes several of one.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # Spark keeps 100 classes, those of a few queries; with more, each batch would compile its code anew.
+    "spark.sql.codegen.cache.maxEntries": "2000",
+    # It would make the records of a fan-out twice: once to see whether there are any.
+    _EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
+    # Spark shows options in plans and logs; its own pattern knows nothing of Kafka's logins.
+    "spark.redaction.regex": "(?i)secret|password|token|credential|access[.]?key|jaas",
+    "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
+}
+
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+_LAST = 60
+"""Seconds that a JVM has to write its archive."""
+
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # The default one keeps a second file beside each, and starts `chmod` and `readlink` for that, too. What
+    # Spark writes into checkpoints has checksums of its own.
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+
+
+def spark_settings(
+    target: Target,
+    jars: Sequence[Path],
+    folder: Path,
+    archive: Archive | None = None,
+    *,
+    lasting: bool = False,
+) -> dict[str, str]:
+    """Return Spark's settings: our own, then those of the profile; `folder` takes logs."""
+    local = is_local(target)
+    options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
+    # Compiling to the fastest code takes longer than a build of some ten thousand records.
+    options += f" {_QUICK}" if local and not lasting else ""
+    # What the JVM says of archives of classes concerns nobody.
+    options += f" -Xlog:disable {archive.flag}" if archive else ""
+    settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
+    settings |= {
+        "spark.sql.session.timeZone": str(target.settings.get("timezone", "UTC")),
+        "spark.sql.shuffle.partitions": str(shuffle_partitions(target)),
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri() if local else "",
+        # In the JVM's own class path, classes load faster, and the archive has them, too.
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)) if local else "",
+        "spark.jars": "" if local else ",".join(path.as_uri() for path in jars),
+        "spark.driver.extraJavaOptions": options,
+    }
+    given = {name: _text(value) for name, value in _flat(target.settings.get("spark") or {})}
+    if more := given.pop("spark.driver.extraJavaOptions", ""):
+        settings["spark.driver.extraJavaOptions"] = f"{options} {more}"
+    if more := given.pop(_EXCLUDED, ""):
+        settings[_EXCLUDED] += f",{more}"
+    return {name: value for name, value in (settings | given).items() if value}
+
+
+def _of_stores(target: Target) -> dict[str, str]:
+    """Return the settings of all stores that a target can use, with the extensions of each."""
+    found: dict[str, str] = {}
+    for store in configured(target.settings.get("tables") or {}):
+        own = dict(declaration(store).spark_settings)
+        if _EXTENSIONS in own and _EXTENSIONS in found:
+            own[_EXTENSIONS] = f"{found[_EXTENSIONS]},{own[_EXTENSIONS]}"
+        found |= own
+    return found
+
+
+def _nothing() -> None:
+    pass
+
+
+@contextmanager
+def running_spark(
+    name: str,
+    target: Target,
+    jars: Sequence[Path],
+    folder: Path,
+    keeping: Callable[[], None] = _nothing,
+    *,
+    lasting: bool = False,
+) -> Iterator[SparkSession]:
+    """Start Spark, and stop it; the first time on a machine, its JVM leaves an archive of its classes.
+
+    That takes a while, of which `keeping` may tell. One that is `lasting` makes the fastest code, however
+    long that takes.
+    """
+    archive = archive_for("spark", java(), [*_own_jars(), *jars]) if is_local(target) else None
+    spark = start_spark(name, target, jars, folder, archive, lasting=lasting)
+    try:
+        yield spark
+    finally:
+        if lost() is not None:
+            _forget_jvm()
+        else:
+            spark.stop()
+        if archive is not None and archive.written:
+            keeping()
+            if SparkContext._gateway is not None and _end_jvm():  # noqa: SLF001
+                keep(archive)
+            else:
+                drop(archive)
+
+
+_SOON = 2.0
+"""Seconds from when a JVM does not answer any more until the system says that it has ended."""
+
+
+def lost(error: BaseException | None = None) -> int | None:
+    """Return the exit code of the JVM that this process started, where it has ended; None: it lives.
+
+    After an `error` of one that does not answer, it may be about to.
+    """
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- nothing else knows the process
+    if gateway is None or not hasattr(gateway, "proc"):
+        return None
+    try:
+        code: int = gateway.proc.wait(_SOON if isinstance(error, Py4JNetworkError | ConnectionError) else 0)
+    except subprocess.TimeoutExpired:
+        return None
+    return code
+
+
+def _forget_jvm() -> None:
+    """Let nobody ask a JVM that is gone."""
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+
+
+def _own_jars() -> list[Path]:
+    """Return the folder of PySpark's jars: another version has another one."""
+    return [Path(pyspark.__file__).parent / "jars"]
+
+
+def _end_jvm() -> bool:
+    """Wait for the JVM to end, as it does with its standard input; kill it where it does not."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- nothing else knows the process
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(_LAST)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+        return False
+    return True
+
+
+def start_spark(
+    name: str,
+    target: Target,
+    jars: Sequence[Path],
+    folder: Path,
+    archive: Archive | None = None,
+    *,
+    lasting: bool = False,
+) -> SparkSession:
+    """Start the JVM and return its first session; each query gets one of its own, with its own views."""
+    # Workers must run the Python that the driver runs, not the first on the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name).master(str(target.settings.get("master", "local[*]")))
+    for key, value in spark_settings(target, jars, folder, archive, lasting=lasting).items():
+        builder = builder.config(key, value)
+    # PySpark imports it once the JVM is there, which takes as long again.
+    threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
+    # What is wrong with a query is told once, by us.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger().addFilter(_is_no_lost_command)
+    try:
+        with log.kept(folder):
+            return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise MillstreamError(_not_started(target, error, folder)) from None
+
+
+def _is_no_lost_command(record: logging.LogRecord) -> bool:
+    """Leave out what py4j shows of a JVM that is gone: the error that it raises is told by us."""
+    return record.msg != "Exception while sending command."
+
+
+def _not_started(target: Target, error: Exception, folder: Path) -> Diagnostic:
+    master = str(target.settings.get("master"))
+    causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
+    said = causes[-1] if causes else str(error).strip().partition("\n")[0]
+    message = f"Spark does not start on {master}: {said}"
+    remedy = f"mend `master` or `spark:` of target '{target.name}'; {folder} has what Java said"
+    return Diagnostic("MS873", message, target.location, remedy)
+
+
+def _flat(settings: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Secret):
+        return value.reveal()
+    return str(value).lower() if isinstance(value, bool) else str(value)
