@@ -27,7 +27,7 @@ from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import jvm_lost, problem_of
 from millstream.runner.queries.reads import Ranges
-from millstream.runner.queries.start import Around
+from millstream.runner.queries.start import QueryContext
 from millstream.runner.queries.tables import Tables
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import lost, running_spark
@@ -87,22 +87,22 @@ class Engine(Struct, frozen=True, eq=False):
         """Return what is known of a query that ran before."""
         return read_record(self.files, self.place(query))
 
-    def around(
+    def context(
         self,
         query: Query,
         record: Record,
         place: Place,
         new: frozenset[str] = frozenset(),
-    ) -> Around:
+    ) -> QueryContext:
         """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""
-        found, spark = self.around_of(query, f"{query.name}/{record.id}", new), place.spark(record)
+        found, spark = self.context_of(query, f"{query.name}/{record.id}", new), place.spark(record)
         begun = last_begun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
         return replace(found, checkpoint=spark, stores=replace(found.stores, again=again))
 
-    def around_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> Around:
+    def context_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> QueryContext:
         """Return what a query needs without a checkpoint; `identity` is told to those who get its rows."""
-        return Around(
+        return QueryContext(
             project=self.job.project,
             checkpoint="",
             stores=self.stores(query, identity, new),

@@ -22,7 +22,7 @@ from millstream.runner.checkpoints.deployed import keep_manifest
 from millstream.runner.commands.clock import Clock, spark_time
 from millstream.runner.commands.consumer_offsets import Commits
 from millstream.runner.commands.order import needs
-from millstream.runner.commands.supervisor import AT_ONCE, Kept
+from millstream.runner.commands.supervisor import AT_ONCE, SupervisedQuery
 from millstream.runner.deployment.prepare import check_record
 from millstream.runner.deployment.stages import begin, keep_lock, planned
 from millstream.runner.engine import Engine, engine
@@ -60,14 +60,14 @@ def run(
             _wait(running, kept.values(), stopping)
         finally:
             stopping.set()
-            _each(Kept.stop, kept.values())
+            _each(SupervisedQuery.stop, kept.values())
 
 
 def _read(queries: Iterable[Query]) -> set[str]:
     return {source.topic for query in queries for source in query.sources if source.topic}
 
 
-def _wait(running: Engine, kept: Collection[Kept], stopping: threading.Event) -> None:
+def _wait(running: Engine, kept: Collection[SupervisedQuery], stopping: threading.Event) -> None:
     """Wait until the run is to stop; on this machine, nobody else would start a broker that died."""
     root = Path(running.job.project.root)
     topics = _read(each.query for each in kept)
@@ -80,7 +80,7 @@ def _wait(running: Engine, kept: Collection[Kept], stopping: threading.Event) ->
         if back := clock.went_back():
             said = f"it was set back by {back:,.0f} s, and Spark would wait so long: the queries start again"
             running.tell(Setup("clock", said, done=True))
-            _each(Kept.pause, kept)
+            _each(SupervisedQuery.pause, kept)
         if running.kafka.cluster.embedded and revive(root):
             running.tell(Setup("broker", "it died, and is started again", done=True))
         if time.monotonic() - looked > LAG:
@@ -113,7 +113,7 @@ def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage
 
 def _kept(
     running: Engine, queries: Sequence[Query], deployment: Sequence[Stage], stopping: threading.Event
-) -> dict[str, Kept]:
+) -> dict[str, SupervisedQuery]:
     trigger = trigger_of(running.job.trigger)
     ends = running.kafka.held(_read(queries))
     if isinstance(trigger, RealTime):
@@ -123,7 +123,7 @@ def _kept(
     commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
     gate = threading.Semaphore(AT_ONCE)
     kept = {
-        query.name: Kept(
+        query.name: SupervisedQuery(
             running, query, chain(deployment, query.name), trigger, ends, commits, stopping, gate
         )
         for query in queries
@@ -134,7 +134,7 @@ def _kept(
     return kept
 
 
-def _each(stop: Callable[[Kept, float], None], kept: Iterable[Kept]) -> None:
+def _each(stop: Callable[[SupervisedQuery, float], None], kept: Iterable[SupervisedQuery]) -> None:
     """Stop queries, all at once; each may end its batch."""
     deadline = time.monotonic() + DRAIN
     threads = [threading.Thread(target=stop, args=(each, deadline)) for each in kept]

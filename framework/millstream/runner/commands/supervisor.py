@@ -38,7 +38,7 @@ BETWEEN = 1.0
 """Seconds between two passes over what is there."""
 
 
-class Kept:
+class SupervisedQuery:
     """One query and the thread that keeps it running. What happens to it is told as events."""
 
     def __init__(
@@ -71,13 +71,13 @@ class Kept:
         self._raised: list[MillstreamError] = []
         """Why its batches were refused."""
         self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
-        self._after: list[Kept] = []
+        self._after: list[SupervisedQuery] = []
 
     @property
     def _rebuilds(self) -> bool:
         return bool(rebuilt(self._stages))
 
-    def start(self, after: list[Kept]) -> None:
+    def start(self, after: list[SupervisedQuery]) -> None:
         """Start it when others have caught up: rows look up what these keep."""
         self._after = after
         self._running.tell(Waiting(self.query))

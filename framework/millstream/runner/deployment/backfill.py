@@ -84,7 +84,7 @@ def _filled(
     stage = f"backfill of {names}"
     running.tell(Setup(stage))
     alone = alone_of(running.job.topology, query.name, models)
-    around = running.around_of(alone, _identity(alone, record, ranges), new)
+    around = running.context_of(alone, _identity(alone, record, ranges), new)
     try:
         run_once(running.spark, alone, around, ranges)
     except (MillstreamError, PySparkException, Py4JError) as error:

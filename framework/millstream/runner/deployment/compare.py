@@ -21,7 +21,7 @@ from millstream.runner.checkpoints.files import cut, last_begun, last_done, read
 from millstream.runner.checkpoints.pending_swap import renamed
 from millstream.runner.deployment.table_diff import compared
 from millstream.runner.engine import Engine
-from millstream.runner.queries.start import Around, start
+from millstream.runner.queries.start import QueryContext, start
 from millstream.runner.queries.tables import ASIDE
 from millstream.runner.values import Compared
 from millstream.types import has_equality
@@ -31,17 +31,17 @@ def proved(
     running: Engine,
     query: Query,
     beside: Query,
-    around: Around,
+    context: QueryContext,
     compare: Compare,
     rebuilt: Collection[str],
-) -> Around:
+) -> QueryContext:
     """Return the surroundings in which the first batch is compared; where it can't be, tell why."""
     files = running.files
     if not (tables := query.tables):
-        return around
-    record, spark, place = running.record(query), around.checkpoint, running.place(query)
+        return context
+    record, spark, place = running.record(query), context.checkpoint, running.place(query)
     if last_done(files, spark) is not None:
-        return around  # it was compared, and killed later
+        return context  # it was compared, and killed later
     found, made = _ends(running, query, record, rebuilt), aside.read(files, place)
     assert made is not None
     if made.ends is not None and made.ends != found:
@@ -51,12 +51,12 @@ def proved(
             running.tell(Compared(table.model, less=found))
         # A batch that was done is never to be cut.
         aside.write(files, place, replace(made, ends=made.ends or {}))
-        return around
+        return context
     assert record is not None
     if made.ends is None:
-        _decide_on_the_first(running, beside, around)
+        _decide_on_the_first(running, beside, context)
         if last_begun(files, spark) is None:
-            return around  # there is nothing to read
+            return context  # there is nothing to read
         cut(files, spark, 0, found)
         aside.write(files, place, replace(made, ends=found))
 
@@ -64,7 +64,7 @@ def proved(
         if number == 0:
             _compare(running, session, tables, record, compare)
 
-    return replace(around, stores=replace(around.stores, check=check))
+    return replace(context, stores=replace(context.stores, check=check))
 
 
 def _ends(
@@ -106,10 +106,10 @@ class _Refusal:
         """Do nothing: it is never entered."""
 
 
-def _decide_on_the_first(running: Engine, beside: Query, around: Around) -> None:
+def _decide_on_the_first(running: Engine, beside: Query, context: QueryContext) -> None:
     """Have Spark write what the first batch reads, and do nothing with it."""
-    stores = replace(around.stores, turn=_Refusal())
-    streaming = start(running.spark, beside, replace(around, stores=stores), availableNow=True)
+    stores = replace(context.stores, turn=_Refusal())
+    streaming = start(running.spark, beside, replace(context, stores=stores), availableNow=True)
     try:
         streaming.awaitTermination()
     except StreamingQueryException as error:

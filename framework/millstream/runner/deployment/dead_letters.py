@@ -23,16 +23,18 @@ from millstream.runner.deployment import dead_letter_filter as unsent
 from millstream.runner.engine import Engine
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.reads import Ranges
-from millstream.runner.queries.start import Around, run_once
+from millstream.runner.queries.start import QueryContext, run_once
 from millstream.runner.values import Setup
 from millstream.topology import letters_alone_of
 
 
-def with_letters(running: Engine, query: Query, record: Record, place: Place, around: Around) -> Around:
+def with_letters(
+    running: Engine, query: Query, record: Record, place: Place, context: QueryContext
+) -> QueryContext:
     """Return surroundings in which a query sends the letters that were not sent, and no others."""
     source = next((each for each in query.sources if query.letters and each.relation == query.letters), None)
     if source is None:
-        return around
+        return context
     files, folder, spark = running.files, running.checkpoints.rstrip("/"), place.spark(record)
     done, again = progress(files, spark, source.topic)
     starts = _begins(running, source) if done is None else done
@@ -58,11 +60,11 @@ def with_letters(running: Engine, query: Query, record: Record, place: Place, ar
     )
     write(files, folder, source.relation, now)
     if late and done is None and not again:
-        around = _from(around, source, starts)
+        context = _from(context, source, starts)
     if any(at > starts.get(n, 0) for n, at in upto.items()):
         left = partial(unsent.from_offsets, source=source.relation, topic=_topic_of(query), starts=upto)
-        around = replace(around, without_sent=left)
-    return around
+        context = replace(context, without_sent=left)
+    return context
 
 
 def _begins(running: Engine, source: SourceRead) -> Offsets:
@@ -111,20 +113,20 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
         reading.bounded(rows.sparkSession, letters, options, held)
         return unsent.not_among(rows, rows.sparkSession.table("_letters"), source.relation)
 
-    around = running.around_of(query, f"{query.name}/{source.topic}")
+    context = running.context_of(query, f"{query.name}/{source.topic}")
     there = running.kafka.until(source.topic, {}, {n: stop for n, (_, stop) in ranges.items()})
     kept = {n: (min(max(at, ranges[n][0]), stop), stop) for n, (at, stop) in there.items() if n in ranges}
-    run_once(running.spark, query, replace(around, without_sent=without_sent), {source.topic: kept})
+    run_once(running.spark, query, replace(context, without_sent=without_sent), {source.topic: kept})
     count = sum(running.kafka.held([topic])[topic].values()) - sum(before.values())
     running.tell(Setup(name, f"{count:,} that were not sent yet", done=True))
 
 
-def _from(around: Around, source: SourceRead, starts: Offsets) -> Around:
+def _from(context: QueryContext, source: SourceRead, starts: Offsets) -> QueryContext:
     """Have a query begin exactly where the letters that were sent end."""
-    said = around.sources[source.relation]
+    said = context.sources[source.relation]
     own = {name: value for name, value in said.items() if not name.startswith("starting")}
     own["startingOffsets"] = reading.offsets_of({source.topic: starts})
-    return replace(around, sources={**around.sources, source.relation: own})
+    return replace(context, sources={**context.sources, source.relation: own})
 
 
 def _topic_of(query: Query) -> str:

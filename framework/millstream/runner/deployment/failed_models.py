@@ -64,7 +64,7 @@ def _failing(
     for model in query.stored:
         alone = alone_of(running.job.topology, query.name, [model])
         try:
-            try_out(running.spark, alone, running.around_of(alone, ""), ranges)
+            try_out(running.spark, alone, running.context_of(alone, ""), ranges)
         except (MillstreamError, PySparkException, Py4JError) as error:
             found[model] = running.problem(alone, error)
     return found

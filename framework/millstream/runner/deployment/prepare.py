@@ -32,7 +32,7 @@ from millstream.runner.deployment.dead_letters import with_letters
 from millstream.runner.deployment.failed_models import kept, without
 from millstream.runner.deployment.rebuild import begin
 from millstream.runner.engine import Engine
-from millstream.runner.queries.start import Around
+from millstream.runner.queries.start import QueryContext
 from millstream.runner.values import LeftOut
 
 
@@ -57,12 +57,12 @@ def prepare(
     chain: Iterable[Stage],
     left_out: Collection[str] = (),
     applied: Applied | None = None,
-) -> tuple[Query, Around]:
+) -> tuple[Query, QueryContext]:
     """Carry out what comes before a query reads; return it as it is to start, and what it needs.
 
     Models that are left out are not in it, nor those that have to catch up and fail.
     """
-    ready: tuple[Query, Around] | None = None
+    ready: tuple[Query, QueryContext] | None = None
     opened: Opened | None = None
     for stage in chain:
         match stage, ready, opened:
@@ -77,9 +77,9 @@ def prepare(
                 ready = _ready(running, query, opened, left_out)
             case Rebuild(), _, _:
                 ready = begin(running, query, applied.id if applied else "")
-            case Compare(), (made, around), _:
+            case Compare(), (made, context), _:
                 replaced = applied.replaced if applied else ()
-                ready = made, proved(running, query, made, around, stage, replaced)
+                ready = made, proved(running, query, made, context, stage, replaced)
     assert ready is not None, f"nothing starts {query.name}"
     return ready
 
@@ -120,7 +120,9 @@ def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[
     return replace(opened, backfilled=tuple(models), failed=failed)
 
 
-def _ready(running: Engine, query: Query, opened: Opened, left_out: Collection[str]) -> tuple[Query, Around]:
+def _ready(
+    running: Engine, query: Query, opened: Opened, left_out: Collection[str]
+) -> tuple[Query, QueryContext]:
     place, failed = running.place(query), opened.failed
     out = [model for model in query.stored if model in left_out or model in failed]
     if failed and len(out) == len(query.stored):
@@ -130,9 +132,9 @@ def _ready(running: Engine, query: Query, opened: Opened, left_out: Collection[s
     record = _noted(running, query, opened, out)
     made = without(running, query, out)
     new = opened.created if opened.record is None else frozenset[str]()
-    around = with_letters(running, made, record, place, running.around(made, record, place, new))
+    context = with_letters(running, made, record, place, running.context(made, record, place, new))
     joined = tuple(model for model in opened.backfilled if model not in failed)
-    return made, replace(around, backfilled=joined, left_out=failed)
+    return made, replace(context, backfilled=joined, left_out=failed)
 
 
 def _noted(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:

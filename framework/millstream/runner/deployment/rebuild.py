@@ -19,10 +19,10 @@ from millstream.runner.checkpoints.pending_swap import Aside
 from millstream.runner.checkpoints.swap import decide, forget, settle
 from millstream.runner.deployment.dead_letters import with_letters
 from millstream.runner.engine import Engine
-from millstream.runner.queries.start import Around
+from millstream.runner.queries.start import QueryContext
 
 
-def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, Around]:
+def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, QueryContext]:
     """Return a query and its surroundings until the swap; `apply` keeps what it takes the place of."""
     place = running.place(query)
     new = new_record(running.job.project.settings.name, query, running.ids(query))
@@ -37,8 +37,8 @@ def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, Around
         aside.write(running.files, place, found)
     made = _beside(query, found)
     created = {t.model for t in made.tables if running.tables.create(t, changes=False)}
-    around = running.around(made, found.record, place, frozenset(created))
-    return made, with_letters(running, made, found.record, place, around)
+    context = running.context(made, found.record, place, frozenset(created))
+    return made, with_letters(running, made, found.record, place, context)
 
 
 def swap(running: Engine, query: Query) -> None:

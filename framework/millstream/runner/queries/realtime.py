@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.realtime import starving
 from millstream.physical.values import Query
-from millstream.runner.queries.start import Around, start
+from millstream.runner.queries.start import QueryContext, start
 
 CHECKPOINT_EVERY = "5 seconds"
 """How long a batch lasts: after each, Spark notes how far it has read. What came since is read again after a
@@ -20,7 +20,7 @@ failure. Shorter ones Spark refuses (spark.sql.streaming.realTimeMode.minBatchDu
 
 
 def start_realtime(
-    spark: SparkSession, query: Query, around: Around, listener: StreamingQueryListener | None = None
+    spark: SparkSession, query: Query, context: QueryContext, listener: StreamingQueryListener | None = None
 ) -> StreamingQuery:
     """Start a query in real-time mode; refuse where something prevents it."""
     if query.realtime:
@@ -28,9 +28,9 @@ def start_realtime(
         remedy = "choose a trigger such as `1 second` for the target, or change what is named"
         raise MillstreamError(Diagnostic("MS878", message, None, remedy))
     # A batch that never ends waits for no turn.
-    around = replace(around, stores=replace(around.stores, turn=None))
+    context = replace(context, stores=replace(context.stores, turn=None))
     # Spark takes no other output mode; where nothing keeps state, they mean the same.
-    return start(spark, replace(query, output_mode="update"), around, listener, realTime=CHECKPOINT_EVERY)
+    return start(spark, replace(query, output_mode="update"), context, listener, realTime=CHECKPOINT_EVERY)
 
 
 def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> None:

@@ -39,7 +39,7 @@ _WINDOW = "spark.timeWindow"
 """What it notes of a window (TimeWindow.marker)."""
 
 
-class Around(Struct, frozen=True):
+class QueryContext(Struct, frozen=True):
     """What a query needs of its surroundings."""
 
     project: Project
@@ -62,25 +62,25 @@ class Around(Struct, frozen=True):
 def start(
     spark: SparkSession,
     query: Query,
-    around: Around,
+    context: QueryContext,
     listener: StreamingQueryListener | None = None,
     **trigger: str | bool,
 ) -> StreamingQuery:
     """Start a query in a session of its own, whose views nobody else sees; `listener` hears of it alone."""
-    session = _session(spark, query, around, _streamed(around, trigger, timed=listener is not None))
+    session = _session(spark, query, context, _streamed(context, trigger, timed=listener is not None))
     if listener is not None:
         session.streams.addListener(listener)
-    rows = counting.counted(_records(session, query, around), query)
+    rows = counting.counted(_records(session, query, context), query)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
-    writer = writer.option("checkpointLocation", around.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
-    return _to(writer, query, around.stores).start()
+    writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
+    return _to(writer, query, context.stores).start()
 
 
-def run_once(spark: SparkSession, query: Query, around: Around, ranges: Mapping[str, Ranges]) -> None:
+def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
     """Run a query without state as one batch: over some records of each topic, and all rows of tables."""
-    session = _session(spark, query, around, _bounded(around, ranges))
-    rows = counting.counted(_records(session, query, around), query)
-    how, stores = query.deliver, around.stores
+    session = _session(spark, query, context, _bounded(context, ranges))
+    rows = counting.counted(_records(session, query, context), query)
+    how, stores = query.deliver, context.stores
     if isinstance(how, PerBatch):
         deliver(how, stores)(rows, 0)
     elif how.by_number:
@@ -89,9 +89,9 @@ def run_once(spark: SparkSession, query: Query, around: Around, ranges: Mapping[
         _send(rows, stores)
 
 
-def try_out(spark: SparkSession, query: Query, around: Around, ranges: Mapping[str, Ranges]) -> None:
+def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
     """Make the rows of a query without state over some records, for nobody: it fails where they do."""
-    session = _session(spark, query, around, _bounded(around, ranges))
+    session = _session(spark, query, context, _bounded(context, ranges))
     rows = session.sql(query.sql)
     made = [rows]
     if isinstance(query.deliver, PerBatch):
@@ -101,55 +101,55 @@ def try_out(spark: SparkSession, query: Query, around: Around, ranges: Mapping[s
         each.write.format("noop").mode("overwrite").save()
 
 
-def _records(session: SparkSession, query: Query, around: Around) -> DataFrame:
+def _records(session: SparkSession, query: Query, context: QueryContext) -> DataFrame:
     found = session.sql(query.sql)
-    return found if around.without_sent is None else around.without_sent(found)
+    return found if context.without_sent is None else context.without_sent(found)
 
 
 Read = Callable[[SparkSession, SourceRead], None]
 
 
-def _bounded(around: Around, ranges: Mapping[str, Ranges]) -> Read:
+def _bounded(context: QueryContext, ranges: Mapping[str, Ranges]) -> Read:
     def read(session: SparkSession, source: SourceRead) -> None:
         if source.topic:
-            reading.bounded(session, source, around.sources[source.relation], ranges[source.topic])
+            reading.bounded(session, source, context.sources[source.relation], ranges[source.topic])
         else:
-            around.tables.whole(session, source)
+            context.tables.whole(session, source)
 
     return read
 
 
-def _session(spark: SparkSession, query: Query, around: Around, read: Read) -> SparkSession:
+def _session(spark: SparkSession, query: Query, context: QueryContext, read: Read) -> SparkSession:
     """Return a session that has all views and functions of a query."""
     session = spark.newSession()
-    for name, value in around.settings.items():
+    for name, value in context.settings.items():
         session.conf.set(name, value)
-    functions.register(session, around.project, query.functions, query.within)
+    functions.register(session, context.project, query.functions, query.within)
     for source in query.sources:
         read(session, source)
     for each in query.reads:
-        _at_rest(session, each, around)
+        _at_rest(session, each, context)
     for step in query.steps:
-        make_view(session, step, around.project, query.output_mode)
+        make_view(session, step, context.project, query.output_mode)
     return session
 
 
-def _streamed(around: Around, trigger: Mapping[str, object], *, timed: bool) -> Read:
+def _streamed(context: QueryContext, trigger: Mapping[str, object], *, timed: bool) -> Read:
     def read(session: SparkSession, source: SourceRead) -> None:
         if source.topic:
-            reading.records(session, source, around.sources[source.relation], trigger, timed=timed)
+            reading.records(session, source, context.sources[source.relation], trigger, timed=timed)
         else:
-            around.tables.stream(session, source)
+            context.tables.stream(session, source)
 
     return read
 
 
-def _at_rest(session: SparkSession, read: StaticRead, around: Around) -> None:
+def _at_rest(session: SparkSession, read: StaticRead, context: QueryContext) -> None:
     kind, _, name = read.relation.partition(".")
     if kind == "seed":
-        reading.seed(session, read.view, around.project, around.project.seeds[name])
+        reading.seed(session, read.view, context.project, context.project.seeds[name])
     else:
-        around.tables.view(session, read)
+        context.tables.view(session, read)
 
 
 def make_view(session: SparkSession, step: Step, project: Project, mode: OutputMode) -> None:
