@@ -9,7 +9,7 @@ from msgspec import Struct
 from millstream.project.folders import broker_folder
 
 
-class Place(Struct, frozen=True):
+class BrokerFolder(Struct, frozen=True):
     folder: Path
 
     @property
@@ -53,5 +53,5 @@ class Place(Struct, frozen=True):
         return self.folder / "broker.lock"
 
 
-def place_of(root: Path) -> Place:
-    return Place(broker_folder(root))
+def place_of(root: Path) -> BrokerFolder:
+    return BrokerFolder(broker_folder(root))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from millstream.broker.log import has_started
-from millstream.broker.place import Place
+from millstream.broker.place import BrokerFolder
 from millstream.broker.settings import LOGGING, server_properties
 from millstream.broker.state import State, read_pid, read_state, write_state
 from millstream.errors import Diagnostic, MillstreamError
@@ -30,11 +30,13 @@ _PATIENCE = 15.0
 _AGAIN = 0.5
 
 
-def is_alive(place: Place) -> bool:
+def is_alive(place: BrokerFolder) -> bool:
     return is_locked(place.broker_lock)
 
 
-def launch(place: Place, java: Java, jars: Sequence[Path], *, kept: bool = False, tries: int = 1) -> State:
+def launch(
+    place: BrokerFolder, java: Java, jars: Sequence[Path], *, kept: bool = False, tries: int = 1
+) -> State:
     """Start the process and return at once.
 
     A shell puts it into the background and writes its id, so that even if this process is killed meanwhile,
@@ -71,7 +73,7 @@ def launch(place: Place, java: Java, jars: Sequence[Path], *, kept: bool = False
     return state
 
 
-def _spawn(place: Place, script: str) -> None:
+def _spawn(place: BrokerFolder, script: str) -> None:
     with opened(place.broker_lock) as held, place.log.open("ab") as log:
         # Waits out who is just asking whether the broker is alive.
         lock(held, _PATIENCE)
@@ -87,7 +89,7 @@ def _spawn(place: Place, script: str) -> None:
         )
 
 
-def _cluster(place: Place) -> str | None:
+def _cluster(place: BrokerFolder) -> str | None:
     """Return the id that the data was formatted with; Kafka writes this file last."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         for line in (place.data / "meta.properties").read_text(encoding="utf-8").splitlines():
@@ -114,7 +116,7 @@ def _free_ports(wanted: int) -> tuple[int, int]:
         return first.getsockname()[1], second.getsockname()[1]
 
 
-def stop(place: Place) -> bool:
+def stop(place: BrokerFolder) -> bool:
     """Stop the broker and wait for its end; tell if there was one to stop."""
     if not is_alive(place):
         return False
@@ -128,7 +130,7 @@ def stop(place: Place) -> bool:
     raise MillstreamError(Diagnostic("MS815", message, None, remedy))
 
 
-def _keep_archive(place: Place, *, whole: bool) -> None:
+def _keep_archive(place: BrokerFolder, *, whole: bool) -> None:
     """Keep the archive of a broker that came as far as to serve: it has loaded what it takes."""
     state = read_state(place)
     if state and state.archive and state.archive.written:
@@ -138,7 +140,7 @@ def _keep_archive(place: Place, *, whole: bool) -> None:
             drop(state.archive)
 
 
-def _end(place: Place, number: signal.Signals) -> bool:
+def _end(place: BrokerFolder, number: signal.Signals) -> bool:
     """Send a signal until it works: in its first moments, a process may miss it or hide what it is."""
     start = sent = time.monotonic()
     _signal(place, number)
@@ -153,7 +155,7 @@ def _end(place: Place, number: signal.Signals) -> bool:
     return True
 
 
-def _signal(place: Place, number: signal.Signals) -> None:
+def _signal(place: BrokerFolder, number: signal.Signals) -> None:
     """Send a signal to the process that the file names, if that is surely the broker.
 
     The lock says that the broker lives and that the file was written for it. What is left is a folder that

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from millstream.broker.answer import answers
 from millstream.broker.log import address_in_use, last_lines
-from millstream.broker.place import Place, place_of
+from millstream.broker.place import BrokerFolder, place_of
 from millstream.broker.process import is_alive, launch, stop
 from millstream.broker.state import read_pid, read_state, write_state
 from millstream.errors import Diagnostic, MillstreamError, Note
@@ -55,7 +55,7 @@ class Status(Struct, frozen=True):
 class Starting:
     """A broker on its way; other work can be done until it is needed."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: BrokerFolder) -> None:
         self._place = place
         self._broker: Broker | None = None
 
@@ -145,13 +145,13 @@ def broker_status(root: Path) -> Status:
     )
 
 
-def _is_used(place: Place) -> bool:
+def _is_used(place: BrokerFolder) -> bool:
     """Try to be alone with the file; whoever leaves at this moment must not find it taken: start lock."""
     with opened(place.users_lock) as handle:
         return not try_lock(handle)
 
 
-def _join(place: Place, user: int, progress: Progress | None) -> None:
+def _join(place: BrokerFolder, user: int, progress: Progress | None) -> None:
     # What may take long, or fail, comes before the lock that others wait for.
     means = None if is_alive(place) else _means(progress)
     with locked(place.start_lock, _LOCK):
@@ -160,7 +160,7 @@ def _join(place: Place, user: int, progress: Progress | None) -> None:
             launch(place, *(means or _means(progress)))
 
 
-def _leave(place: Place, user: int) -> None:
+def _leave(place: BrokerFolder, user: int) -> None:
     with locked(place.start_lock, _LOCK):
         state = read_state(place)
         # Alone with the file: nobody else works with the broker.
@@ -172,7 +172,7 @@ def _means(progress: Progress | None) -> tuple[Java, tuple[Path, ...]]:
     return java(), fetch([FEATURE], progress)[FEATURE]
 
 
-def _wait(place: Place) -> Broker:
+def _wait(place: BrokerFolder) -> Broker:
     deadline = time.monotonic() + _START
     while True:
         state = read_state(place)
@@ -190,7 +190,7 @@ def _wait(place: Place) -> Broker:
         time.sleep(_POLL)
 
 
-def _start_again(place: Place) -> None:
+def _start_again(place: BrokerFolder) -> None:
     """Start a broker anew whose port was taken before it was there; raise if it ended for another reason.
 
     A damaged archive of classes makes a JVM crash: it is tried without one.
@@ -210,17 +210,17 @@ def _start_again(place: Place) -> None:
         launch(place, *means, kept=state.kept, tries=state.tries + 1)
 
 
-def _notes(place: Place) -> tuple[Note, ...]:
+def _notes(place: BrokerFolder) -> tuple[Note, ...]:
     return tuple(map(Note, last_lines(place)))
 
 
-def _set_kept(place: Place, *, kept: bool) -> None:
+def _set_kept(place: BrokerFolder, *, kept: bool) -> None:
     if state := read_state(place):
         write_state(place, structs.replace(state, kept=kept))
 
 
 @contextmanager
-def _writing(place: Place) -> Iterator[None]:
+def _writing(place: BrokerFolder) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from millstream.broker.place import Place
+from millstream.broker.place import BrokerFolder
 from millstream.machine.archive import Archive
 
 
@@ -22,20 +22,20 @@ class State(Struct, frozen=True):
         return f"127.0.0.1:{self.port}"
 
 
-def read_state(place: Place) -> State | None:
+def read_state(place: BrokerFolder) -> State | None:
     try:
         return msgspec.json.decode(place.state.read_bytes(), type=State)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def write_state(place: Place, state: State) -> None:
+def write_state(place: BrokerFolder, state: State) -> None:
     temporary = place.state.with_suffix(".new")
     temporary.write_bytes(msgspec.json.encode(state))
     temporary.replace(place.state)
 
 
-def read_pid(place: Place) -> int | None:
+def read_pid(place: BrokerFolder) -> int | None:
     try:
         return int(place.pid.read_text(encoding="ascii"))
     except (OSError, ValueError):

@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from rich.text import Text
 
 from millstream.cli.diagnostics import count, render
-from millstream.cli.output import Look
+from millstream.cli.output import OutputStyle
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
 from millstream.runner.queries.results import Counts, Outcome, RunResults
@@ -26,7 +26,7 @@ _NAMES = 62
 
 
 @contextmanager
-def telling(look: Look) -> Iterator[Telling]:
+def telling(look: OutputStyle) -> Iterator[Telling]:
     """Show what runs for as long as the block lasts."""
     made = Telling(look)
     if not made.console.is_terminal:
@@ -39,7 +39,7 @@ def telling(look: Look) -> Iterator[Telling]:
 class Telling:
     """Shows a build while it runs; told from several threads."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: OutputStyle) -> None:
         # While the JVM starts, a file stands in for our standard error, which it inherits: keep the real one.
         self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self.console = Console(

@@ -56,10 +56,10 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> int:
-    from millstream.cli.output import Look, finish
+    from millstream.cli.output import OutputStyle, finish
 
     try:
-        code = finish(Look(*look_of(arguments)), diagnostics)
+        code = finish(OutputStyle(*look_of(arguments)), diagnostics)
         sys.stdout.flush()
     except OSError:
         # Nothing can be told where it was asked for: one line where that is possible, and the exit code.

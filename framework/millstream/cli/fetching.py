@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 import click
 
-from millstream.cli.output import Look, console
+from millstream.cli.output import OutputStyle, console
 
 Progress = Callable[[str, int, int], None]
 
 
 @contextmanager
-def fetching(look: Look) -> Iterator[Progress | None]:
+def fetching(look: OutputStyle) -> Iterator[Progress | None]:
     """Yield what to call with the bytes that are here; nothing is shown before the first call."""
     if look.json or look.quiet:
         yield None

@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 
 from millstream.cli.complete import complete_selector
-from millstream.cli.output import Look
+from millstream.cli.output import OutputStyle
 from millstream.cli.several import SELECTOR
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -38,7 +38,7 @@ class Common(Struct, frozen=True):
     target: str | None
     vars: str | None
     output: str
-    look: Look
+    look: OutputStyle
 
 
 class Choice(Struct, frozen=True):
@@ -97,7 +97,7 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
             quiet: bool,
             **rest: Any,
         ) -> Any:
-            look = Look(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
+            look = OutputStyle(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
             return function(Common(project_dir, profiles_dir, target, vars, output, look), **rest)
 
         return _with(wrapped, options)  # type: ignore[return-value]

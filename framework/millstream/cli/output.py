@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-class Look(Struct, frozen=True):
+class OutputStyle(Struct, frozen=True):
     """How the user wants to see things."""
 
     json: bool = False
@@ -26,7 +26,7 @@ class Look(Struct, frozen=True):
     quiet: bool = False
 
 
-def console(look: Look, file: TextIO) -> Console:
+def console(look: OutputStyle, file: TextIO) -> Console:
     """Return a console that leaves the user's texts alone: no markup, no emoji codes, no wrapping."""
     from rich.console import Console
 
@@ -41,7 +41,7 @@ def console(look: Look, file: TextIO) -> Console:
 
 
 def finish(
-    look: Look,
+    look: OutputStyle,
     diagnostics: Sequence[Diagnostic] = (),
     *,
     result: Mapping[str, Any] | None = None,
@@ -62,7 +62,7 @@ def finish(
     return 2 if failed else 0
 
 
-def show(look: Look, diagnostics: Sequence[Diagnostic], models: int | None = None) -> None:
+def show(look: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | None = None) -> None:
     """Print diagnostics to stderr, and a summary where models were looked at; when quiet, errors only."""
     if look.quiet:
         diagnostics = [found for found in diagnostics if found.severity == "error"]
@@ -82,7 +82,7 @@ def show(look: Look, diagnostics: Sequence[Diagnostic], models: int | None = Non
     say(look, Text("\n\n").join(parts), sys.stderr)
 
 
-def say(look: Look, text: str | Text, file: TextIO) -> None:
+def say(look: OutputStyle, text: str | Text, file: TextIO) -> None:
     """Print a text, in its colours where there is a terminal; without, rich would only take time."""
     screen = None if isinstance(text, str) else console(look, file)
     if screen is not None and screen.color_system:

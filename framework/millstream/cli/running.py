@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from millstream.cli.diagnostics import as_data, count, render
-from millstream.cli.output import Look
+from millstream.cli.output import OutputStyle
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import Seen, Watcher
 from millstream.runner.values import (
@@ -41,7 +41,7 @@ _NAMES = 44
 
 
 @contextmanager
-def shown(look: Look, watcher: Watcher) -> Iterator[Showing]:
+def shown(look: OutputStyle, watcher: Watcher) -> Iterator[Showing]:
     made = Showing(look, watcher)
     if look.json or look.quiet or not made.console.is_terminal:
         yield made
@@ -53,7 +53,7 @@ def shown(look: Look, watcher: Watcher) -> Iterator[Showing]:
 class Showing:
     """Passes what is told on to the watcher, and says it; told from several threads."""
 
-    def __init__(self, look: Look, watcher: Watcher) -> None:
+    def __init__(self, look: OutputStyle, watcher: Watcher) -> None:
         # While the JVM starts, a file stands in for our standard error, which it inherits: keep the real one.
         self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self.console = Console(

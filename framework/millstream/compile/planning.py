@@ -26,7 +26,7 @@ from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, seen, zone_of
 from millstream.plan.from_sql.topics import can_relay, topic_node
-from millstream.plan.from_sql.values import Around
+from millstream.plan.from_sql.values import Surroundings
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded
@@ -69,7 +69,9 @@ class Planning:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # what it reads is wrong; nothing follows from that
         known = KnownTraits()
-        around = Around(self._given, self._can_rest, self.catalog.keyed, self._relayed, zone_of(self.catalog))
+        around = Surroundings(
+            self._given, self._can_rest, self.catalog.keyed, self._relayed, zone_of(self.catalog)
+        )
         found = build_model(spec, around, known)
         problems = found.problems
         if state := model.config.get("state"):
@@ -83,7 +85,9 @@ class Planning:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
-        builder = ModelBuilder(spec, Around(self._given, self._can_rest, self.catalog.keyed), KnownTraits())
+        builder = ModelBuilder(
+            spec, Surroundings(self._given, self._can_rest, self.catalog.keyed), KnownTraits()
+        )
         check_forms(builder, query)
         return builder.problems
 

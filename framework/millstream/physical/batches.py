@@ -16,8 +16,8 @@ from millstream.physical.emit.names import called
 from millstream.physical.emit.steps import Step
 from millstream.physical.emit.text import Cte, Select, deeper, statement
 from millstream.physical.emit.walk import How, emit
-from millstream.physical.records import Look, needs_columns, record
-from millstream.physical.writing import Around, Part, as_cte
+from millstream.physical.records import RecordColumns, needs_columns, record
+from millstream.physical.writing import Part, QueryPlanning, as_cte
 from millstream.plan.nodes import Node, Output
 from millstream.types import BOOLEAN
 
@@ -47,7 +47,9 @@ class Batches(Struct, frozen=True):
     """Per output."""
 
 
-def batches_sql(parts: Sequence[Part], around: Around, gone: Sequence[tuple[int, str]] = ()) -> Batches:
+def batches_sql(
+    parts: Sequence[Part], around: QueryPlanning, gone: Sequence[tuple[int, str]] = ()
+) -> Batches:
     """Return the rows that a batch keeps, and the SQL of each output over them.
 
     `gone` has parts whose models are no more: their place, and SQL that gives no rows.
@@ -102,7 +104,7 @@ def _nothing(names: list[str], sql: str) -> str:
 
 
 def _delivery(
-    output: Output, part: Part, view: str, around: Around, rows: Draft, own: Cte | None = None
+    output: Output, part: Part, view: str, around: QueryPlanning, rows: Draft, own: Cte | None = None
 ) -> Rows:
     views = around.views
 
@@ -118,7 +120,9 @@ def _delivery(
     if output.checks or (isinstance(stored, Sink) and needs_columns(draft, output)):
         draft = as_cte(draft, output.label or called(output), ctes, views)
     headers = any(item.name.startswith("headers.") for item in output.extras)
-    look = Look(headers or sends_letters([output]), isinstance(stored, Sink) and bool(stored.timestamp))
+    look = RecordColumns(
+        headers or sends_letters([output]), isinstance(stored, Sink) and bool(stored.timestamp)
+    )
     rows, asking, letters = draft, "", ""
     if output.checks:
         found = asked(draft, output, look)

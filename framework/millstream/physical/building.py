@@ -35,7 +35,7 @@ from millstream.physical.values import (
     ToKafka,
     ViewOutput,
 )
-from millstream.physical.writing import Around, Part, records_sql
+from millstream.physical.writing import Part, QueryPlanning, records_sql
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful
 from millstream.plan.nodes.order import in_order
@@ -128,7 +128,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     order = in_order(recipe.roots)
     moved = _moved(recipe)
     shared = together(moved, recipe.roots, settings.shuffle_partitions, views)
-    around = Around(views, shared, deletes=recipe.update, letters=recipe.letters)
+    around = QueryPlanning(views, shared, deletes=recipe.update, letters=recipe.letters)
     gone = _gone(recipe, moved, shared)
     targets = tuple(map(_target, recipe.outputs))
     batches = any(not isinstance(each, SinkOutput) for each in targets) or not all(

@@ -12,7 +12,7 @@ from millstream.expressions import Expression, Piece, Ref, any_of, joined, liter
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
 from millstream.physical.letters import skipped_row, topic_of
-from millstream.physical.records import HEADERS, Look, record
+from millstream.physical.records import HEADERS, RecordColumns, record
 from millstream.plan.nodes import Check, Output
 from millstream.types import BOOLEAN, STRING
 
@@ -33,7 +33,7 @@ class Asked(Struct, frozen=True):
     """For each test: which rows are wrong."""
 
 
-def asked(rows: Draft, output: Output, look: Look, place: str | None = None) -> Asked:
+def asked(rows: Draft, output: Output, look: RecordColumns, place: str | None = None) -> Asked:
     """Ask the tests of an output of its rows."""
     wrong = tuple((check, _wrong(check, rows)) for check in output.checks)
     kept = [_not(found) for check, found in wrong if check.keeps_out]
@@ -106,7 +106,11 @@ def _not(wrong: Expression) -> Expression:
 
 
 def _letter(
-    rows: Draft, output: Output, look: Look, place: str | None, sent: Sequence[tuple[Check, Expression]]
+    rows: Draft,
+    output: Output,
+    look: RecordColumns,
+    place: str | None,
+    sent: Sequence[tuple[Check, Expression]],
 ) -> Draft:
     made = record(rows, output, look, place)
     names: list[Piece] = []

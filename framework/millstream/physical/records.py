@@ -31,14 +31,14 @@ POSITION = "millstream.position"
 """The header that says which record a record was made from: `topic-partition-offset`."""
 
 
-class Look(Struct, frozen=True):
+class RecordColumns(Struct, frozen=True):
     """Which columns all records of a query have."""
 
     headers: bool
     timestamp: bool
 
 
-def record(draft: Draft, output: Output, look: Look, place: str | None = None) -> Draft:
+def record(draft: Draft, output: Output, look: RecordColumns, place: str | None = None) -> Draft:
     """Return the SELECT of a model's records instead of its columns.
 
     `place` is the alias of rows that know their record, by which a repeated result is recognised.

@@ -20,7 +20,7 @@ from millstream.physical.emit.walk import Final, How
 from millstream.physical.fans import decoding, fans_out
 from millstream.physical.letters import dead_letter, decoded_only, failed_call, failing, skipped_row, untimed
 from millstream.physical.naming import Views, scan_of
-from millstream.physical.records import Look, fan_out, needs_columns, record
+from millstream.physical.records import RecordColumns, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
 from millstream.plan.nodes import Decode, Node, Output
 from millstream.plan.nodes.order import in_order
@@ -78,7 +78,7 @@ class Part(Struct, frozen=True, eq=False):
         return "whole" if sent else "place"
 
 
-class Around(Struct, frozen=True, eq=False):
+class QueryPlanning(Struct, frozen=True, eq=False):
     """What the parts of one query are written with."""
 
     views: Views
@@ -125,7 +125,7 @@ class Written(Struct, frozen=True):
         return statement(self.ctes, "\nunion all\n".join(sides))
 
 
-def records_sql(parts: Sequence[Part], around: Around) -> Written:
+def records_sql(parts: Sequence[Part], around: QueryPlanning) -> Written:
     """Return one statement whose rows are the records of all outputs."""
     look = _look(parts, around)
     steps: list[Step] = list(around.shared.steps)
@@ -159,17 +159,17 @@ def records_sql(parts: Sequence[Part], around: Around) -> Written:
     )
 
 
-def letters_of(parts: Sequence[Part], around: Around) -> tuple[Decode, ...]:
+def letters_of(parts: Sequence[Part], around: QueryPlanning) -> tuple[Decode, ...]:
     """Return the sources whose records can be sent on as dead letters."""
     found = [around.letters] if around.letters is not None else []
     found += [part.source for part in parts if part.records == "whole" and part.source is not None]
     return tuple({each.relation: each for each in found}.values())
 
 
-def _look(parts: Sequence[Part], around: Around) -> Look:
+def _look(parts: Sequence[Part], around: QueryPlanning) -> RecordColumns:
     outputs = [output for part in parts for output in part.outputs]
     extras = [item.name for output in outputs for item in output.extras]
-    return Look(
+    return RecordColumns(
         headers=bool(letters_of(parts, around))
         or any(part.placed for part in parts)
         or bool(telling_tests(outputs))
@@ -178,7 +178,7 @@ def _look(parts: Sequence[Part], around: Around) -> Look:
     )
 
 
-def _columns(output: Output, final: Final, ctes: list[Cte], around: Around) -> Draft:
+def _columns(output: Output, final: Final, ctes: list[Cte], around: QueryPlanning) -> Draft:
     draft = final.draft
     if needs_columns(draft, output):
         draft = as_cte(draft, output.label or called(output), ctes, around.views)
@@ -186,7 +186,12 @@ def _columns(output: Output, final: Final, ctes: list[Cte], around: Around) -> D
 
 
 def _fan_out(
-    part: Part, drafts: Sequence[Draft], base: Draft, ctes: list[Cte], around: Around, look: Look
+    part: Part,
+    drafts: Sequence[Draft],
+    base: Draft,
+    ctes: list[Cte],
+    around: QueryPlanning,
+    look: RecordColumns,
 ) -> str:
     """Return the SELECT that makes all records of each row; calls of functions become columns before."""
     first = base
@@ -214,7 +219,7 @@ def _fan_out(
     )
 
 
-def _tested(rows: Draft, output: Output, base: Draft, look: Look, place: str | None) -> list[Draft]:
+def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place: str | None) -> list[Draft]:
     """Return the records of the rows that its data tests let through, and what tells of the others."""
     if not output.checks:
         return [record(rows, output, look, place)]

@@ -14,7 +14,7 @@ Path = tuple[str, ...]
 Span = tuple[int, int]
 
 
-class Place(Struct, frozen=True):
+class TomlPosition(Struct, frozen=True):
     """Offsets of a key and of its value; those of a table are of its header."""
 
     key: Span
@@ -37,7 +37,7 @@ _STRING = re.compile(
 _ATOM = re.compile(r"[^\s,\]}#]+(?: \d[^\s,\]}#]*)?")
 
 
-def places_of(content: str) -> dict[Path, Place]:
+def places_of(content: str) -> dict[Path, TomlPosition]:
     """Return where each key stands, by its path; items of lists have their number as the last part."""
     reader = _Reader(content)
     reader.document()
@@ -48,7 +48,7 @@ class _Reader:
     def __init__(self, content: str) -> None:
         self.content = content
         self.position = 0
-        self.found: dict[Path, Place] = {}
+        self.found: dict[Path, TomlPosition] = {}
 
     def skip(self, pattern: re.Pattern[str]) -> int:
         """Go on behind a match, and return where it begins."""
@@ -68,7 +68,7 @@ class _Reader:
             if self.at("["):
                 self.position += 2 if self.at("[[") else 1
                 table, span = self.key()
-                self.found.setdefault(table, Place(span, span))
+                self.found.setdefault(table, TomlPosition(span, span))
                 self.position = self.content.find("]", self.position) + (
                     2 if self.content[before + 1] == "[" else 1
                 )
@@ -83,7 +83,7 @@ class _Reader:
         path = (*table, *name)
         self.position += 1  # behind the `=`
         self.skip(_SPACE)
-        self.found.setdefault(path, Place(span, self.value(path)))
+        self.found.setdefault(path, TomlPosition(span, self.value(path)))
 
     def key(self) -> tuple[Path, Span]:
         parts: list[str] = []
@@ -112,7 +112,7 @@ class _Reader:
 
     def item(self, path: Path) -> None:
         span = self.value(path)
-        self.found.setdefault(path, Place(span, span))
+        self.found.setdefault(path, TomlPosition(span, span))
 
     def items(self, end: str, read: Callable[[int], None]) -> None:
         self.position += 1

@@ -14,7 +14,7 @@ from millstream.optimizer.driver import Optimized
 from millstream.physical.plan import Groups, Physical
 from millstream.plan.nodes import Output
 from millstream.review.state import Running
-from millstream.review.values import CostRow, NodeChange, Place, RuleChange
+from millstream.review.values import CostRow, EditedLine, NodeChange, RuleChange
 from millstream.topology import Topology, hints_of
 
 _WORSE = ("reads", "decodes", "shuffles", "states", "python_calls", "queries")
@@ -109,7 +109,7 @@ def _done(optimized: Optimized, come: AbstractSet[str]) -> dict[tuple[str, tuple
     return found
 
 
-def _place(models: Sequence[str], nodes: Mapping[str, NodeChange], manifest: Manifest) -> Place | None:
+def _place(models: Sequence[str], nodes: Mapping[str, NodeChange], manifest: Manifest) -> EditedLine | None:
     """Return the first edited line of a model that the rule was about, or else of one that reads it."""
     readers = (n.id for n in manifest.nodes.values() if not set(models).isdisjoint(n.depends_on))
     listed = (place for id_ in (*models, *readers) if id_ in nodes for place in nodes[id_].places)

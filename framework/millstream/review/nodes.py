@@ -12,7 +12,7 @@ from millstream.review.columns import column_changes
 from millstream.review.inputs import input_changes, other_changes
 from millstream.review.places import edited_places
 from millstream.review.readers import Readers
-from millstream.review.values import ColumnChange, NodeChange, Part, Place
+from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
 from millstream.review.version import Version
 from millstream.review.wording import options_sentences, spec_sentences, sql_sentences
 
@@ -130,7 +130,7 @@ class Nodes:
             causes.update(each for each in new.depends_on if each in self._reshaped)
         return tuple(sorted(causes - {new.id}))
 
-    def _model_places(self, old: ManifestNode, new: ManifestNode, parts: set[Part]) -> tuple[Place, ...]:
+    def _model_places(self, old: ManifestNode, new: ManifestNode, parts: set[Part]) -> tuple[EditedLine, ...]:
         found = edited_places(self.old.root, self.new.root, old.path, new.path)
         return found or (self._shared_places() if parts & {"macros", "configs", "relation"} else ())
 
@@ -173,10 +173,10 @@ class Nodes:
     def _calls_edited(self, node: ManifestNode) -> bool:
         return any(f"function.{name}" in self._edited for name in node.functions)
 
-    def _places(self, old: ManifestNode, new: ManifestNode) -> tuple[Place, ...]:
+    def _places(self, old: ManifestNode, new: ManifestNode) -> tuple[EditedLine, ...]:
         return edited_places(self.old.root, self.new.root, old.path, new.path)
 
-    def _shared_places(self) -> tuple[Place, ...]:
+    def _shared_places(self) -> tuple[EditedLine, ...]:
         """Return where files were edited that stand behind several models: macros, variables."""
         if self.new.root is None:
             return ()

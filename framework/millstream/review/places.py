@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from millstream.project.secrets import MASK, is_secret_setting
-from millstream.review.values import Place
+from millstream.review.values import EditedLine
 
 _MOST = 3
 _SHOWN = 120
@@ -15,20 +15,20 @@ _SET = re.compile(r"([\w.-]+)['\"]?\s*[:=]\s*(?=(\S.*))")
 """A name and what it is set to, in YAML, TOML and Jinja."""
 
 
-def edited_places(old: Path | None, new: Path | None, before: str, after: str) -> tuple[Place, ...]:
+def edited_places(old: Path | None, new: Path | None, before: str, after: str) -> tuple[EditedLine, ...]:
     """Return the first lines of a file that differ, as they are now; `before` and `after` are its paths."""
     if old is None or new is None:
         return ()
     was, now = _lines(old, before), _lines(new, after)
     if was is None or now is None or was == now:
         return ()
-    found: list[Place] = []
+    found: list[EditedLine] = []
     for kind, _, _, start, stop in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
         line = next((n for n in range(start, stop) if now[n].strip()), min(start, len(now) - 1))
         text = now[line].strip() if 0 <= line < len(now) and start < stop else ""
-        found.append(Place(after, max(line, 0) + 1, shown(text)))
+        found.append(EditedLine(after, max(line, 0) + 1, shown(text)))
     return tuple(found[:_MOST])
 
 

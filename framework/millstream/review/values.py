@@ -20,7 +20,7 @@ Part = Literal["body", "contract", "state", "configs", "relation", "macros", "pe
 ColumnKind = Literal["added", "removed", "renamed", "retyped", "nullability", "meaning"]
 
 
-class Place(Struct, frozen=True):
+class EditedLine(Struct, frozen=True):
     """A line of a file of the project, and what stands there."""
 
     path: str
@@ -77,7 +77,7 @@ class NodeChange(Struct, frozen=True, kw_only=True):
     columns: tuple[ColumnChange, ...] = ()
     exposures: tuple[str, ...] = ()
     """Of a model that is gone: who read it."""
-    places: tuple[Place, ...] = ()
+    places: tuple[EditedLine, ...] = ()
     """Where it was edited: the first lines that differ."""
 
 
@@ -156,7 +156,7 @@ class RuleChange(Struct, frozen=True, kw_only=True):
     status: Literal["started", "stopped"]
     what: str
     models: tuple[str, ...] = ()
-    place: Place | None = None
+    place: EditedLine | None = None
     """The edited line that it comes from."""
 
 

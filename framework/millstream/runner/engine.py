@@ -22,7 +22,14 @@ from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
 from millstream.runner.checkpoints import dead_letter_offsets as sent_letters
-from millstream.runner.checkpoints.files import Place, last_begun, last_done, place_of, read_lock, read_record
+from millstream.runner.checkpoints.files import (
+    CheckpointFolder,
+    checkpoint_folder,
+    last_begun,
+    last_done,
+    read_lock,
+    read_record,
+)
 from millstream.runner.checkpoints.swap import settle_all
 from millstream.runner.queries.deliveries import Stores
 from millstream.runner.queries.failures import jvm_lost, problem_of
@@ -79,9 +86,9 @@ class Engine(Struct, frozen=True, eq=False):
         """Return Kafka's ids of the topics that a query reads."""
         return self.kafka.ids([source.topic for source in query.sources if source.topic])
 
-    def place(self, query: Query) -> Place:
+    def place(self, query: Query) -> CheckpointFolder:
         """Return the folder of a query's checkpoint."""
-        return place_of(self.checkpoints, query.name)
+        return checkpoint_folder(self.checkpoints, query.name)
 
     def record(self, query: Query) -> Record | None:
         """Return what is known of a query that ran before."""
@@ -91,7 +98,7 @@ class Engine(Struct, frozen=True, eq=False):
         self,
         query: Query,
         record: Record,
-        place: Place,
+        place: CheckpointFolder,
         new: frozenset[str] = frozenset(),
     ) -> QueryContext:
         """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""

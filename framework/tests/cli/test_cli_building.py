@@ -1,7 +1,7 @@
 """What a build tells a person."""
 
 from millstream.cli.building import Telling
-from millstream.cli.output import Look
+from millstream.cli.output import OutputStyle
 from millstream.physical.values import Memory, Query, Signature, SinkOutput, ToKafka
 from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.values import Ended, Setup, Started
@@ -14,7 +14,7 @@ QUERY = Query(
 
 
 def test_records_that_were_left_out_are_told_below_their_query(capfd):
-    told = Telling(Look(color=False, json=False, quiet=False))
+    told = Telling(OutputStyle(color=False, json=False, quiet=False))
     counts = Counts({"source.web.events": 1200, "model.plain": 1}, {"source.web.hits": 2})
     told.tell(Started(QUERY))
     told.tell(Ended(Outcome("events_topics", "success", 5000, 1, 1.5, counts=counts)))
@@ -29,7 +29,7 @@ def test_records_that_were_left_out_are_told_below_their_query(capfd):
 
 
 def test_a_stage_is_told_when_it_begins_and_when_it_is_done(capfd):
-    told = Telling(Look(color=False, json=False, quiet=False))
+    told = Telling(OutputStyle(color=False, json=False, quiet=False))
     told.tell(Setup("topics"))
     for count in (1000, 2000):
         told.tell(Setup("topics", f"{count} records in events"))

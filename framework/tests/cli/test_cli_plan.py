@@ -10,7 +10,7 @@ from millstream.deployment.records import new_record
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.checkpoints.deployed import keep_manifest
-from millstream.runner.checkpoints.files import place_of, write_lock, write_record
+from millstream.runner.checkpoints.files import checkpoint_folder, write_lock, write_record
 from millstream.stores.files import LocalFiles
 from millstream.topology import compiled_topology, physical_of
 
@@ -25,7 +25,7 @@ def started(root):
     checkpoints = checkpoints_of(project.target, root)
     physical = physical_of(compiled_topology(compiled))
     for query in physical.queries:
-        place, record = place_of(checkpoints, query.name), new_record("shop", query, {})
+        place, record = checkpoint_folder(checkpoints, query.name), new_record("shop", query, {})
         write_record(files, place, record)
         files.write(f"{place.spark(record)}/offsets/0", b"v1\n{}\n-")
     write_lock(files, checkpoints, physical.lock)

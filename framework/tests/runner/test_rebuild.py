@@ -11,7 +11,7 @@ from support.shops import POSTGRES, SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, m
 
 from millstream.deployment.intents import Regroup, Update
 from millstream.errors import MillstreamError
-from millstream.runner.checkpoints.files import place_of
+from millstream.runner.checkpoints.files import checkpoint_folder
 from millstream.runner.checkpoints.swap import decide
 from millstream.runner.deployment.rebuild import begin
 from millstream.runner.engine import engine
@@ -130,7 +130,7 @@ def half_done(shop, spark, *, swapping=False):
         streaming = start(going.spark, aside, around, availableNow=True)
         streaming.awaitTermination()
         if swapping:
-            decide(going.files, place_of(going.checkpoints, query.name))
+            decide(going.files, checkpoint_folder(going.checkpoints, query.name))
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from support.runs import built, create_topics, job_of, problems, received, send,
 from millstream.compile import compile_project
 from millstream.physical.values import TableOutput
 from millstream.project.folders import checkpoints_of
-from millstream.runner.checkpoints.files import place_of, read_record
+from millstream.runner.checkpoints.files import checkpoint_folder, read_record
 from millstream.stores.files import LocalFiles
 from streaming.bench import Arrived, Outcome, Record
 from streaming.oracle import Oracle, expected
@@ -65,7 +65,7 @@ def _checkpoints(root: Path, target: str) -> dict[str, Path]:
     job = job_of(root, target=target)
     found = {}
     for query in job.physical.queries:
-        place = place_of(checkpoints_of(job.project.target, root), query.name)
+        place = checkpoint_folder(checkpoints_of(job.project.target, root), query.name)
         record = read_record(LocalFiles(), place)
         if record is not None:
             found[query.name] = Path(place.spark(record))

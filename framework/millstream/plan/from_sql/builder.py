@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from millstream.plan.from_sql.catalog import ModelSpec
-from millstream.plan.from_sql.values import Around, Place
+from millstream.plan.from_sql.values import Span, Surroundings
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful
 from millstream.plan.traits import KnownTraits, Mode
 from millstream.sql.query import Body, Input
@@ -16,7 +16,7 @@ class Builder(Protocol):
     """Builds one model. Clauses are built by modules of their own, which ask it for what lies below them."""
 
     spec: ModelSpec
-    around: Around
+    around: Surroundings
     traits: KnownTraits
     ctes: dict[str, Node]
 
@@ -33,7 +33,7 @@ class Builder(Protocol):
         """Return what `select 1` reads."""
 
     def made(
-        self, node: Node, place: Place | None, names: Mapping[str, str] | None = None, option: str = ""
+        self, node: Node, place: Span | None, names: Mapping[str, str] | None = None, option: str = ""
     ) -> Node:
         """Note a node's traits; what can't be done is reported at a place in the SQL."""
 
@@ -48,7 +48,7 @@ class Builder(Protocol):
     def stand(
         self,
         node: Aggregate | Dedupe | Join | Stateful,
-        place: Place | None,
+        place: Span | None,
         grown: Iterable[str],
         times: Iterable[str] = (),
         option: str = "",

@@ -13,7 +13,7 @@ from millstream.plan.from_sql.keys import checked_keys
 from millstream.plan.from_sql.scope import kept
 from millstream.plan.from_sql.select import select
 from millstream.plan.from_sql.topics import without_watermarks
-from millstream.plan.from_sql.values import Around, BuiltModel, Cut, Place
+from millstream.plan.from_sql.values import BuiltModel, Cut, Span, Surroundings
 from millstream.plan.nodes import (
     Aggregate,
     Dedupe,
@@ -42,7 +42,7 @@ from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Sel
 from millstream.sql.query import Union as UnionOf
 
 
-def build_model(spec: ModelSpec, around: Around, known: KnownTraits) -> BuiltModel:
+def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
     """Return a model over the nodes of what it reads, cut off from those that can't run in its query."""
     builder = ModelBuilder(spec, around, known)
     root = builder.finished()
@@ -59,7 +59,7 @@ class ModelBuilder:
     """Builds one model; `problems` says what can't be, `cuts` what can't be in one query."""
 
     def __init__(
-        self, spec: ModelSpec, around: Around, known: KnownTraits, relays: Collection[str] = ()
+        self, spec: ModelSpec, around: Surroundings, known: KnownTraits, relays: Collection[str] = ()
     ) -> None:
         self.spec = spec
         self.around = around
@@ -162,7 +162,7 @@ class ModelBuilder:
         return self.made(SeedScan(relation="", label="one row"), None)
 
     def made(
-        self, node: Node, place: Place | None, names: Mapping[str, str] | None = None, option: str = ""
+        self, node: Node, place: Span | None, names: Mapping[str, str] | None = None, option: str = ""
     ) -> Node:
         """Take note of a node's traits, and of what can't be done, which is reported at a place in the SQL.
 
@@ -218,7 +218,7 @@ class ModelBuilder:
     def stand(
         self,
         node: Aggregate | Dedupe | Join | Stateful,
-        place: Place | None,
+        place: Span | None,
         grown: Iterable[str],
         times: Iterable[str] = (),
         option: str = "",
@@ -311,7 +311,7 @@ class ModelBuilder:
         return named
 
 
-def _extent(place: Place | None) -> tuple[int, int]:
+def _extent(place: Span | None) -> tuple[int, int]:
     if place is None:
         return 0, 0
     if isinstance(place, Select | UnionOf | Whole):

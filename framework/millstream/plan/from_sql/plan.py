@@ -11,7 +11,7 @@ from millstream.materialization import Sink, Table, View
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
-from millstream.plan.from_sql.values import Around
+from millstream.plan.from_sql.values import Surroundings
 from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
 from millstream.plan.traits import KnownTraits, Mode, Traits
 
@@ -85,7 +85,7 @@ class _Building:
     def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn]) -> None:
         self.catalog = catalog
         self.stand_ins = stand_ins
-        self.around = Around(self.provide, self.can_rest, catalog.keyed, self.relayed, zone_of(catalog))
+        self.around = Surroundings(self.provide, self.can_rest, catalog.keyed, self.relayed, zone_of(catalog))
         self.problems: list[PlanProblem] = []
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}

@@ -14,7 +14,7 @@ from millstream.plan.from_sql.equalities import (
 )
 from millstream.plan.from_sql.maintained import join_of_tables
 from millstream.plan.from_sql.scope import Scope, kept, unused
-from millstream.plan.from_sql.values import Place
+from millstream.plan.from_sql.values import Span
 from millstream.plan.nodes import (
     Column,
     Expand,
@@ -295,7 +295,7 @@ class Relations:
     def _side(node: Join, joined: JoinColumn) -> Column:
         return (node.left if joined.side == "left" else node.right).column(joined.source)
 
-    def _finished(self, node: Node, place: Place) -> Node:
+    def _finished(self, node: Node, place: Span) -> Node:
         node = self.builder.made(node, place)
         self.scope.rename({c.name: c for c in node.columns})
         return node

@@ -14,7 +14,7 @@ from millstream.plan.streaming import ApartError
 from millstream.plan.unbounded import Stand
 
 
-class Place(Protocol):
+class Span(Protocol):
     """What knows where it stands in the compiled SQL."""
 
     @property
@@ -23,7 +23,7 @@ class Place(Protocol):
     def stop(self) -> int: ...
 
 
-class Around(Struct, frozen=True):
+class Surroundings(Struct, frozen=True):
     """What a model can read."""
 
     provide: Callable[[str, bool], Node]
@@ -58,4 +58,4 @@ class Cut(Struct, frozen=True):
 
     step: Node
     error: ApartError
-    place: Place | None
+    place: Span | None

@@ -7,7 +7,7 @@ from pathlib import Path
 from millstream.deployment.records import Deployed
 from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.values import Project
-from millstream.runner.checkpoints.files import last_begun, place_of, read_lock, records_in
+from millstream.runner.checkpoints.files import checkpoint_folder, last_begun, read_lock, records_in
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import running_spark
 from millstream.stores.files import Files, LocalFiles, files_of, local_path
@@ -32,7 +32,7 @@ def deployed_at(files: Files, checkpoints: str) -> Deployed:
     unread = (
         name
         for name, record in records.items()
-        if last_begun(files, place_of(checkpoints, name).spark(record)) is None
+        if last_begun(files, checkpoint_folder(checkpoints, name).spark(record)) is None
     )
     manifest = files.read(_path(checkpoints, _MANIFEST))
     return Deployed(records, read_lock(files, checkpoints), manifest, frozenset(unread))

@@ -16,7 +16,7 @@ REBUILD = "rebuild.json"
 LOCK = "groups.lock"
 
 
-class Place(Struct, frozen=True):
+class CheckpointFolder(Struct, frozen=True):
     """The folder of one query's checkpoint."""
 
     folder: str
@@ -33,18 +33,18 @@ class Place(Struct, frozen=True):
         return f"{self.folder}/{record.folder}"
 
 
-def place_of(checkpoints: str, query: str) -> Place:
-    return Place(f"{checkpoints.rstrip('/')}/{query}")
+def checkpoint_folder(checkpoints: str, query: str) -> CheckpointFolder:
+    return CheckpointFolder(f"{checkpoints.rstrip('/')}/{query}")
 
 
-def read_record(files: Files, place: Place) -> Record | None:
+def read_record(files: Files, place: CheckpointFolder) -> Record | None:
     content = files.read(place.record)
     return None if content is None else msgspec.json.decode(content, type=Record)
 
 
 def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
     """Return all that is known of queries that ran, by name."""
-    places = ((name, place_of(checkpoints, name)) for name in files.names(checkpoints))
+    places = ((name, checkpoint_folder(checkpoints, name)) for name in files.names(checkpoints))
     found = ((name, read_record(files, place)) for name, place in places)
     return {name: record for name, record in found if record is not None}
 
@@ -92,7 +92,7 @@ def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
     files.write(path, "\n".join(lines).encode())
 
 
-def write_record(files: Files, place: Place, record: Record) -> None:
+def write_record(files: Files, place: CheckpointFolder, record: Record) -> None:
     files.write(place.record, msgspec.json.format(msgspec.json.encode(record), indent=1))
 
 

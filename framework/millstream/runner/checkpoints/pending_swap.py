@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from millstream.deployment.records import Offsets, Record
 from millstream.physical.values import TableOutput
-from millstream.runner.checkpoints.files import Place
+from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.queries.tables import ASIDE
 from millstream.stores.files import Files
 
@@ -39,10 +39,10 @@ def renamed(table: TableOutput, ending: str) -> TableOutput:
     return replace(table, model=table.model + ending)
 
 
-def read(files: Files, place: Place) -> Aside | None:
+def read(files: Files, place: CheckpointFolder) -> Aside | None:
     content = files.read(place.rebuild)
     return None if content is None else msgspec.json.decode(content, type=Aside)
 
 
-def write(files: Files, place: Place, found: Aside) -> None:
+def write(files: Files, place: CheckpointFolder, found: Aside) -> None:
     files.write(place.rebuild, msgspec.json.format(msgspec.json.encode(found), indent=1))

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from millstream.deployment.records import Record
 from millstream.physical.values import TableOutput
-from millstream.runner.checkpoints.files import Place
+from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.checkpoints.pending_swap import Aside, renamed
 from millstream.runner.queries.tables import KEPT, Tables
 from millstream.stores.files import Files
@@ -38,12 +38,12 @@ class Previous(Struct, frozen=True):
         )
 
 
-def read(files: Files, place: Place) -> Previous | None:
+def read(files: Files, place: CheckpointFolder) -> Previous | None:
     content = files.read(_path(place))
     return None if content is None else msgspec.json.decode(content, type=Previous)
 
 
-def keep(files: Files, tables: Tables, place: Place, before: Record | None, swap: Aside) -> None:
+def keep(files: Files, tables: Tables, place: CheckpointFolder, before: Record | None, swap: Aside) -> None:
     """Keep what a swap takes the place of; done once, since from then on the tables have other rows."""
     found = read(files, place)
     if found is not None and found.by == swap.record.id:
@@ -56,7 +56,7 @@ def keep(files: Files, tables: Tables, place: Place, before: Record | None, swap
     files.write(_path(place), msgspec.json.format(msgspec.json.encode(made), indent=1))
 
 
-def forget(files: Files, tables: Tables, place: Place) -> None:
+def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
     """Remove what was kept: there is no way back to it any more."""
     found = read(files, place)
     if found is None:
@@ -68,7 +68,7 @@ def forget(files: Files, tables: Tables, place: Place) -> None:
     files.remove(_path(place))
 
 
-def give_back(files: Files, tables: Tables, place: Place, found: Previous) -> None:
+def give_back(files: Files, tables: Tables, place: CheckpointFolder, found: Previous) -> None:
     """Give tables the rows that another query made of them, and forget the query that had taken them over."""
     for table in found.tables:
         tables.copy(renamed(table, KEPT), table)
@@ -91,10 +91,10 @@ def restored(found: Previous, record: Record) -> Aside:
     )
 
 
-def drop_note(files: Files, place: Place) -> None:
+def drop_note(files: Files, place: CheckpointFolder) -> None:
     """Forget that a version was kept, which runs again."""
     files.remove(_path(place))
 
 
-def _path(place: Place) -> str:
+def _path(place: CheckpointFolder) -> str:
     return f"{place.folder}/{_FILE}"

@@ -13,7 +13,7 @@ from millstream.physical.lock import Lock
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import pending_swap as aside
 from millstream.runner.checkpoints import previous
-from millstream.runner.checkpoints.files import Place, place_of
+from millstream.runner.checkpoints.files import CheckpointFolder, checkpoint_folder
 from millstream.runner.queries.tables import KEPT, Tables
 from millstream.stores.files import Files
 
@@ -30,7 +30,7 @@ class Together(Struct, frozen=True):
     """It is the versions before that take their places again."""
 
 
-def decide(files: Files, place: Place) -> None:
+def decide(files: Files, place: CheckpointFolder) -> None:
     """Have a swap done by whoever comes next."""
     if (found := aside.read(files, place)) is not None:
         aside.write(files, place, replace(found, swapping=True))
@@ -43,7 +43,7 @@ def settle_all(files: Files, tables: Tables, folder: str) -> None:
         _together(files, tables, folder, msgspec.json.decode(content, type=Together))
         files.remove(together)
     for name in files.names(folder):
-        settle(files, tables, place_of(folder, name))
+        settle(files, tables, checkpoint_folder(folder, name))
 
 
 def swap_together(files: Files, tables: Tables, folder: str, together: Together) -> None:
@@ -53,7 +53,7 @@ def swap_together(files: Files, tables: Tables, folder: str, together: Together)
 
 def _together(files: Files, tables: Tables, folder: str, together: Together) -> None:
     for name in together.queries:
-        place = place_of(folder, name)
+        place = checkpoint_folder(folder, name)
         if together.back:
             _go_back(files, tables, place)
         else:
@@ -63,10 +63,10 @@ def _together(files: Files, tables: Tables, folder: str, together: Together) -> 
     checkpoints.write_lock(files, folder, together.lock)
     for group in before.groups:
         if together.lock.group(group.name) is None:
-            files.remove(place_of(folder, group.name).folder)
+            files.remove(checkpoint_folder(folder, group.name).folder)
 
 
-def _go_back(files: Files, tables: Tables, place: Place) -> None:
+def _go_back(files: Files, tables: Tables, place: CheckpointFolder) -> None:
     """Decide that the version before takes its place again."""
     kept, begun = previous.read(files, place), aside.read(files, place)
     if kept is None or (begun is not None and begun.named == KEPT):
@@ -78,7 +78,7 @@ def _go_back(files: Files, tables: Tables, place: Place) -> None:
         aside.write(files, place, previous.restored(kept, kept.record))
 
 
-def settle(files: Files, tables: Tables, place: Place) -> bool:
+def settle(files: Files, tables: Tables, place: CheckpointFolder) -> bool:
     """End a swap that has begun, and tell whether there was one; each step can be taken again."""
     found = aside.read(files, place)
     if found is None or not found.swapping:
@@ -103,7 +103,7 @@ def settle(files: Files, tables: Tables, place: Place) -> bool:
     return True
 
 
-def forget(files: Files, tables: Tables, place: Place) -> None:
+def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
     """Remove what a rebuild that did not come to its end has made."""
     found = aside.read(files, place)
     if found is None:

@@ -15,7 +15,7 @@ from millstream.deployment.stages import KeepPrevious
 from millstream.physical.lock import Lock
 from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.deployed import set_manifest_aside
-from millstream.runner.checkpoints.files import place_of, read_lock
+from millstream.runner.checkpoints.files import checkpoint_folder, read_lock
 from millstream.runner.engine import Engine
 from millstream.stores.files import Files
 
@@ -70,7 +70,7 @@ def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:
         lock = read_lock(files, folder) or Lock()
         made = Applied(uuid.uuid4().hex[:12], lock, stage.replaced, stage.created)
         for name in files.names(folder):
-            previous.forget(files, running.tables, place_of(folder, name))
+            previous.forget(files, running.tables, checkpoint_folder(folder, name))
         set_manifest_aside(files, folder)
     if made != before:
         write(files, folder, made)

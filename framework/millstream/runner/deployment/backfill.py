@@ -17,7 +17,7 @@ from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import PerBatch, Query
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.runner.checkpoints.files import Place
+from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.engine import Engine
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import run_once
@@ -34,7 +34,12 @@ def newcomers(query: Query, record: Record) -> tuple[str, ...]:
 
 
 def backfill(
-    running: Engine, query: Query, record: Record, place: Place, models: Collection[str], new: Iterable[str]
+    running: Engine,
+    query: Query,
+    record: Record,
+    place: CheckpointFolder,
+    models: Collection[str],
+    new: Iterable[str],
 ) -> dict[str, Diagnostic]:
     """Run models over what their query has read; return those that fail, with why.
 

@@ -18,7 +18,7 @@ from millstream.deployment.intents import may_rebuild
 from millstream.deployment.records import Offsets, Record
 from millstream.physical.values import DeadLetters, Query, SourceRead
 from millstream.runner.checkpoints.dead_letter_offsets import Sent, later, progress, read, settled, write
-from millstream.runner.checkpoints.files import Place
+from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.deployment import dead_letter_filter as unsent
 from millstream.runner.engine import Engine
 from millstream.runner.queries import reads as reading
@@ -29,7 +29,7 @@ from millstream.topology import letters_alone_of
 
 
 def with_letters(
-    running: Engine, query: Query, record: Record, place: Place, context: QueryContext
+    running: Engine, query: Query, record: Record, place: CheckpointFolder, context: QueryContext
 ) -> QueryContext:
     """Return surroundings in which a query sends the letters that were not sent, and no others."""
     source = next((each for each in query.sources if query.letters and each.relation == query.letters), None)

@@ -13,7 +13,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.deployed import restore_manifest
-from millstream.runner.checkpoints.files import place_of, records_in
+from millstream.runner.checkpoints.files import checkpoint_folder, records_in
 from millstream.runner.checkpoints.previous import Previous
 from millstream.runner.checkpoints.swap import Together, swap_together
 from millstream.runner.deployment.apply import read, remove, write
@@ -49,14 +49,15 @@ def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = N
 def _kept(running: Engine, apply: str) -> dict[str, Previous]:
     names = running.files.names(running.checkpoints)
     found = {
-        name: previous.read(running.files, place_of(running.checkpoints, name)) for name in sorted(names)
+        name: previous.read(running.files, checkpoint_folder(running.checkpoints, name))
+        for name in sorted(names)
     }
     return {name: each for name, each in found.items() if each is not None and each.apply == apply}
 
 
 def _forget(running: Engine, name: str, record: Record | None) -> None:
     """Remove what did not run before the apply, so that it begins anew if it comes again."""
-    place = place_of(running.checkpoints, name)
+    place = checkpoint_folder(running.checkpoints, name)
     for model in record.tables if record else ():
         running.tables.drop(TableOutput(model))
     running.files.remove(place.folder)

@@ -84,7 +84,7 @@ class Trial(Struct, frozen=True):
     """By micro-batch: where the watermark is, at least, when its rows have been seen; milliseconds."""
 
 
-class Made(Struct, frozen=True):
+class BatchOutput(Struct, frozen=True):
     """What one micro-batch gave."""
 
     batch: int
@@ -95,7 +95,7 @@ class Made(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    made: tuple[Made, ...]
+    made: tuple[BatchOutput, ...]
     late: int = 0
     """Rows that came too late for a state."""
 
@@ -134,7 +134,7 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> Tried:
     # Where rows are expected after a batch, an empty one follows it: Spark shall add none of its own.
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     writer = streamed_rows(session, trial, folder).writeStream.outputMode(trial.query.output_mode)
-    made: list[Made] = []
+    made: list[BatchOutput] = []
     started = threading.Event()
     running: list[StreamingQuery] = []
 
@@ -250,11 +250,11 @@ def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def batch_made(batch: DataFrame, query: Query, number: int) -> Iterable[Made]:
+def batch_made(batch: DataFrame, query: Query, number: int) -> Iterable[BatchOutput]:
     """Return what would be stored of a batch: records, and the newest rows of tables."""
     how = query.deliver
     if not isinstance(how, PerBatch):
-        yield Made(number, "", "records", _listed(batch))
+        yield BatchOutput(number, "", "records", _listed(batch))
         return
     batch.createOrReplaceTempView(how.view)
     several = len(how.deliveries) > 1
@@ -267,7 +267,7 @@ def batch_made(batch: DataFrame, query: Query, number: int) -> Iterable[Made]:
                 rows = newest(rows, target.keys, target.options.get("order_by"))
             records = getattr(target, "topic", None) is not None
             output = "" if records else getattr(target, "model", "")
-            yield Made(number, output, "records" if records else "rows", _listed(rows))
+            yield BatchOutput(number, output, "records" if records else "rows", _listed(rows))
     finally:
         if several:
             batch.unpersist()
