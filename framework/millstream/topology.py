@@ -18,9 +18,9 @@ from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.optimizer.rules.delay_costly import delay_costly
-from millstream.physical.kept import KeptQueries
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Groups, Physical, alone, grouped_queries, letters_alone, physical_plan
+from millstream.physical.query_cache import KeptQueries
 from millstream.physical.references import kept_references
 from millstream.physical.values import PhysicalSettings, Query
 from millstream.plan.from_sql.catalog import Catalog

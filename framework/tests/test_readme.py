@@ -15,7 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from millstream.cli.building import _NAMES, _made
+from millstream.cli.build_progress import _NAMES, _made
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
 from millstream.topology import compiled_topology, physical_of

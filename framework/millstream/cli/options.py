@@ -12,8 +12,8 @@ import click
 from msgspec import Struct
 
 from millstream.cli.complete import complete_selector
+from millstream.cli.multi_value_options import SELECTOR
 from millstream.cli.output import OutputStyle
-from millstream.cli.several import SELECTOR
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 COMMON = (

@@ -121,7 +121,7 @@ def older(
         from millstream.review.version import version_of_manifest
 
         return version_of_manifest(manifest), ()
-    from millstream.review.older import older_version
+    from millstream.review.base_version import older_version
 
     assert name
     return older_version(

@@ -19,7 +19,7 @@ from millstream.compile.assemble import (
 )
 from millstream.compile.cache import Cache, Memo, read_cache, write_cache
 from millstream.compile.descriptions import inherit_descriptions
-from millstream.compile.followups import broken_files, without_followups
+from millstream.compile.follow_up_errors import broken_files, without_followups
 from millstream.compile.snapshot import keep, made_from, recall
 from millstream.errors import Diagnostic
 from millstream.graph import Node, build_graph, find_cycles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.errors import Diagnostic
 from millstream.physical.commands import rebuild_command
-from millstream.physical.resent import Twice
+from millstream.physical.counted_twice import Twice
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict
 

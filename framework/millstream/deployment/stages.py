@@ -14,8 +14,8 @@ from millstream.deployment.intents import Apply, FullRefresh, Intent, Regroup, U
 from millstream.deployment.records import Deployed, Record, newcomers, taken_over
 from millstream.deployment.refusals import counted_twice_problem, refusal
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.counted_twice import counted_twice, with_readers
 from millstream.physical.lock import Lock
-from millstream.physical.resent import counted_twice, with_readers
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, is_lost, verdict
 

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.materialization import Sink, Table
-from millstream.physical.fans import fan_base
+from millstream.physical.fan_out import fan_base
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import (
     Aggregate,

@@ -11,16 +11,15 @@ from millstream.materialization import Sink, Table, View
 from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
 from millstream.physical.checks import letters_topic, sends_letters, telling_tests, test_id
-from millstream.physical.emit.told import left_within
-from millstream.physical.fans import fans_out
-from millstream.physical.letters import topic_of
+from millstream.physical.common_rows import trunk, with_one_decode
+from millstream.physical.dead_letters import topic_of
+from millstream.physical.emit.error_places import left_within
+from millstream.physical.fan_out import fans_out
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
-from millstream.physical.naming import Views, scan_of, sources, static_reads
 from millstream.physical.realtime import prevented
 from millstream.physical.shared import Removed, Shared, neutral, together
 from millstream.physical.signature import Signatures
-from millstream.physical.trunk import trunk, with_one_decode
 from millstream.physical.values import (
     DeadLetters,
     Delivery,
@@ -35,6 +34,7 @@ from millstream.physical.values import (
     ToKafka,
     ViewOutput,
 )
+from millstream.physical.view_names import Views, scan_of, sources, static_reads
 from millstream.physical.writing import Part, QueryPlanning, records_sql
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful

@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, any_of, joined, literal, rebound
+from millstream.physical.dead_letters import skipped_row, topic_of
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
-from millstream.physical.letters import skipped_row, topic_of
 from millstream.physical.records import HEADERS, RecordColumns, record
 from millstream.plan.nodes import Check, Output
 from millstream.types import BOOLEAN, STRING

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from millstream.materialization import Sink
 from millstream.physical.branches import Branch
+from millstream.physical.common_rows import trunk
 from millstream.physical.emit.names import called
-from millstream.physical.trunk import trunk
 from millstream.physical.values import Grouping, Kind, Separation
 from millstream.plan.nodes import Decode, Node
 from millstream.plan.nodes.order import in_order

@@ -17,11 +17,11 @@ from millstream.physical.cuts import cuts
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
 from millstream.physical.grouping import Group, group
-from millstream.physical.kept import KeptQueries, Keys
 from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
-from millstream.physical.naming import merged
+from millstream.physical.query_cache import KeptQueries, Keys
 from millstream.physical.signature import Signatures
 from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
+from millstream.physical.view_names import merged
 from millstream.physical.writing import Part
 from millstream.plan.nodes import Decode, Node, Output, Plan
 from millstream.plan.nodes.order import in_order

@@ -11,7 +11,7 @@ from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.steps import SqlView, Step, in_steps
 from millstream.physical.emit.text import Cte, deeper, statement
 from millstream.physical.emit.walk import How
-from millstream.physical.naming import Views
+from millstream.physical.view_names import Views
 from millstream.plan.nodes import Column, Dedupe, Node, Repartition, Stateful
 from millstream.plan.nodes.order import in_order
 

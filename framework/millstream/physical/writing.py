@@ -9,19 +9,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.materialization import Sink
-from millstream.physical.calling import Called, Calls, certain
 from millstream.physical.checks import asked, stopping, telling, telling_tests
+from millstream.physical.dead_letters import (
+    dead_letter,
+    decoded_only,
+    failed_call,
+    failing,
+    skipped_row,
+    untimed,
+)
 from millstream.physical.emit.draft import Draft, of_relation
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import called
 from millstream.physical.emit.steps import Step, Stepped, in_steps
 from millstream.physical.emit.text import Cte, Select, deeper, statement
 from millstream.physical.emit.walk import Final, How
-from millstream.physical.fans import decoding, fans_out
-from millstream.physical.letters import dead_letter, decoded_only, failed_call, failing, skipped_row, untimed
-from millstream.physical.naming import Views, scan_of
+from millstream.physical.fan_out import decoding, fans_out
+from millstream.physical.python_calls import Called, Calls, certain
 from millstream.physical.records import RecordColumns, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
+from millstream.physical.view_names import Views, scan_of
 from millstream.plan.nodes import Decode, Node, Output
 from millstream.plan.nodes.order import in_order
 

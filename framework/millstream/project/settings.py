@@ -15,7 +15,7 @@ from millstream.errors import Diagnostic, MillstreamError, Note, at, did_you_mea
 from millstream.project.files import File, read_file
 from millstream.project.references import IDENTIFIER
 from millstream.project.shapes import about
-from millstream.project.toml_places import TomlPosition, places_of
+from millstream.project.toml_positions import TomlPosition, places_of
 from millstream.project.values import Settings
 from millstream.project.variables import plain_values, too_large
 from millstream.project.wording import type_name

@@ -8,8 +8,8 @@ from millstream.collector import collector_paused
 from millstream.review.contracts import contract_changes
 from millstream.review.cost import cost_rows, is_higher, rule_changes
 from millstream.review.diagram import diagram
-from millstream.review.kept import keep_queries, recall_queries
 from millstream.review.nodes import Nodes
+from millstream.review.plan_cache import keep_queries, recall_queries
 from millstream.review.replay import Statistics
 from millstream.review.state import query_changes, running
 from millstream.review.values import (

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.review.columns import column_changes
-from millstream.review.places import edited_places
+from millstream.review.edited_lines import edited_places
 from millstream.review.readers import Readers
 from millstream.review.values import NodeChange, Part, Status
 from millstream.review.version import Version

@@ -9,8 +9,8 @@ from millstream.manifest import ManifestNode
 from millstream.materialization import Sink, Table
 from millstream.review.causes import Causes, Compared, Meaning, compared
 from millstream.review.columns import column_changes
+from millstream.review.edited_lines import edited_places
 from millstream.review.inputs import input_changes, other_changes
-from millstream.review.places import edited_places
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
 from millstream.review.version import Version

@@ -10,11 +10,11 @@ from millstream.deployment.intents import Apply
 from millstream.deployment.records import Deployed, Record, new_record
 from millstream.deployment.stages import chain, fit, name_of, stages
 from millstream.physical.commands import forward_command
+from millstream.physical.counted_twice import with_readers
 from millstream.physical.plan import Groups, Physical
-from millstream.physical.resent import with_readers
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, is_lost
-from millstream.review.differing import differing
+from millstream.review.changed_queries import differing
 from millstream.review.outputs import plain
 from millstream.review.replay import Statistics, replay
 from millstream.review.values import QueryChange

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from millstream.artifacts import kept_catalog
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
-from millstream.physical.kept import KeptQueries
-from millstream.review.kept import keep_plan, recall_plan
+from millstream.physical.query_cache import KeptQueries
+from millstream.review.plan_cache import keep_plan, recall_plan
 from millstream.topology import Topology, compiled_topology
 
 

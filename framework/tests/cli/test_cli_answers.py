@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from millstream.cli import answers
+from millstream.cli import result_tables as answers
 
 BERLIN = ZoneInfo("Europe/Berlin")
 AT = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)

@@ -1,6 +1,6 @@
 """What a build tells a person."""
 
-from millstream.cli.building import Telling
+from millstream.cli.build_progress import Telling
 from millstream.cli.output import OutputStyle
 from millstream.physical.values import Memory, Query, Signature, SinkOutput, ToKafka
 from millstream.runner.queries.results import Counts, Outcome

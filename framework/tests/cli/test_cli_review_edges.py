@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.reviews import commit, git, repository
 
-from millstream.review.places import shown
+from millstream.review.edited_lines import shown
 from millstream.review.wording import options_sentences
 
 CONFIG = "{{ config(materialized='table', unique_key='user_id', tags=['money']) }}\n"

@@ -9,7 +9,7 @@ from support.commands import MILLSTREAM, PATIENCE
 from support.shops import PROFILES, PROJECT, SOURCES, TOTALS
 
 from millstream.cli.group import millstream
-from millstream.cli.several import repeated
+from millstream.cli.multi_value_options import repeated
 
 SINK = "{{{{ config(materialized='sink'{more}) }}}} select id, kind from {{{{ source('web', 'events') }}}}"
 NAMES = {"--select", "-s"}

@@ -1,8 +1,8 @@
 """What Kafka says of the topics that a rebuild would read."""
 
 from millstream.kafka.topics import Topic, create_missing
-from millstream.review.held import asked
 from millstream.review.replay import Statistics, TopicFacts
+from millstream.review.topic_facts import asked
 
 
 def test_a_topic_tells_what_it_keeps_and_how_many_records_it_holds(admin, name, put):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.project.toml_places import places_of
+from millstream.project.toml_positions import places_of
 
 if sys.version_info >= (3, 11):
     import tomllib

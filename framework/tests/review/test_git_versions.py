@@ -5,8 +5,8 @@ from support.reviews import commit, git, repository, written
 
 from millstream.compile import compile_project
 from millstream.errors import MillstreamError
+from millstream.review.base_version import older_version
 from millstream.review.git import commits_apart, find_commit, find_repository
-from millstream.review.older import older_version
 
 MODELS = {"clicks": "select user_id, amount from {{ source('shop', 'events') }}"}
 

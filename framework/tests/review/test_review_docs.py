@@ -50,6 +50,6 @@ def test_every_selector_of_state_is_described():
 
 
 def test_levels_are_those_of_the_option():
-    from millstream.cli.reviewing import _LEVELS
+    from millstream.cli.review_output import _LEVELS
 
     assert _LEVELS == LEVELS

@@ -12,12 +12,12 @@ from support.written import project
 from test_which_queries_differ import TOTALS, random_edit, with_counts
 
 from millstream.compile import compile_project
-from millstream.physical.kept import KeptQueries, Keys
 from millstream.physical.lock import Assigned
+from millstream.physical.query_cache import KeptQueries, Keys
 from millstream.physical.values import PhysicalSettings
 from millstream.plan.nodes import Plan
 from millstream.review.compare import review
-from millstream.review.kept import keep_plan, recall_plan, recall_queries
+from millstream.review.plan_cache import keep_plan, recall_plan, recall_queries
 from millstream.review.replay import Statistics
 from millstream.review.version import version_of
 from millstream.topology import compiled_topology, physical_of
@@ -145,7 +145,7 @@ def test_the_plan_of_another_catalog_or_version_is_not_used(tmp_path, monkeypatc
     keep_plan(tmp_path, one.compiled, compiled_topology(one.compiled))
     assert recall_plan(tmp_path, one.compiled) is not None
     assert recall_plan(tmp_path, other.compiled) is None
-    monkeypatch.setattr("millstream.review.kept._FORMAT", "of another version")
+    monkeypatch.setattr("millstream.review.plan_cache._FORMAT", "of another version")
     assert recall_plan(tmp_path, one.compiled) is None
 
 

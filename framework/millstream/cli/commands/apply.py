@@ -10,12 +10,12 @@ import click
 from msgspec import structs
 
 from millstream.cli.commands.build import carried_out
-from millstream.cli.deploying import deployment_of, outcome
+from millstream.cli.deployment import deployment_of, outcome
 from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, common
 from millstream.cli.output import console, finish, show
 from millstream.cli.project import models_in, root_of
-from millstream.cli.reviewing import shown
+from millstream.cli.review_output import shown
 
 if TYPE_CHECKING:
     from millstream.runner.values import Job
@@ -93,7 +93,7 @@ def _agreed() -> bool:
 
 
 def _taken_back(common: Common, root: Path, job: Job) -> int:
-    from millstream.cli.building import telling
+    from millstream.cli.build_progress import telling
     from millstream.cli.signals import ending_well
     from millstream.runner.deployment.roll_back import roll_back
 

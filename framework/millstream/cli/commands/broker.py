@@ -8,7 +8,7 @@ import click
 from msgspec import to_builtins
 
 from millstream.broker import Status, broker_status, keep_broker, stop_broker
-from millstream.cli.fetching import fetching
+from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import root_of

@@ -9,10 +9,10 @@ import click
 from msgspec import to_builtins
 
 from millstream.cli.jobs import compiled_job
+from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import models_in, root_of
-from millstream.cli.several import SeveralValues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def carried_out(
     no_tests: bool,
 ) -> int:
     """Build what a job asks for, then test what was built, and show how it ended."""
-    from millstream.cli.building import telling
+    from millstream.cli.build_progress import telling
     from millstream.cli.signals import ending_well
     from millstream.deployment.intents import Apply
     from millstream.measured import with_counts

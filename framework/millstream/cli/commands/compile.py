@@ -8,10 +8,10 @@ import click
 
 from millstream.artifacts import MANIFEST, Written, place_of, write_artifacts
 from millstream.cli.diagnostics import count
+from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
-from millstream.cli.several import SeveralValues
 from millstream.collector import collector_paused
 from millstream.manifest import Compiled
 from millstream.project.settings import read_settings

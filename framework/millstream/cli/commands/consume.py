@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 import msgspec
 
-from millstream.cli.fetching import fetching
+from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import compiled, root_of
@@ -23,7 +23,7 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import beginnings, everything, following, newest
 from millstream.kafka.opening import connected
 from millstream.kafka.readings import Reading, shown
-from millstream.kafka.wanted import readings_of
+from millstream.kafka.topic_names import readings_of
 from millstream.project.load import load_project
 
 if TYPE_CHECKING:

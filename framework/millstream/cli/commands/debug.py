@@ -14,7 +14,7 @@ from rich.text import Text
 
 from millstream import __version__
 from millstream.cli.diagnostics import count
-from millstream.cli.fetching import fetching
+from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish, print_json
 from millstream.cli.project import root_of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from millstream.cli.deploying import deployment_of, outcome
+from millstream.cli.deployment import deployment_of, outcome
 from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import models_in, root_of
-from millstream.cli.reviewing import failing, shown
+from millstream.cli.review_output import failing, shown
 from millstream.collector import collector_paused
 
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from millstream.cli import answers
+from millstream.cli import result_tables as answers
 from millstream.cli.diagnostics import count
 from millstream.cli.options import Common, common
 from millstream.cli.output import console, print_json, say

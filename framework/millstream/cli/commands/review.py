@@ -10,7 +10,7 @@ import click
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, older, root_of
-from millstream.cli.reviewing import failing, known_of, shown
+from millstream.cli.review_output import failing, known_of, shown
 from millstream.collector import collector_paused
 from millstream.project.settings import read_settings
 
@@ -100,7 +100,7 @@ def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> N
 
 def _reviewed(root: Path, old: Version, now: Version, known: Statistics) -> Review:
     """Return the review of two versions, as it was remembered if nothing has changed since."""
-    from millstream.review.remembered import key_of, recall, remember
+    from millstream.review.last_review import key_of, recall, remember
 
     target = root / read_settings(root)[0].target_path
     key = key_of(old, now, known)

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 import click
 
 from millstream.cli.jobs import compiled_job
+from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
 from millstream.cli.output import finish, show
 from millstream.cli.project import models_in, root_of
-from millstream.cli.several import SeveralValues
 
 
 @click.command(
@@ -45,7 +45,7 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     if not common.look.json:
         show(common.look, diagnostics, models_in(found))
 
-    from millstream.cli.running import shown
+    from millstream.cli.run_progress import shown
     from millstream.cli.signals import stopping_well
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from millstream.cli.fetching import fetching
+from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import root_of

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from millstream.cli.commands import query
-from millstream.cli.fetching import fetching
+from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, root_of
@@ -102,9 +102,9 @@ def _sql(known: Known) -> str:
 
 
 def _records(common: Common, root: Path, nodes: dict[str, ManifestNode], wanted: Known, limit: int) -> Answer:
-    from millstream.cli.newest import newest_rows
+    from millstream.cli.latest_records import newest_rows
     from millstream.kafka.opening import connected
-    from millstream.kafka.wanted import readings_of
+    from millstream.kafka.topic_names import readings_of
     from millstream.project.load import load_project
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import compiled, failed, models_in, root_of
-from millstream.cli.several import SeveralValues
 from millstream.cli.testing import run_tests, selected
 from millstream.errors import Diagnostic
 

@@ -13,6 +13,7 @@ from millstream.expressions import Read, Ref, column, quoted
 from millstream.physical.emit.decode import counts_bad, decoded, with_bad, with_badness, with_record
 from millstream.physical.emit.deletes import upsert_related
 from millstream.physical.emit.draft import RECORD, Draft, barrier, of_relation
+from millstream.physical.emit.error_places import calls_below, told, told_filter, told_rows
 from millstream.physical.emit.fuse import (
     cast,
     expanded,
@@ -26,7 +27,6 @@ from millstream.physical.emit.fuse import (
 )
 from millstream.physical.emit.names import called
 from millstream.physical.emit.text import Cte, Reads, Select, statement
-from millstream.physical.emit.told import calls_below, told, told_filter, told_rows
 from millstream.plan.nodes import (
     Aggregate,
     AnyNode,

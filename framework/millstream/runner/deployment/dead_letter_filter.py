@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from millstream.physical.letters import OFFSET, PARTITION, SOURCE
+from millstream.physical.dead_letters import OFFSET, PARTITION, SOURCE
 
 _PLACE = ("_partition", "_offset")
 

@@ -13,8 +13,8 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # add
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
-from millstream.physical.calling import GUARDED
-from millstream.physical.emit.told import TOLD
+from millstream.physical.emit.error_places import TOLD
+from millstream.physical.python_calls import GUARDED
 from millstream.project.values import Function, Project
 from millstream.runner.python import worker
 from millstream.types import Array, Map, Row, Simple

@@ -22,6 +22,7 @@ from millstream.kafka.settings import source_options
 from millstream.machine.jars import Progress
 from millstream.optimizer.choose import chosen
 from millstream.optimizer.driver import optimize
+from millstream.physical.emit.error_places import left_within
 from millstream.physical.emit.steps import (
     CountedView,
     DedupeView,
@@ -31,12 +32,11 @@ from millstream.physical.emit.steps import (
     WindowView,
     in_steps,
 )
-from millstream.physical.emit.told import left_within
 from millstream.physical.emit.walk import How
-from millstream.physical.naming import Views, sources, static_reads
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import SourceRead, StaticRead
+from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.nodes.order import in_order

@@ -18,8 +18,8 @@ from millstream.kafka.settings import source_options
 from millstream.materialization import Sink, Table, View
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import How
-from millstream.physical.naming import Views, sources
 from millstream.physical.values import SourceRead, StaticRead
+from millstream.physical.view_names import Views, sources
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import sink_node, topic_node
 from millstream.plan.nodes import Node

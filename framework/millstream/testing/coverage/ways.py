@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, quoted, render
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import How
-from millstream.physical.naming import Views, sources, static_reads
 from millstream.physical.values import Query
+from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.nodes import Aggregate, Filter, Node, Output, Project
 from millstream.plan.nodes.order import in_order
 from millstream.testing.coverage.branches import Branch, find_branches

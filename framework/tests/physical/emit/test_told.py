@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 from support.plans import by, group, lookup, seed, select, sql, topic, where
 
-from millstream.physical.emit.told import left_within
+from millstream.physical.emit.error_places import left_within
 from millstream.physical.emit.walk import How, emit
 from millstream.plan.nodes import Decode
 from millstream.plan.nodes.order import in_order

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from millstream.cli.options import Common
-from millstream.cli.reviewing import known_of
+from millstream.cli.review_output import known_of
 
 if TYPE_CHECKING:
     from millstream.deployment.records import Deployed

@@ -49,7 +49,7 @@ def known_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> St
         return known
     from millstream.kafka.opening import connected
     from millstream.project.load import load_project
-    from millstream.review.held import asked
+    from millstream.review.topic_facts import asked
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
     with connected(project) as admin:

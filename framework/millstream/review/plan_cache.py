@@ -16,7 +16,7 @@ from millstream.compile.cache import FORMAT, read_file, write_file
 from millstream.manifest import Compiled
 from millstream.optimizer.context import Change
 from millstream.optimizer.driver import Optimized, Step
-from millstream.physical.kept import KeptQueries
+from millstream.physical.query_cache import KeptQueries
 from millstream.plan.nodes import Output, Plan
 from millstream.plan.table import decoded, encoded
 from millstream.topology import Topology, read_catalog

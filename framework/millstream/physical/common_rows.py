@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from millstream.physical.branches import Branch
-from millstream.physical.naming import merged
+from millstream.physical.view_names import merged
 from millstream.plan.nodes import Decode, Node, Output, TableScan, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from millstream.expressions import Expression, windows
-from millstream.physical.calling import callable_in_fan_out
+from millstream.physical.python_calls import callable_in_fan_out
 from millstream.plan.nodes import Decode, Filter, Node, Output, Project, Watermark
 from millstream.plan.traits import traits_of
 
