@@ -22,7 +22,15 @@ from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
 from millstream.runner import sent_letters
-from millstream.runner.checkpoints import Place, last_begun, last_done, place_of, read_lock, read_record
+from millstream.runner.checkpoints import (
+    Place,
+    clear_unbegun,
+    last_begun,
+    last_done,
+    place_of,
+    read_lock,
+    read_record,
+)
 from millstream.runner.deliveries import Stores
 from millstream.runner.failures import jvm_lost, problem_of
 from millstream.runner.jars import jars_for
@@ -97,6 +105,8 @@ class Engine(Struct, frozen=True, eq=False):
         """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""
         found, spark = self.around_of(query, f"{query.name}/{record.id}", new), place.spark(record)
         begun = last_begun(self.files, spark)
+        if begun is None:
+            clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
         return replace(found, checkpoint=spark, stores=replace(found.stores, again=again))
 
