@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from millstream.errors import MillstreamError
 from millstream.graph import build_graph
 from millstream.project.values import UnitTest
-from millstream.testing.bed import Bed
+from millstream.testing.session import TestSession
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("models", "macros", "seeds", "tests")
@@ -33,39 +33,40 @@ class Edit(NamedTuple):
     """Which of several places."""
 
 
-ANALYTICS, COUNTERS, KEYED = "models/analytics/", "models/counters/", "models/derived_key/"
-BINARY, STAGED, SCORING = "models/serialization/", "models/staged/", "models/scoring/"
+STAGING, MARTS = "models/staging/", "models/marts/"
+DEVICES, ENGAGEMENT, PARTNERS = MARTS + "devices/", MARTS + "engagement/", MARTS + "partners/"
+RECOMMENDATIONS, TRAFFIC, USERS = MARTS + "recommendations/", MARTS + "traffic/", MARTS + "users/"
 EDITS = (
     # dropped and turned filters
-    Edit(SCORING + "interesting_events.sql", "negated=true", "negated=false"),
-    Edit(STAGED + "filtered_events.sql", "where events.is_valid\n  and", "where"),
-    Edit(STAGED + "filtered_events.sql", "  and startswith(events.event_type, 'valid')\n", ""),
-    Edit(STAGED + "filtered_events.sql", "\n  and events.priority <> 'spam'", ""),
-    Edit(STAGED + "filtered_events.sql", "startswith", "contains"),
-    Edit(COUNTERS + "user_activity_counts.sql", "where activity.activity_type is not null\n", ""),
-    Edit(KEYED + "hits_by_region.sql", "where hits.visitor_key is not null", ""),
-    Edit(ANALYTICS + "categorized_events.sql", "where {{ in_list('events.event_type', var('user_event_types')) }}", ""),
-    Edit(BINARY + "scored_binary_events.sql", "where events.score >= {{ var('minimum_score') }}", ""),
+    Edit(STAGING + "stg_storefront_events.sql", "negated=true", "negated=false"),
+    Edit(STAGING + "stg_partner_events.sql", "where events.is_valid\n  and", "where"),
+    Edit(STAGING + "stg_partner_events.sql", "  and startswith(events.event_type, 'valid')\n", ""),
+    Edit(STAGING + "stg_partner_events.sql", "\n  and events.priority <> 'spam'", ""),
+    Edit(STAGING + "stg_partner_events.sql", "startswith", "contains"),
+    Edit(STAGING + "stg_account_activity.sql", "where activity.activity_type is not null\n", ""),
+    Edit(STAGING + "stg_page_hits.sql", "where hits.visitor_key is not null", ""),
+    Edit(STAGING + "stg_app_events.sql", "where {{ in_list('events.event_type', var('user_event_types')) }}", ""),
+    Edit(STAGING + "stg_device_events.sql", "where events.score >= {{ var('minimum_score') }}", ""),
     # comparisons
-    Edit(BINARY + "scored_binary_events.sql", ">=", ">"),
-    Edit(BINARY + "optimized_events.sql", "= 'purchase'", "<> 'purchase'", 1),
-    Edit(BINARY + "optimized_events.sql", "= 'purchase'", "<> 'purchase'", 2),
+    Edit(STAGING + "stg_device_events.sql", ">=", ">"),
+    Edit(DEVICES + "adjusted_device_events.sql", "= 'purchase'", "<> 'purchase'", 1),
+    Edit(DEVICES + "adjusted_device_events.sql", "= 'purchase'", "<> 'purchase'", 2),
     Edit("macros/safe_divide.sql", "> 0", ">= 0"),
     Edit("macros/safe_divide.sql", "> 0", "> 1"),
     # constants
-    Edit(BINARY + "optimized_events.sql", "1.1", "1.11"),
-    Edit(BINARY + "optimized_events.sql", "+ 20", "+ 10"),
-    Edit(BINARY + "optimized_events.sql", ", 100)", ", 99)"),
-    Edit(BINARY + "scored_binary_events.sql", "'unknown'", "'other'"),
-    Edit(KEYED + "hits_by_region.sql", "1, 5", "1, 4"),
-    Edit(SCORING + "processed_events.sql", "'PROCESSED'", "'DONE'"),
-    Edit(SCORING + "processed_events.sql", "round(events.value, 2)", "round(events.value, 1)"),
-    Edit(STAGED + "enriched_events.sql", "coalesce(events.score, 0)", "coalesce(events.score, 1)"),
-    Edit(STAGED + "enriched_events.sql", "coalesce(events.source, 'unknown')", "events.source"),
-    Edit(STAGED + "final_processed_events.sql", "'final'", "'last'"),
-    Edit(ANALYTICS + "user_metrics.sql", "'unknown'", "'none'"),
-    Edit(ANALYTICS + "categorized_events.sql", "coalesce(events.value, 0.0)", "coalesce(events.value, 1.0)"),
-    Edit(ANALYTICS + "categorized_events.sql", "'engagement'", "'conversion'"),
+    Edit(DEVICES + "adjusted_device_events.sql", "1.1", "1.11"),
+    Edit(DEVICES + "adjusted_device_events.sql", "+ 20", "+ 10"),
+    Edit(DEVICES + "adjusted_device_events.sql", ", 100)", ", 99)"),
+    Edit(STAGING + "stg_device_events.sql", "'unknown'", "'other'"),
+    Edit(STAGING + "stg_page_hits.sql", "1, 5", "1, 4"),
+    Edit(RECOMMENDATIONS + "scored_storefront_events.sql", "'PROCESSED'", "'DONE'"),
+    Edit(RECOMMENDATIONS + "scored_storefront_events.sql", "round(events.value, 2)", "round(events.value, 1)"),
+    Edit(PARTNERS + "enriched_partner_events.sql", "coalesce(events.score, 0)", "coalesce(events.score, 1)"),
+    Edit(PARTNERS + "enriched_partner_events.sql", "coalesce(events.source, 'unknown')", "events.source"),
+    Edit(PARTNERS + "scored_partner_events.sql", "'final'", "'last'"),
+    Edit(ENGAGEMENT + "hourly_user_metrics.sql", "'unknown'", "'none'"),
+    Edit(STAGING + "stg_app_events.sql", "coalesce(events.value, 0.0)", "coalesce(events.value, 1.0)"),
+    Edit(ENGAGEMENT + "categorized_app_events.sql", "'engagement'", "'conversion'"),
     Edit("macros/scores.py", '"search"})', '"view"})'),
     Edit("macros/scores.py", '"electronics": 1.5', '"electronics": 1.4'),
     Edit("macros/scores.py", "MOST_FOR_VALUE: Final = 10.0", "MOST_FOR_VALUE: Final = 20.0"),
@@ -74,31 +75,30 @@ EDITS = (
     Edit("macros/scores.py", "bonus = 50", "bonus = 60"),
     Edit("macros/scores.py", "step % 5 / 10", "step % 4 / 10"),
     # windows and their bounds
-    Edit(ANALYTICS + "user_activity_metrics.sql", "'1 hour'", "'2 hours'"),
-    Edit(KEYED + "region_hit_counts_5s.sql", "'5 seconds'", "'6 seconds'"),
-    Edit("models/sources.yml", "delay: 5 seconds", "delay: 1 hour"),
-    Edit("models/sources.yml", "delay: 10 minutes", "delay: 10 seconds"),
+    Edit(ENGAGEMENT + "hourly_user_activity.sql", "'1 hour'", "'2 hours'"),
+    Edit(TRAFFIC + "region_hit_counts_5s.sql", "'5 seconds'", "'6 seconds'"),
+    Edit(STAGING + "sources.yml", "delay: 5 seconds", "delay: 1 hour"),
+    Edit(STAGING + "sources.yml", "delay: 10 minutes", "delay: 10 seconds"),
     Edit("macros/window_key.sql", "unix_millis", "unix_seconds"),
     # aggregates
-    Edit(COUNTERS + "user_activity_counts.sql", "sum(coalesce(activity.score, 0))", "max(coalesce(activity.score, 0))"),
-    Edit(COUNTERS + "user_activity_counts.sql", "max_by(", "min_by("),
-    Edit(COUNTERS + "user_activity_counts.sql", "max(activity.event_time)", "min(activity.event_time)"),
-    Edit(ANALYTICS + "user_activity_metrics.sql", "size(collect_set", "size(collect_list"),
-    Edit(ANALYTICS + "user_activity_metrics.sql", "sort_array(collect_set", "sort_array(collect_list"),
-    Edit(ANALYTICS + "user_activity_metrics.sql", "sum(events.value)", "avg(events.value)"),
+    Edit(USERS + "user_activity_totals.sql", "sum(coalesce(activity.score, 0))", "max(coalesce(activity.score, 0))"),
+    Edit(USERS + "user_activity_totals.sql", "max_by(", "min_by("),
+    Edit(USERS + "user_activity_totals.sql", "max(activity.event_time)", "min(activity.event_time)"),
+    Edit(ENGAGEMENT + "hourly_user_activity.sql", "size(product_ids)", "count(events.product_id)"),
+    Edit(ENGAGEMENT + "hourly_user_activity.sql", "sort_array(collect_set", "sort_array(collect_list"),
+    Edit(ENGAGEMENT + "hourly_user_activity.sql", "sum(events.value)", "avg(events.value)"),
     Edit("macros/counting.sql", "count_if({{ column }} = '{{ value }}')", "count({{ column }})"),
-    Edit(KEYED + "region_hit_counts.sql", "count(*)", "count(distinct hits.region)"),
+    Edit(TRAFFIC + "region_hit_counts.sql", "count(*)", "count(distinct hits.region)"),
     # joins and their order
-    Edit(ANALYTICS + "user_metrics.sql", "left join", "inner join"),
-    Edit(BINARY + "scored_binary_events.sql", "left join", "inner join"),
-    Edit(ANALYTICS + "enriched_metrics.sql", "-size(", "size("),
+    Edit(ENGAGEMENT + "hourly_user_metrics.sql", "left join", "inner join"),
+    Edit(STAGING + "stg_device_events.sql", "left join", "inner join"),
+    Edit(ENGAGEMENT + "hourly_user_interests.sql", "-size(", "size("),
     # columns that change places, and what happens to bad records
-    Edit(ANALYTICS + "user_metrics.sql", "'metrics.click_count', 'metrics.view_count'", "'metrics.view_count', 'metrics.click_count'"),
-    Edit(BINARY + "readable_events.sql", "'VALUE:', events.processed_event.value", "'VALUE:', events.processed_event.score"),
-    Edit(COUNTERS + "user_activity_state.sql", "digits=2", "digits=1"),
-    Edit(COUNTERS + "user_metrics_summary.sql", "digits=2", "digits=1"),
-    Edit("models/sources.yml", "on_bad_record: dead_letter", "on_bad_record: skip", 1),
-    Edit("models/sources.yml", "on_bad_record: skip", "on_bad_record: fail", 1),
+    Edit(ENGAGEMENT + "hourly_user_metrics.sql", "'metrics.click_count', 'metrics.view_count'", "'metrics.view_count', 'metrics.click_count'"),
+    Edit(DEVICES + "readable_device_events.sql", "'VALUE:', events.processed_event.value", "'VALUE:', events.processed_event.score"),
+    Edit(USERS + "user_activity_totals.sql", "digits=2", "digits=1"),
+    Edit(STAGING + "sources.yml", "on_bad_record: dead_letter", "on_bad_record: skip", 1),
+    Edit(STAGING + "sources.yml", "on_bad_record: skip", "on_bad_record: fail", 1),
     Edit("seeds/event_types.csv", "3,purchase", "3,buy"),
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ def main() -> None:
     began, caught = time.monotonic(), 0
     edits = EDITS[options.first : options.last]
     with tempfile.TemporaryDirectory() as folder:
-        keeper = Bed(_copy(options.tests, Path(folder) / "base"))
+        keeper = TestSession(_copy(options.tests, Path(folder) / "base"))
         keeper.spark()  # the one Spark that all others find
         for number, edit in enumerate(edits, start=options.first + 1):
             root = _copy(options.tests, Path(folder) / str(number))
@@ -146,29 +146,29 @@ def _apply(root: Path, edit: Edit) -> None:
 
 def _caught(root: Path) -> str | None:
     """Return the test that fails, or why the project does not compile; None where all pass."""
-    bed = Bed(root)
+    session = TestSession(root)
     try:
-        for unit in _tests(bed):
+        for unit in _tests(session):
             try:
                 # Where the answer is wrong already, other cuts of the input tell nothing new.
-                if not bed.judged(replace(unit, body={**unit.body, "strict": False})).passed:
+                if not session.judge(replace(unit, body={**unit.body, "strict": False})).passed:
                     return unit.name
             except MillstreamError as error:
                 return f"{unit.name}: {error.diagnostics[0].code}"
     except MillstreamError as error:
         return f"compile: {error.diagnostics[0].code}"
     finally:
-        bed.close()
+        session.close()
     return None
 
 
-def _tests(bed: Bed) -> Iterator[UnitTest]:
+def _tests(session: TestSession) -> Iterator[UnitTest]:
     """Yield the tests of models whose SQL differs from the project's own, all where none does; short ones first."""
-    own = Bed(ROOT).main.compiled
-    found = bed.main.compiled
+    own = TestSession(ROOT).main.compiled
+    found = session.main.compiled
     changed = {id_ for id_, sql in found.sql.items() if sql != own.sql.get(id_)}
     graph = build_graph(found.manifest.nodes)
-    units = sorted(bed.main.project.unit_tests, key=lambda unit: (unit.chain, "steps" in unit.body))
+    units = sorted(session.main.project.unit_tests, key=lambda unit: (unit.chain, "steps" in unit.body))
     for unit in units:
         model = f"model.{unit.model}"
         if not changed or model in changed or (unit.chain and changed & graph.ancestors(model)):

@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[1]
 STATELESS = (
     """
   - name: passed_{n}
-    model: filtered_events
+    model: +valid_partner_events
     given:
-      - input: source('shop', 'mixed_quality_events')
+      - input: source('shop', 'partner_events')
         rows:
           - {{event_id: e{n}, event_type: valid_view, priority: high, is_valid: true, score: {n}}}
           - {{event_id: e0, event_type: valid_view, priority: spam, is_valid: true}}
@@ -31,15 +31,15 @@ STATELESS = (
 """,
     """
   - name: gaps_{n}
-    model: enriched_events
-    given: [{{input: ref('filtered_events'), rows: [{{event_id: e{n}, score: {n}}}]}}]
+    model: enriched_partner_events
+    given: [{{input: ref('valid_partner_events'), rows: [{{event_id: e{n}, score: {n}}}]}}]
     expect: [{{event_id: e{n}, score: {n}, source: unknown}}]
 """,
     """
   - name: categories_{n}
-    model: categorized_events
+    model: +categorized_app_events
     given:
-      - input: source('shop', 'user_events')
+      - input: source('shop', 'app_events')
         rows: [{{event_id: e{n}, user_id: u1, event_type: click, value: {n}.5}}, {{event_id: x, event_type: login}}]
     expect: [{{event_id: e{n}, category: engagement, value: {n}.5}}]
 """,
@@ -63,16 +63,16 @@ STATEFUL = (
 """,
     """
   - name: counts_{n}
-    model: user_activity_counts
+    model: +user_activity_totals
     steps:
       - given:
-          - input: source('shop', 'user_activity')
+          - input: source('shop', 'account_activity')
             rows:
               - {{user_id: u{n}, activity_type: login, score: {n}, timestamp: 1000}}
               - {{user_id: u0, activity_type: click, score: 1, timestamp: 1000}}
         expect: [{{user_id: u{n}, total_score: {n}}}, {{user_id: u0, total_count: 1}}]
       - given:
-          - input: source('shop', 'user_activity')
+          - input: source('shop', 'account_activity')
             rows: [{{user_id: u{n}, activity_type: logout, score: 1, timestamp: 2000}}]
         expect: [{{user_id: u{n}, total_count: 2}}]
 """,

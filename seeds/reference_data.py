@@ -14,7 +14,7 @@ CATEGORIES: Final = ("electronics", "clothing", "books", "home", "sports")
 SEGMENTS: Final = ("new", "regular", "regular", "premium", "vip")
 
 
-def product_data(random: Random, now: datetime) -> Iterator[Record]:
+def products(random: Random, now: datetime) -> Iterator[Record]:
     """Products by id; a change gives one a new category and price."""
     for number, timestamp in _changes(random, now, PRODUCTS):
         yield (

@@ -26,7 +26,7 @@ REGIONS: Final = ("nl-ut", "nl-nh", "nl-zh", "be-vl", "be-br", "de-nw", "de-be",
 PATHS: Final = ("/", "/search", "/product", "/basket", "/checkout")
 
 
-def high_volume_events(random: Random, now: datetime) -> Iterator[Record]:
+def storefront_events(random: Random, now: datetime) -> Iterator[Record]:
     """Every move of a visitor; each of six types is as frequent as the others."""
     for number, timestamp in _numbered(random, now):
         user = random.randint(1, USERS)
@@ -51,7 +51,7 @@ def high_volume_events(random: Random, now: datetime) -> Iterator[Record]:
         )
 
 
-def user_activity(random: Random, now: datetime) -> Iterator[Record]:
+def account_activity(random: Random, now: datetime) -> Iterator[Record]:
     """Activities with a score; of a few the type is not known."""
     for _, timestamp in _numbered(random, now):
         user = random.randint(1, USERS)
@@ -68,7 +68,7 @@ def user_activity(random: Random, now: datetime) -> Iterator[Record]:
         )
 
 
-def mixed_quality_events(random: Random, now: datetime) -> Iterator[Record]:
+def partner_events(random: Random, now: datetime) -> Iterator[Record]:
     """Partners' events: a third has a valid type, and a quarter of those is spam all the same."""
     for number, timestamp in _numbered(random, now):
         type_, priority = random.choice(PARTNER_EVENTS), random.choice(PRIORITIES)
@@ -86,7 +86,7 @@ def mixed_quality_events(random: Random, now: datetime) -> Iterator[Record]:
         )
 
 
-def binary_events(random: Random, now: datetime) -> Iterator[Record]:
+def device_events(random: Random, now: datetime) -> Iterator[Record]:
     """Devices' events, whose types are numbers from 1 to 5."""
     for number, timestamp in _numbered(random, now):
         user = random.randint(1, USERS)
@@ -103,7 +103,7 @@ def binary_events(random: Random, now: datetime) -> Iterator[Record]:
         )
 
 
-def user_events(random: Random, now: datetime) -> Iterator[Record]:
+def app_events(random: Random, now: datetime) -> Iterator[Record]:
     """Events for analytics: many views, few purchases, and logouts that nobody counts."""
     for number, timestamp in _numbered(random, now):
         type_ = random.choice(ANALYTICS_EVENTS)

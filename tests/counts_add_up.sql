@@ -2,6 +2,6 @@
 select
   counts.user_id,
   counts.total_count
-from {{ ref('user_activity_state') }} as counts
+from {{ ref('active_users') }} as counts
 where counts.total_count
   < {% for type in var('activity_types') %}counts.{{ type }}_count{{ '' if loop.last else ' + ' }}{% endfor %}

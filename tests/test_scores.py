@@ -13,7 +13,7 @@ def test_sql_scores_as_the_function_does(run_model, project):
             ["purchase", "search", "view", None], ["books", "sports", "garden", None], [0.0, 42.5, 1e6, None]
         )
     ]
-    rows = run_model("processed_events", inputs={"ref('interesting_events')": given})
+    rows = run_model("scored_storefront_events", inputs={"ref('stg_storefront_events')": given})
     found = sorted((row["event_type"] or "", row["category"] or "", row["score"]) for row in rows)
     assert found == sorted(
         (e["event_type"] or "", e["category"] or "", score(e["event_type"], e["category"], e["value"]))

@@ -39,20 +39,20 @@ def queries(
         return Query(rows.__name__, lambda: keep_state(place, rows(place), rows.__name__, key))
 
     return [
-        reference("product_data", schemas.PRODUCT_DATA, "product_id"),
+        reference("products", schemas.PRODUCTS, "product_id"),
         reference("user_profiles", schemas.USER_PROFILES, "user_id"),
-        sink(place, processed_events, "user_id"),
-        sink(place, user_metrics_summary, "user_id", "update"),
-        state(user_activity_state, "user_id"),
-        sink(place, filtered_events, "event_id"),
-        sink(place, enriched_events, "event_id", reads=("filtered_events",)),
-        sink(place, final_processed_events, "event_id", reads=("enriched_events",)),
-        sink(place, optimized_events, "user_id"),
-        sink(place, readable_events, "user_id", reads=("optimized_events",)),
-        sink(place, categorized_events, "user_id"),
-        sink(place, user_activity_metrics, "metrics_key", "update", reads=("categorized_events",)),
-        sink(place, enriched_metrics, "metrics_key", reads=("user_activity_metrics", "product_data")),
-        sink(place, user_metrics, "metrics_key", reads=("enriched_metrics", "user_profiles")),
+        sink(place, scored_storefront_events, "user_id"),
+        sink(place, user_activity_updates, "user_id", "update"),
+        state(active_users, "user_id"),
+        sink(place, valid_partner_events, "event_id"),
+        sink(place, enriched_partner_events, "event_id", reads=("valid_partner_events",)),
+        sink(place, scored_partner_events, "event_id", reads=("enriched_partner_events",)),
+        sink(place, adjusted_device_events, "user_id"),
+        sink(place, readable_device_events, "user_id", reads=("adjusted_device_events",)),
+        sink(place, categorized_app_events, "user_id"),
+        sink(place, hourly_user_activity, "metrics_key", "update", reads=("categorized_app_events",)),
+        sink(place, hourly_user_interests, "metrics_key", reads=("hourly_user_activity", "products")),
+        sink(place, hourly_user_metrics, "metrics_key", reads=("hourly_user_interests", "user_profiles")),
         sink(place, region_hit_counts, "region", "update"),
         sink(place, region_hit_counts_5s, "window_key", "update"),
     ]
@@ -71,8 +71,8 @@ def counts_by(column: str, values: tuple[str, ...]) -> list[Column]:
     return [f.count_if(f.col(column) == value).alias(f"{value}_count") for value in values]
 
 
-def processed_events(place: Place) -> DataFrame:
-    events = read(place, "high_volume_events", schemas.HIGH_VOLUME_EVENTS)
+def scored_storefront_events(place: Place) -> DataFrame:
+    events = read(place, "storefront_events", schemas.STOREFRONT_EVENTS)
     return events.where("type not in ('scroll', 'hover')").select(
         f.lit("PROCESSED").alias("status"),
         f.col("type").alias("event_type"),
@@ -86,8 +86,8 @@ def processed_events(place: Place) -> DataFrame:
     )
 
 
-def user_activity_counts(place: Place) -> DataFrame:
-    activity = with_time(read(place, "user_activity", schemas.USER_ACTIVITY, "user_id"))
+def user_activity_totals(place: Place) -> DataFrame:
+    activity = with_time(read(place, "account_activity", schemas.ACCOUNT_ACTIVITY, "user_id"))
     last = f.struct(f.col("activity_type").alias("type"), "score", "duration_ms", "timestamp")
     counts = (
         activity.where("activity_type is not null")
@@ -103,25 +103,25 @@ def user_activity_counts(place: Place) -> DataFrame:
     return counts.withColumn("avg_score", ratio("total_score", "total_count", 2))
 
 
-def user_metrics_summary(place: Place) -> DataFrame:
+def user_activity_updates(place: Place) -> DataFrame:
     counts = [f"{each}_count" for each in ("total", *ACTIVITY_TYPES)]
     metrics = f.struct(*counts, "total_score", "avg_score").alias("metrics")
-    return user_activity_counts(place).select("user_id", metrics, "last_activity")
+    return user_activity_totals(place).select("user_id", metrics, "last_activity")
 
 
-def user_activity_state(place: Place) -> DataFrame:
-    return user_activity_counts(place)
+def active_users(place: Place) -> DataFrame:
+    return user_activity_totals(place)
 
 
-def filtered_events(place: Place) -> DataFrame:
-    events = with_time(read(place, "mixed_quality_events", schemas.MIXED_QUALITY_EVENTS, "event_id"))
+def valid_partner_events(place: Place) -> DataFrame:
+    events = with_time(read(place, "partner_events", schemas.PARTNER_EVENTS, "event_id"))
     return events.where("is_valid and startswith(event_type, 'valid') and priority <> 'spam'").drop(
         "is_valid"
     )
 
 
-def enriched_events(place: Place) -> DataFrame:
-    return read(place, f"{place.prefix}filtered_events", schemas.FILTERED_EVENTS).select(
+def enriched_partner_events(place: Place) -> DataFrame:
+    return read(place, f"{place.prefix}valid_partner_events", schemas.VALID_PARTNER_EVENTS).select(
         "event_id",
         f.lit("ENRICHED").alias("status"),
         "event_type",
@@ -133,9 +133,9 @@ def enriched_events(place: Place) -> DataFrame:
     )
 
 
-def final_processed_events(place: Place) -> DataFrame:
+def scored_partner_events(place: Place) -> DataFrame:
     complex_score = calculate_complex_score("event_type", "priority", "score")
-    return read(place, f"{place.prefix}enriched_events", schemas.ENRICHED_EVENTS).select(
+    return read(place, f"{place.prefix}enriched_partner_events", schemas.ENRICHED_PARTNER_EVENTS).select(
         "event_id",
         f.lit("PROCESSED").alias("status"),
         "event_type",
@@ -148,8 +148,8 @@ def final_processed_events(place: Place) -> DataFrame:
     )
 
 
-def optimized_events(place: Place) -> DataFrame:
-    events = read(place, "binary_events", schemas.BINARY_EVENTS).where("score >= 10")
+def adjusted_device_events(place: Place) -> DataFrame:
+    events = read(place, "device_events", schemas.DEVICE_EVENTS).where("score >= 10")
     types = place.spark.read.csv(
         str(SEEDS / "event_types.csv"), schema="event_type_id bigint, event_type string", header=True
     )
@@ -171,8 +171,8 @@ def optimized_events(place: Place) -> DataFrame:
     )
 
 
-def readable_events(place: Place) -> DataFrame:
-    events = read(place, f"{place.prefix}optimized_events", schemas.OPTIMIZED_EVENTS)
+def readable_device_events(place: Place) -> DataFrame:
+    events = read(place, f"{place.prefix}adjusted_device_events", schemas.ADJUSTED_DEVICE_EVENTS)
     words = {"EVENT": "type", "USER": "user_id", "VALUE": "value", "SCORE": "score"}
     parts = [f.concat(f.lit(f"{word}:"), f"processed_event.{name}") for word, name in words.items()]
     return events.select(
@@ -187,8 +187,8 @@ def readable_events(place: Place) -> DataFrame:
     )
 
 
-def categorized_events(place: Place) -> DataFrame:
-    events = with_time(read(place, "user_events", schemas.USER_EVENTS, "user_id"))
+def categorized_app_events(place: Place) -> DataFrame:
+    events = with_time(read(place, "app_events", schemas.APP_EVENTS, "user_id"))
     engages = f.col("event_type").isin("view", "click")
     return events.where(f.col("event_type").isin(*USER_EVENT_TYPES)).select(
         "event_id",
@@ -202,8 +202,8 @@ def categorized_events(place: Place) -> DataFrame:
     )
 
 
-def user_activity_metrics(place: Place) -> DataFrame:
-    events = read(place, f"{place.prefix}categorized_events", schemas.CATEGORIZED_EVENTS)
+def hourly_user_activity(place: Place) -> DataFrame:
+    events = read(place, f"{place.prefix}categorized_app_events", schemas.CATEGORIZED_APP_EVENTS)
     return (
         events.withWatermark("event_time", "10 minutes")
         .groupBy(f.window("event_time", "1 hour"), "user_id")
@@ -229,13 +229,13 @@ def user_activity_metrics(place: Place) -> DataFrame:
     )
 
 
-def enriched_metrics(place: Place) -> DataFrame:
+def hourly_user_interests(place: Place) -> DataFrame:
     """Look categories up in a map: a join and a count by category would need state, or mix up the order."""
-    metrics = read(place, f"{place.prefix}user_activity_metrics", schemas.USER_ACTIVITY_METRICS)
+    metrics = read(place, f"{place.prefix}hourly_user_activity", schemas.HOURLY_USER_ACTIVITY)
     with_map = place.spark.sql(
         "select *, (select map_from_entries(collect_list(struct(product_id, category))) from {products})"
         " as category_of from {metrics}",
-        products=table(place, "product_data"),
+        products=table(place, "products"),
         metrics=metrics,
     )
     return (
@@ -258,8 +258,8 @@ def enriched_metrics(place: Place) -> DataFrame:
     )
 
 
-def user_metrics(place: Place) -> DataFrame:
-    metrics = read(place, f"{place.prefix}enriched_metrics", schemas.ENRICHED_METRICS)
+def hourly_user_metrics(place: Place) -> DataFrame:
+    metrics = read(place, f"{place.prefix}hourly_user_interests", schemas.HOURLY_USER_INTERESTS)
     profiles = table(place, "user_profiles").select("user_id", "segment", "account_age_days")
     return metrics.join(f.broadcast(profiles), "user_id", "left").select(
         "metrics_key",
@@ -279,19 +279,19 @@ def user_metrics(place: Place) -> DataFrame:
     )
 
 
-def hits_by_region(place: Place) -> DataFrame:
+def stg_page_hits(place: Place) -> DataFrame:
     hits = with_time(read(place, "page_hits", schemas.PAGE_HITS, "visitor_key"))
     known = hits.where("visitor_key is not null and timestamp is not null")
     return known.select(f.substring("visitor_key", 1, 5).alias("region"), "event_time")
 
 
 def region_hit_counts(place: Place) -> DataFrame:
-    return hits_by_region(place).groupBy("region").agg(f.count("*").alias("hit_count"))
+    return stg_page_hits(place).groupBy("region").agg(f.count("*").alias("hit_count"))
 
 
 def region_hit_counts_5s(place: Place) -> DataFrame:
     return (
-        hits_by_region(place)
+        stg_page_hits(place)
         .withWatermark("event_time", "5 seconds")
         .groupBy(f.window("event_time", "5 seconds"), "region")
         .agg(f.count("*").alias("hit_count"))

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from by_hand.kafka import Place, Query, place_of, read, sink, with_time
-from by_hand.schemas import USER_ACTIVITY
+from by_hand.schemas import ACCOUNT_ACTIVITY
 
 TYPES = ("login", "page_view", "click", "purchase", "logout")
 
@@ -27,7 +27,7 @@ def queries(
 
 
 def activities(place: Place) -> DataFrame:
-    found = with_time(read(place, "user_activity", USER_ACTIVITY, "user_id"))
+    found = with_time(read(place, "user_activity", ACCOUNT_ACTIVITY, "user_id"))
     return found.where("activity_type is not null")
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from by_hand.kafka import Place, Query, place_of, read, sink, with_time
-from by_hand.schemas import HIGH_VOLUME_EVENTS
+from by_hand.schemas import STOREFRONT_EVENTS
 from by_hand.scores import calculate_score
 
 
@@ -26,7 +26,7 @@ def queries(
 
 
 def events(place: Place) -> DataFrame:
-    return with_time(read(place, "high_volume_events", HIGH_VOLUME_EVENTS))
+    return with_time(read(place, "high_volume_events", STOREFRONT_EVENTS))
 
 
 def scored_events(place: Place) -> DataFrame:

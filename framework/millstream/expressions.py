@@ -172,6 +172,11 @@ def quoted(name: str) -> str:
     )
 
 
+def literal(text: str) -> str:
+    """Return a text as SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool:
     """Tell whether the columns of an expression can be replaced by what they are made of."""
     for ref in expression.refs:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.optimizer.context import Hints
-from millstream.plan.nodes import Decode, Filter, Output, Plan, Project, Repartition, TopicScan, Watermark
+from millstream.plan.nodes import Decode, Filter, Output, Plan, TopicScan
 from millstream.results import Came, Counted, Kept, RunResults
 
 LEAST_ROWS, LEAST_SECONDS = 100, 60.0
@@ -105,10 +105,10 @@ def _chain(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, in
             case Filter():
                 filters |= dict.fromkeys(node.models)
                 node = node.input
-            case Project() | Watermark() | Repartition():
-                node = node.input
             case Decode() if not node.unique_by:
                 node = node.input
+            case _ if node.one_to_one:
+                (node,) = node.inputs
             case TopicScan() if node.relation in reads:
                 return _Chain(node.relation, tuple(filters), _digest(digests))
             case TopicScan() if node.relation in outputs:

@@ -23,9 +23,9 @@ from millstream.physical.lock import Lock
 from millstream.physical.plan import Groups, Physical, alone, grouped_queries, letters_alone, physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import PhysicalSettings, Query
-from millstream.plan.build.catalog import Catalog
-from millstream.plan.build.catalog import Hints as CatalogHints
-from millstream.plan.build.plan import Models, build_models
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.catalog import Hints as CatalogHints
+from millstream.plan.from_sql.plan import Models, build_models
 from millstream.plan.nodes import Node, Plan
 from millstream.results import RunResults
 

@@ -26,8 +26,9 @@ def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
     from millstream.machine.jars import fetch
     from millstream.runner.session import start_spark
+    from millstream.stores.registry import jar_files
 
-    jars = [path for paths in fetch(("kafka", "delta", "postgres")).values() for path in paths]
+    jars = [path for paths in fetch(("kafka", *jar_files())).values() for path in paths]
     session = start_spark("tests", TARGET, jars, tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()

@@ -30,7 +30,7 @@ def test_each_stored_model_of_the_example_is_a_query(modules):
         n.name for n in found.manifest.nodes.values() if n.config.get("materialized") in {"sink", "table"}
     }
     queries = modules("by_hand.example").queries(None, "", "checkpoints", "by_hand.")
-    assert {query.name for query in queries} == stored | {"product_data", "user_profiles"}
+    assert {query.name for query in queries} == stored | {"products", "user_profiles"}
 
 
 def test_a_query_comes_after_those_that_it_reads(modules):

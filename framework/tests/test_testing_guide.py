@@ -1,5 +1,6 @@
 """The examples of docs/testing.md are tests of the example project."""
 
+import inspect
 import re
 import shutil
 from pathlib import Path
@@ -8,19 +9,20 @@ import pytest
 import yaml
 from example.generated import ROOT
 
-from millstream.testing.bed import Bed
-from millstream.testing.fixtures import RunModel
+from millstream.testing.plugin.fixtures import RunModel
+from millstream.testing.session import TestSession
 
 pytestmark = [
     pytest.mark.usefixtures("first_spark"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"),
 ]  # fmt: skip
 GUIDE = (ROOT / "docs/testing.md").read_text()
+PYTHON = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 YAML = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def bed(tmp_path_factory):
+def session(tmp_path_factory):
     root = tmp_path_factory.mktemp("guide")
     for part in ("pyproject.toml", "profiles.yml"):
         shutil.copy(ROOT / part, root / part)
@@ -30,26 +32,28 @@ def bed(tmp_path_factory):
     units = [text for text in YAML if text.startswith("unit_tests:")]
     for number, text in enumerate(units):
         (root / f"tests/guide_{number}.yml").write_text(text)
-    made = Bed(root)
+    made = TestSession(root)
     yield made
     made.close()
 
 
-def test_all_unit_tests_of_the_guide_pass(bed):
-    units = bed.main.project.unit_tests
+def test_all_unit_tests_of_the_guide_pass(session):
+    units = session.main.project.unit_tests
     assert len(units) == sum(text.count("- name: ") for text in YAML if text.startswith("unit_tests:"))
-    problems = [problem for unit in units for problem in bed.judged(unit).problems]
+    problems = [problem for unit in units for problem in session.judge(unit).problems]
     assert [(each.message, str(each.location)) for each in problems] == []
 
 
-def test_the_test_in_python_passes(bed):
-    (text,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+@pytest.mark.parametrize("number", range(len(PYTHON)))
+def test_the_tests_in_python_pass(session, number):
     names = {}
-    exec(compile(text, str(Path("docs/testing.md")), "exec"), names)
-    names["test_noise_is_dropped"](RunModel(bed))
+    exec(compile(PYTHON[number], str(Path("docs/testing.md")), "exec"), names)
+    fixtures = {"run_model": RunModel(session), "spark": session.spark()}
+    (test,) = [value for name, value in names.items() if name.startswith("test_")]
+    test(**{name: fixtures[name] for name in inspect.signature(test).parameters})
 
 
-def test_the_data_tests_of_the_guide_can_be_read(bed):
+def test_the_data_tests_of_the_guide_can_be_read(session):
     described = {}
     for file in (ROOT / "models").rglob("*.yml"):
         for model in yaml.safe_load(file.read_text()).get("models", ()):
@@ -59,8 +63,8 @@ def test_the_data_tests_of_the_guide_can_be_read(bed):
         # In the place of what the example says of the model.
         (model,) = yaml.safe_load(text)["models"]
         files.append(described[model["name"]])
-        (Path(bed.root) / files[-1]).write_text(text)
-    found = Bed(Path(bed.root)).main.compiled.manifest.nodes
+        (Path(session.root) / files[-1]).write_text(text)
+    found = TestSession(Path(session.root)).main.compiled.manifest.nodes
     kinds = [(node.test, node.config["severity"]) for node in found.values() if Path(node.path) in files]
     kinds = [each for each in kinds if each[0]]
     assert set(kinds) == {

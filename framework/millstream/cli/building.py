@@ -18,7 +18,7 @@ from millstream.cli.output import Look
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
 from millstream.runner.results import Counts, Outcome, RunResults
-from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Stage, Started, Told
+from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
 from millstream.text import clean
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
@@ -63,7 +63,7 @@ class Telling:
     def tell(self, event: Event) -> None:
         with self._lock:
             match event:
-                case Stage():
+                case Setup():
                     self._stage(event)
                 case Started(query=query):
                     self._names[query.name] = _made(query)
@@ -87,7 +87,7 @@ class Telling:
         self._began[key] = time.monotonic()
         self._tasks[key] = self.progress.add_task(clean(description), total=None, rows="")
 
-    def _stage(self, stage: Stage) -> None:
+    def _stage(self, stage: Setup) -> None:
         if not stage.done:
             self._begun(stage.name, f"{stage.name}: {stage.said or 'starting'}")
             return

@@ -11,10 +11,10 @@ from millstream.cli.options import Common
 from millstream.cli.reviewing import known_of
 
 if TYPE_CHECKING:
+    from millstream.deployment.records import Deployed
     from millstream.manifest import Compiled
     from millstream.review.values import QueryChange, Review
     from millstream.review.version import Version
-    from millstream.runner.deployed import Deployed
     from millstream.runner.values import Job
 
 
@@ -30,7 +30,6 @@ def deployment_of(
     common: Common, root: Path, found: Compiled, job: Job, *, accept_forward: bool, ask_kafka: bool = False
 ) -> Deployment:
     from millstream.review.deployment import deployment, made_anew
-    from millstream.review.state import Ran
     from millstream.review.version import version_of
     from millstream.runner.deployed import deployed
     from millstream.topology import physical_of
@@ -38,13 +37,9 @@ def deployment_of(
     there = deployed(job.project, root / ".millstream")
     now = version_of("the working tree", found, root)
     physical = job.physical if there.lock == job.lock else physical_of(job.topology, there.lock)
-    ran = [
-        Ran(name, record.signature, tuple(record.outputs or record.models))
-        for name, record in sorted(there.records.items())
-    ]
     known = known_of(common, root, now, ask_kafka=ask_kafka)
-    review = deployment(ran, _noted(there), now, physical, known, accept_forward=accept_forward)
-    return Deployment(review, made_anew(review, accept_forward=accept_forward), not ran)
+    review = deployment(there, _noted(there), now, physical, known, accept_forward=accept_forward)
+    return Deployment(review, made_anew(review, accept_forward=accept_forward), not there.records)
 
 
 def _noted(there: Deployed) -> Version | None:

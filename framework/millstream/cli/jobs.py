@@ -14,6 +14,7 @@ from millstream.errors import Diagnostic, MillstreamError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from millstream.deployment.intents import Intent
     from millstream.manifest import Compiled
     from millstream.runner.values import Job
 
@@ -53,13 +54,12 @@ def _chosen(common: Common, found: Compiled, choice: Choice) -> tuple[frozenset[
 
 def _also_built(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each query that makes models which were not asked for."""
-    from millstream.runner.checkpoints import outputs_of
-    from millstream.runner.choosing import chosen as queries_of
+    from millstream.deployment.choosing import chosen as queries_of
 
     if job.models is None:
         return
-    for query in queries_of(job):
-        stored = [model for model in outputs_of(query) if model.startswith("model.")]
+    for query in queries_of(job.physical.queries, job.models):
+        stored = [model for model in query.stored if model.startswith("model.")]
         asked, others = (
             [model.partition(".")[2] for model in stored if (model in (job.models or ())) is wanted]
             for wanted in (True, False)
@@ -90,11 +90,11 @@ def _job(
     tests: bool,
 ) -> Job:
     from millstream.artifacts import manifest_file
+    from millstream.project.folders import checkpoints_of
     from millstream.project.load import load_project
     from millstream.results import read_results
     from millstream.runner.checkpoints import local_lock
     from millstream.runner.values import Job
-    from millstream.tables.places import checkpoints_of
     from millstream.topology import compiled_topology, physical_of
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
@@ -107,9 +107,14 @@ def _job(
         physical_of(topology, lock),
         lock,
         models,
-        full_refresh=changes.full_refresh,
-        accept_forward=changes.accept_forward,
-        rebuild=rebuild,
-        regroup=changes.regroup,
+        intent=_intent(changes, rebuild),
         manifest=manifest_file(found),
     )
+
+
+def _intent(changes: Changes, rebuild: frozenset[str]) -> Intent:
+    from millstream.deployment.intents import FullRefresh, Regroup, Update
+
+    if changes.full_refresh:
+        return FullRefresh()
+    return Regroup() if changes.regroup else Update(rebuild, changes.accept_forward)

@@ -10,7 +10,6 @@ from millstream.kafka.consuming import newest
 from millstream.kafka.readings import Reading, Shown, shown
 from millstream.tables.values import Answer
 
-_WHOLE = frozenset(("string", "long", "binary", ""))
 _UNDECODABLE = "_undecodable"
 
 
@@ -28,9 +27,11 @@ def newest_rows(admin: Admin, reading: Reading, limit: int) -> Answer:
 
 def _fields(reading: Reading, records: Sequence[Shown]) -> tuple[str, ...]:
     """Return the names of a value's parts; where nobody knows them, those that the records have."""
-    if reading.format in _WHOLE or not reading.fields:
+    if reading.format is not None and reading.format.single:
+        return ("value",)
+    if reading.whole:
         found = {name: None for each in records if isinstance(each.value, dict) for name in each.value}
-        return (*found,) if found and reading.format not in {"string", "long", "binary"} else ("value",)
+        return (*found,) or ("value",)
     return tuple(field.name for field in reading.fields)
 
 

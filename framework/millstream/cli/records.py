@@ -80,7 +80,7 @@ def _time(value: datetime | None) -> str | None:
 def csv_lines(reading: Reading) -> tuple[str, Line]:
     """Return the line of names, and what writes a record below it."""
     names = [field.name for field in reading.fields]
-    whole = reading.format in {"string", "long", "binary", ""} or not names
+    whole = reading.whole
     names = names[:1] or ["value"] if whole else names
 
     def line(record: Shown) -> str:

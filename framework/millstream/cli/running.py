@@ -30,7 +30,7 @@ from millstream.runner.values import (
     Idle,
     LeftOut,
     Running,
-    Stage,
+    Setup,
     Stopped,
     Told,
     Waiting,
@@ -92,7 +92,7 @@ class Showing:
 
     def _told(self, event: Event) -> None:
         match event:
-            case Stage(name=name, said=said, done=done):
+            case Setup(name=name, said=said, done=done):
                 self._stage = "" if done else f"{name}: {said}" if said else name
                 if done and said:
                     self._say("stage", f"{name}: {said}", {"name": name, "said": said})

@@ -58,17 +58,19 @@ def run_tests(
     from millstream import __version__
     from millstream.cli.signals import ending_well
     from millstream.tested import TestResults, read_test_results, with_earlier, write_test_results
-    from millstream.testing.bed import Options
-    from millstream.testing.choice import Choice as Wanted
-    from millstream.testing.running import run
+    from millstream.testing.plugin.request import TestRequest
+    from millstream.testing.plugin.run import Reporter, run_pytest
+    from millstream.testing.variants import Options
 
     profiles = str(common.profiles_dir) if common.profiles_dir else None
-    wanted = Wanted(Options(common.target, common.vars, profiles), ids, strict=strict)
+    reporter = Reporter(TestRequest(Options(common.target, common.vars, profiles), ids, strict))
     began, now = time.monotonic(), datetime.now(timezone.utc)
     settings, _ = read_settings(root)
     look = common.look
     with ending_well():
-        code = run(root, settings, wanted, flags, quiet=look.quiet, color=look.color, silent=look.json)
+        code = run_pytest(
+            root, settings, reporter, flags, quiet=look.quiet, color=look.color, silent=look.json
+        )
     manifest, started = found.manifest, now.isoformat(timespec="seconds")
     results = TestResults(
         "test",
@@ -76,8 +78,8 @@ def run_tests(
         manifest.target,
         started,
         round(time.monotonic() - began, 3),
-        tuple(replace(each, ran=started) for each in wanted.results),
-        wanted.coverage,
+        tuple(replace(each, ran=started) for each in reporter.results),
+        reporter.coverage,
         __version__,
     )
     folder = root / settings.target_path

@@ -4,6 +4,8 @@ from importlib import import_module
 
 from msgspec import Struct
 
+from millstream.stores.registry import STORES, part
+
 
 class Code(Struct, frozen=True):
     title: str
@@ -18,8 +20,10 @@ PARTS = (
 
 
 def all_codes() -> dict[str, Code]:
-    """Collect the codes of every part, in order."""
+    """Collect the codes of every part and store, in order."""
     found: dict[str, Code] = {}
-    for part in PARTS:
-        found |= import_module(f"millstream.codes.{part}").CODES
+    for name in PARTS:
+        found |= import_module(f"millstream.codes.{name}").CODES
+    for store in STORES:
+        found |= part(store, "codes").CODES
     return dict(sorted(found.items()))

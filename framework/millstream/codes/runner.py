@@ -36,11 +36,6 @@ CODES: dict[str, Code] = {
         "A topic is not there any more",
         "It was there when the build began. `millstream build` creates topics of sinks that are missing.",
     ),
-    "MS866": Code(
-        "A table has a column of another type",
-        "A column of a state table got another type. Columns can be added while a table lives, but their types "
-        "stay. Build the model anew with `--full-refresh`, or give the column a new name.",
-    ),
     "MS867": Code(
         "Kafka refuses a query",
         "User, password or permissions of the target don't let the query read or write its topics.",
@@ -82,9 +77,9 @@ CODES: dict[str, Code] = {
         "Two builds of one target would share checkpoints and tables. Wait until the other one has ended.",
     ),
     "MS875": Code(
-        "Changes of a table in PostgreSQL can't be read as a stream",
-        "Delta tells of every row that changed; PostgreSQL does not. Keep the table in Delta (`store: delta`), or "
-        "join it to a stream as a lookup, which sees its newest rows.",
+        "The changes of a table can't be read as a stream",
+        "Not every store has a change feed: Delta records each row that changed, PostgreSQL does not. Keep the "
+        "table in Delta (`store: delta`), or join it to a stream as a lookup, which sees its newest rows.",
     ),
     "MS876": Code(
         "A model is new in a query that has run before",

@@ -40,7 +40,7 @@ CODES = {
     "MS657": Code(
         "A unit test can't be tried",
         "What the test needs can't be given as rows yet: a table that is written between the inputs and the "
-        "model, or a format that only Spark can write. Give the rows of a relation nearer to the model.",
+        "model. Give the rows of a relation nearer to the model.",
     ),
     "MS658": Code(
         "A unit test failed",

@@ -18,6 +18,7 @@ from millstream.compile.assemble import (
     test_nodes,
 )
 from millstream.compile.cache import Cache, Memo, read_cache, write_cache
+from millstream.compile.descriptions import inherit_descriptions
 from millstream.compile.followups import broken_files, without_followups
 from millstream.compile.snapshot import keep, made_from, recall
 from millstream.errors import Diagnostic
@@ -111,7 +112,7 @@ def _compile(
     found = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
     found += [each for model in models.models.values() for each in (*model.diagnostics, *model.warnings)]
     compiled = Compiled(
-        _manifest(models, tests),
+        _manifest(models, order, tests),
         tuple(sorted(dict.fromkeys(without_followups(found)), key=lambda each: (each.order, each.message))),
         {model.id: model.sql for model in models.models.values()},
         b"" if any(each.severity == "error" for each in found) else models.catalog(order),
@@ -174,7 +175,7 @@ def _with_line(models: Models, problem: Diagnostic) -> Diagnostic:
     )
 
 
-def _manifest(models: Models, tests: list[ManifestNode]) -> Manifest:
+def _manifest(models: Models, order: list[str], tests: list[ManifestNode]) -> Manifest:
     project: Project = models.project
     found: list[ManifestNode] = [
         source_node(project, topic, models.relations[f"source.{topic.id}"])
@@ -183,8 +184,9 @@ def _manifest(models: Models, tests: list[ManifestNode]) -> Manifest:
     found += [
         seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()
     ]
-    found += [model.node for model in models.models.values() if model.node]
-    found += [*test_nodes(project), *other_nodes(project), *tests]
+    analysed = {model.id: model.node for model in models.models.values()}
+    found += [node for id_ in order if (node := analysed.get(id_))]
+    found = [*inherit_descriptions(found), *test_nodes(project), *other_nodes(project), *tests]
     return Manifest(
         schema_version=SCHEMA_VERSION,
         millstream_version=__version__,

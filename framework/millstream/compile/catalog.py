@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from millstream.expressions import Expression
-from millstream.plan.build.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
+from millstream.formats import DEFAULT_FORMAT
+from millstream.plan.from_sql.catalog import Catalog, FunctionSpec, Hints, ModelSpec, SeedSpec, TopicSpec
 from millstream.plan.nodes import METADATA, Check, Column
 from millstream.project.values import Project, Topic, shuffle_partitions
 from millstream.sql.query import Query
@@ -101,7 +102,7 @@ def model_spec(
         columns=_columns(relation),
         kind=kind,
         topic=(config.get("topic") or name) if kind == "sink" else "",
-        format=config.get("format") or "json",
+        format=config.get("format") or DEFAULT_FORMAT,
         keys=names(config.get("key" if kind == "sink" else "unique_key")) if kind != "view" else (),
         emit=config.get("emit") or "on_change",
         dedupe=(names(dedupe["keys"]), dedupe.get("within")) if dedupe else None,

@@ -15,7 +15,7 @@ from millstream.compile.planning import Planning, encoded_catalog
 from millstream.compile.relations import input_relations
 from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, Severity, did_you_mean
-from millstream.plan.build.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import ConfigValue, ModelConfig, resolve_config
 from millstream.project.load import folders
 from millstream.project.templates import Rendered, Renderer

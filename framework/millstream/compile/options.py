@@ -9,7 +9,7 @@ from millstream.compile.catalog import names
 from millstream.errors import did_you_mean
 from millstream.expressions import Expression, rebound
 from millstream.expressions import column as column_of
-from millstream.plan.build.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
 from millstream.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN

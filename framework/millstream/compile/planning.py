@@ -12,7 +12,7 @@ from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.state import meaningless_state
 from millstream.expressions import Expression
-from millstream.plan.build.catalog import (
+from millstream.plan.from_sql.catalog import (
     Catalog,
     FunctionSpec,
     Hints,
@@ -21,9 +21,11 @@ from millstream.plan.build.catalog import (
     SeedSpec,
     TopicSpec,
 )
-from millstream.plan.build.model import Around, ModelBuilder, build_model
-from millstream.plan.build.plan import relayed_traits, seen, zone_of
-from millstream.plan.build.topics import is_faithful, topic_node
+from millstream.plan.from_sql.forms import check_forms
+from millstream.plan.from_sql.model import ModelBuilder, build_model
+from millstream.plan.from_sql.plan import relayed_traits, seen, zone_of
+from millstream.plan.from_sql.topics import can_relay, topic_node
+from millstream.plan.from_sql.values import Around
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded
@@ -81,7 +83,7 @@ class Planning:
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
         builder = ModelBuilder(spec, Around(self._given, self._can_rest, self.catalog.keyed), KnownTraits())
-        builder.check_forms(query)
+        check_forms(builder, query)
         return builder.problems
 
     def add(self, model: Model) -> None:
@@ -100,7 +102,7 @@ class Planning:
 
     def _relayed(self, relation: str) -> Node | None:
         columns = self._columns(relation)
-        if relation not in self.views or not all(is_faithful(column.type) for column in columns):
+        if relation not in self.views or not can_relay(columns):
             return None
         return self._seen(relation, relayed_traits(self._traits_of(relation)))
 

@@ -1,5 +1,6 @@
 """Sources and seeds as relations that SQL can read."""
 
+from millstream.formats import format_of
 from millstream.project.values import Column, Project, Seed, Topic
 from millstream.sql.values import InputRelation, RelationColumn
 from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, UNKNOWN, Array, Field, Row
@@ -14,11 +15,10 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     if topic.key and topic.key.name.lower() not in names:
         columns.append(RelationColumn(topic.key.name, topic.key.type, nullable=not topic.table))
     columns += [_declared(column) for column in topic.columns]
-    if not topic.columns and topic.format in {"string", "long", "binary"}:
-        found = {"string": STRING, "long": BIGINT}.get(topic.format, BINARY)
-        columns.append(RelationColumn("value", found))
+    if not topic.columns:
+        columns += [RelationColumn(field.name, field.type) for field in format_of(topic.format).columns]
     # A file with mistakes may have declared columns that could not be read.
-    is_open = (bool(topic.schema) and not topic.columns) or topic.location.path in broken
+    is_open = topic.location.path in broken
     key = topic.key.type if topic.key else STRING
     columns += [
         RelationColumn("_key", key, hidden=True),

@@ -12,18 +12,14 @@ import msgspec
 
 from millstream.compile.cache import Snapshot, digest_of, read_snapshot, write_snapshot
 from millstream.manifest import Compiled
-from millstream.project.files import find_files
+from millstream.project.load import project_files
 from millstream.project.values import Settings, Target
-
-_SUFFIXES = (".sql", ".yml", ".yaml", ".py", ".csv")
-_SINGLE = ("pyproject.toml", "selectors.yml")
 
 
 def made_from(root: Path, settings: Settings, target: Target, variables: Mapping[str, Any]) -> str:
     """Return a digest of all that a compile reads, but the environment."""
-    folders = (*settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths)
     hashed = hashlib.blake2b(digest_size=16)
-    for path in [*_SINGLE, *find_files(root, tuple(dict.fromkeys(folders)), _SUFFIXES)]:
+    for path in project_files(root, settings):
         try:
             with (root / path).open("rb") as file:
                 data = file.read()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from millstream.plan.build.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.plan.nodes import Node, Stateful
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 def meaningless_state(model: str, state: Mapping[str, Any], root: Node, *, own: bool) -> list[PlanProblem]:

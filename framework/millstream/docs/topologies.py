@@ -17,7 +17,7 @@ from millstream.explain.savings import Cost, Costs, said_saved, saved, table
 from millstream.explain.topology import Drawing, DrawnNode, draw
 from millstream.optimizer.driver import Step
 from millstream.plan.nodes import Plan
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 MOST_OPERATORS = 250
 """A larger plan is no picture any more."""

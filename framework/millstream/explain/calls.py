@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from millstream.explain.facts import conditions_text
 from millstream.explain.names import node_names, plain
-from millstream.explain.savings import calls_itself, expressions_of
 from millstream.expressions import Expression
-from millstream.plan.nodes import Expand, Filter, Node, Plan, Project, Repartition, Stateful, Watermark
-from millstream.plan.walk import in_order
+from millstream.plan.nodes import Expand, Filter, Node, Plan, Stateful, conditions_text
+from millstream.plan.nodes.order import in_order
 
 
 class Call(Struct, frozen=True):
@@ -41,13 +39,13 @@ def python_calls(plan: Plan, names: Mapping[int, str] | None = None) -> list[Cal
 def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
     models = tuple(map(plain, node.models))
     place = names[id(node)]
-    if calls_itself(node) and isinstance(node, Expand | Stateful):
+    if node.own_function and isinstance(node, Expand | Stateful):
         runs = f"{ARROW}, state by {', '.join(node.keys)}" if isinstance(node, Stateful) else ARROW
         text = f"{node.function}(…)" if isinstance(node, Stateful) else str(node.call)
         yield Call(node.function, place, models, text, runs, _rows(node.input, names))
         return
     counted: Counter[tuple[str, str]] = Counter()
-    for expression in expressions_of(node):
+    for expression in node.expressions:
         for function in expression.functions:
             counted[function, str(expression)] += 1
     for (function, text), times in counted.items():
@@ -57,9 +55,9 @@ def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
 def _rows(node: Node, names: Mapping[int, str]) -> str:
     """Say which rows come: those of the nearest operator that makes or joins rows, and what filters leave."""
     kept: list[Expression] = []
-    while isinstance(node, Filter | Project | Repartition | Watermark):
+    while isinstance(node, Filter) or node.one_to_one:
         if isinstance(node, Filter):
             kept = [*node.conditions, *kept]
-        node = node.input
+        (node,) = node.inputs
     where = f" where {conditions_text(tuple(kept))}" if kept else ""
     return f"rows of {names[id(node)]}{where}"

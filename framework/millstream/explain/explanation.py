@@ -16,7 +16,7 @@ from millstream.explain.topology import Drawing, draw
 from millstream.optimizer.context import Change, Hints
 from millstream.optimizer.driver import Optimized, Step
 from millstream.plan.nodes import Output, Plan
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 SCHEMA_VERSION = 1
 

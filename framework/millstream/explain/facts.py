@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millstream.explain.names import plain
-from millstream.expressions import Expression
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
@@ -19,8 +18,9 @@ from millstream.plan.nodes import (
     Repartition,
     Stateful,
     TopicScan,
+    columns_text,
+    conditions_text,
 )
-from millstream.plan.text import columns_text
 from millstream.plan.traits import Traits
 
 
@@ -53,10 +53,6 @@ def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
         yield "watermark", ", ".join(f"{time} - {delay}" for time, delay in traits.watermarks)
     if state := state_text(node, traits):
         yield "state", state
-
-
-def conditions_text(conditions: tuple[Expression, ...]) -> str:
-    return " and ".join(str(c) if c.atomic or " or " not in str(c) else f"({c})" for c in conditions)
 
 
 def mode_text(traits: Traits) -> str:

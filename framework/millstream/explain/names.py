@@ -9,15 +9,12 @@ from millstream.expressions import Expression
 from millstream.plan.nodes import (
     Aggregate,
     AnyNode,
-    Decode,
     Dedupe,
     Expand,
     Filter,
-    Given,
     Join,
     Lookup,
     Node,
-    Opaque,
     Output,
     Plan,
     Project,
@@ -26,10 +23,9 @@ from millstream.plan.nodes import (
     Stateful,
     TableScan,
     TopicScan,
-    Union,
     Watermark,
 )
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 _MOST_COLUMNS = 3
 
@@ -83,7 +79,7 @@ def _owners(order: Iterable[Node]) -> dict[int, str]:
     for node in order:
         if node.models:
             found[id(node)] = plain(node.models[0])
-        elif isinstance(node, TopicScan | SeedScan | TableScan | Given):
+        elif not node.inputs:
             found[id(node)] = (
                 node.label.removesuffix("_records") or node.relation.rpartition(".")[2] or "rows"
             )
@@ -137,43 +133,17 @@ def operator(node: Node) -> str:
         case Watermark():
             return f"watermark_{known.time}"
         case Lookup() | Join():
-            return f"{kind_of(known)}_{_side(known.right)}"
+            return f"{known.operator}_{_side(known.right)}"
         case Expand() | Stateful():
             return known.function
         case _:
-            return kind_of(known)
+            return known.operator
 
 
 def _side(node: Node) -> str:
     while not node.label and node.inputs:
         node = node.inputs[0]
     return node.label or "rows"
-
-
-def kind_of(node: Node) -> str:
-    """Return what kind of operator a node is."""
-    return node.kind if isinstance(node, Output) else _KINDS[type(node)]
-
-
-_KINDS: dict[type[Node], str] = {
-    TopicScan: "topic",
-    SeedScan: "seed",
-    TableScan: "table",
-    Given: "given",
-    Decode: "decode",
-    Filter: "filter",
-    Project: "select",
-    Expand: "expand",
-    Repartition: "repartition",
-    Aggregate: "aggregate",
-    Dedupe: "dedupe",
-    Watermark: "watermark",
-    Stateful: "stateful",
-    Join: "join",
-    Lookup: "lookup",
-    Union: "union",
-    Opaque: "sql",
-}
 
 
 def _columns(node: Node) -> tuple[str, ...]:

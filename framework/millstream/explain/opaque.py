@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from millstream.artifacts import place_of
 from millstream.manifest import Compiled, ManifestNode
-from millstream.plan.build.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.sql.query import Body, Derived, Select, Union, Whole
 
 

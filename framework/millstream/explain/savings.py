@@ -12,27 +12,19 @@ from msgspec.structs import asdict
 
 from millstream.explain.rates import rates
 from millstream.explain.sizes import row_size
-from millstream.expressions import Expression
 from millstream.optimizer.context import Hints
 from millstream.plan.nodes import (
-    Aggregate,
     Decode,
-    Dedupe,
-    Expand,
-    Filter,
-    Join,
-    Lookup,
     Node,
     Output,
     Plan,
     Project,
     Repartition,
-    Stateful,
     TopicScan,
     Watermark,
 )
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
-from millstream.plan.walk import in_order
 
 
 class Cost(Struct, frozen=True):
@@ -148,13 +140,13 @@ def _counts(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
         case Repartition() if moving:
             yield "shuffles", 1
             yield "shuffled_columns", len(node.columns)
-        case Aggregate() | Dedupe() | Join() | Stateful() if moving:
+        case _ if node.stateful and moving:
             yield "states", 1
         case Project() | Watermark():
             yield "projections" if isinstance(node, Project) else "watermarks", 1
         case Output() if node.kind == "sink":
             yield "topics_written", 1
-    yield "python_calls", calls_of(node)
+    yield "python_calls", len(node.functions)
 
 
 def _flowing(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
@@ -167,40 +159,8 @@ def _flowing(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
         case Repartition() if moving:
             yield "rows_shuffled", 1
             yield "bytes_shuffled", row_size(node.columns).bytes
-    if calls := calls_of(node):
-        yield "python_rows", calls
-
-
-def calls_of(node: Node) -> int:
-    """Return how many Python calls a node makes for a row."""
-    return sum(len(each.functions) for each in expressions_of(node)) + int(calls_itself(node))
-
-
-def calls_itself(node: Node) -> bool:
-    """Tell whether a node is a call of a Python function."""
-    return isinstance(node, Stateful) or (
-        isinstance(node, Expand) and node.python and not node.call.functions
-    )
-
-
-def expressions_of(node: Node) -> Iterable[Expression]:
-    """Return all expressions that a node evaluates."""
-    match node:
-        case Filter():
-            return node.conditions
-        case Project():
-            return [item.expression for item in node.items]
-        case Aggregate():
-            calls = [measure.call for measure in node.measures]
-            calls += [m.condition for m in node.measures if m.condition is not None]
-            return [*(key.expression for key in node.keys), *calls]
-        case Expand():
-            return (node.call,)
-        case Join() | Lookup():
-            return node.on
-        case Output():
-            return [*(item.expression for item in node.extras), *(check.wrong for check in node.checks)]
-    return ()
+    if node.functions:
+        yield "python_rows", len(node.functions)
 
 
 _WORDS = {

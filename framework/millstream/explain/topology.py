@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from millstream.explain.facts import details, mode_text, state_text
-from millstream.explain.names import kind_of, node_names, plain
+from millstream.explain.names import node_names, plain
 from millstream.plan.nodes import METADATA, Node, Output, Plan, TopicScan
-from millstream.plan.text import describe
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, all_traits
-from millstream.plan.walk import in_order
 
 
 class DrawnNode(Struct, frozen=True):
@@ -96,7 +95,7 @@ def draw(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Draw
 def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:
     return DrawnNode(
         id=name,
-        kind=kind_of(node),
+        kind=node.operator,
         line=line_of(node, traits),
         models=tuple(map(plain, node.models)),
         columns=node.names,
@@ -107,7 +106,7 @@ def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:
         watermarks=traits.watermarks,
         state=state_text(node, traits),
         topic=_topic(node),
-        relation=node.model if isinstance(node, Output) else getattr(node, "relation", ""),
+        relation=node.model if isinstance(node, Output) else node.relation,
         output=isinstance(node, Output),
     )
 
@@ -122,7 +121,7 @@ def _topic(node: Node) -> str:
 
 def line_of(node: Node, traits: Traits) -> str:
     """Return what a node does in a line; an output's says which topic it is, and its mode."""
-    said = describe(node)
+    said = node.summary
     if isinstance(node, Output):
         name = plain(node.model)
         topic = _topic(node)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
 
-from millstream.kafka.formats.base import time_of
 from millstream.project.values import Column, Topic
 from millstream.types import TIMESTAMP, TIMESTAMP_NTZ
 
@@ -76,13 +75,13 @@ def _milliseconds(value: Any) -> int | None:
     """Return the time that a value says: a datetime, ISO text, or seconds as Spark casts numbers."""
     match value:
         case datetime():
-            found = time_of(value)
+            found = _time_of(value)
             return _possible(found.timestamp() * 1000) if found else None
         case date():
             return None
         case str():
             try:
-                found = time_of(datetime.fromisoformat(value.replace("Z", "+00:00")))
+                found = _time_of(datetime.fromisoformat(value.replace("Z", "+00:00")))
             except ValueError:
                 return None
             return _possible(found.timestamp() * 1000) if found else None
@@ -93,3 +92,10 @@ def _milliseconds(value: Any) -> int | None:
 def _possible(milliseconds: float) -> int | None:
     # Kafka knows no time before 1970.
     return int(milliseconds) if 0 <= milliseconds < 2**63 else None
+
+
+def _time_of(value: Any) -> datetime | None:
+    """Return a point in time; one without a zone is UTC."""
+    if not isinstance(value, datetime):
+        return None
+    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)

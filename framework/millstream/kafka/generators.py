@@ -14,14 +14,14 @@ from random import Random
 from typing import Any, NamedTuple
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.formats import format_of
+from millstream.formats.values import UnfitError
 from millstream.kafka.event_time import event_time
-from millstream.kafka.formats import FORMATS
-from millstream.kafka.formats.base import Format, UnfitError, encoded, utf8
 from millstream.kafka.keys import encode_key
 from millstream.project.generators import topics_of
 from millstream.project.values import Generator, Project, Topic
 from millstream.text import Location, Text
-from millstream.types import BIGINT, BINARY, STRING, Field
+from millstream.types import STRING, Field
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 """When the first event is, unless somebody says otherwise: a fixed time, so that traffic can be repeated."""
@@ -65,7 +65,7 @@ def records(
     project: Project, generator: Generator, topic: Topic, seed: int = 1, start: datetime = START
 ) -> Iterator[Record]:
     """Yield a generator's records as bytes, as the source reads them."""
-    encode = FORMATS.get(topic.format, _RAW).encode
+    encode = format_of(topic.format).local.encode
     fields = fields_of(topic)
     time = event_time(topic)
     for number, given in enumerate(rows(project, generator, seed, start), 1):
@@ -85,19 +85,7 @@ def fields_of(topic: Topic) -> tuple[Field, ...]:
     given = tuple(
         Field(column.name, column.type or STRING) for column in topic.columns if column.expression is None
     )
-    return given or tuple(Field("value", type_) for name, type_ in _SINGLE if name == topic.format)
-
-
-_SINGLE = (("string", STRING), ("long", BIGINT), ("binary", BINARY))
-
-
-def _raw(value: Any, fields: object) -> bytes:  # noqa: ARG001
-    if isinstance(value, str):
-        return encoded(value)
-    raise UnfitError("values of this format are given as bytes")
-
-
-_RAW = Format(_raw, lambda value, _: utf8(value))
+    return given or tuple(format_of(topic.format).columns)
 
 
 def _unfit(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.kafka.formats.base import UnfitError, encoded, from_json, text_of, to_json, utf8, value_of
+from millstream.formats.values import UnfitError, encoded, from_json, text_of, to_json, utf8, value_of
 from millstream.types import BINARY, STRING, Array, Map, Row, Type
 
 

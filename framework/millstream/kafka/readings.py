@@ -9,8 +9,9 @@ from typing import Any
 from confluent_kafka import Message
 from msgspec import Struct
 
-from millstream.kafka.formats import FORMATS
-from millstream.kafka.formats.base import Fields, UnfitError, from_json, utf8
+from millstream.formats import format_of
+from millstream.formats.format import Fields, Format
+from millstream.formats.values import UnfitError, from_json, utf8
 from millstream.kafka.generators import fields_of
 from millstream.kafka.keys import decode_key
 from millstream.manifest import ManifestNode
@@ -24,10 +25,15 @@ class Reading(Struct, frozen=True):
     """How the records of a topic are read."""
 
     topic: str
-    format: str = ""
-    """Empty: nobody knows."""
+    format: Format | None = None
+    """None: the project knows nothing of the topic."""
     fields: Fields = ()
     key: Type = STRING
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether a value is shown as it is, not by its fields."""
+        return self.format is None or self.format.single or not self.fields
 
 
 class Shown(Struct, frozen=True):
@@ -44,7 +50,9 @@ class Shown(Struct, frozen=True):
 
 
 def of_source(topic: Topic) -> Reading:
-    return Reading(topic.topic, topic.format, fields_of(topic), topic.key.type if topic.key else STRING)
+    return Reading(
+        topic.topic, format_of(topic.format), fields_of(topic), topic.key.type if topic.key else STRING
+    )
 
 
 def of_sink(node: ManifestNode) -> Reading:
@@ -55,9 +63,9 @@ def of_sink(node: ManifestNode) -> Reading:
     fields = tuple(Field(column.name, _type(column.type)) for column in node.columns)
     of_key = {field.name.lower(): field for field in fields}
     parts = [of_key[name.lower()] for name in keys if name.lower() in of_key]
-    format_ = config.get("format") or "json"
-    if format_ in {"string", "long", "binary"}:
-        fields = tuple(field for field in fields if field.name not in keys)[:1] or fields[:1]
+    format_ = format_of(config.get("format"))
+    held = format_.value_columns([field.name for field in fields], keys)
+    fields = tuple(field for field in fields if field.name in held)
     key_type: Type = parts[0].type if len(parts) == 1 else Row(tuple(parts)) if parts else STRING
     return Reading(config.get("topic") or node.name, format_, fields, key_type)
 
@@ -106,11 +114,10 @@ def _key(key: bytes | None, reading: Reading, wrong: dict[str, str]) -> Any:
 def _value(value: bytes | None, reading: Reading, wrong: dict[str, str]) -> Any:
     if value is None:
         return None
-    found = FORMATS.get(reading.format)
-    if found is None:
+    if reading.format is None:
         return _guess(value)
     try:
-        return found.decode(value, reading.fields)
+        return reading.format.local.decode(value, reading.fields)
     except UnfitError as error:
         wrong["value"] = str(error)
         return value

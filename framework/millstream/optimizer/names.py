@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.plan.nodes import Decode, Expand, Node, Project, Repartition, SeedScan, TableScan
+from millstream.plan.nodes import Decode, Node, Repartition, SeedScan, TableScan
 
 
 def both(*nodes: Node) -> tuple[str, ...]:
@@ -17,5 +17,4 @@ def kind(node: Node) -> str:
     if isinstance(node, Decode | TableScan | SeedScan):
         name = node.label or node.relation.rpartition(".")[2]
         return f"the decoding of {name}" if isinstance(node, Decode) else name
-    name = {Project: "projection", Expand: "expansion"}.get(type(node), type(node).__name__.lower())
-    return f"the {name} of {node.label}" if node.label else f"the {name}"
+    return f"the {node.noun} of {node.label}" if node.label else f"the {node.noun}"

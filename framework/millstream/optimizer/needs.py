@@ -10,25 +10,16 @@ from millstream.optimizer.context import Context
 from millstream.optimizer.cost import is_free
 from millstream.plan.nodes import (
     Aggregate,
-    AnyNode,
     Binary,
-    Decode,
     Dedupe,
     Expand,
     Filter,
-    Given,
     Item,
     JoinColumn,
     Measure,
     Node,
-    Opaque,
-    Output,
     Project,
     Repartition,
-    SeedScan,
-    Stateful,
-    TableScan,
-    TopicScan,
     Union,
     Watermark,
 )
@@ -86,37 +77,34 @@ def _any_column(node: Node) -> str:
 
 def of_input(node: Node, index: int, own: Names) -> Iterable[str]:
     """Return what a node reads of one input so that its own columns `own` can be made."""
-    known: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
-    match known:
+    match node:
         case Filter():
-            return own.union(*(each.folded for each in known.conditions))
+            return own.union(*(each.folded for each in node.conditions))
         case Project():
-            items = kept_items(known, own)
-            return known.read if items is known.items else _read(item.expression for item in items)
+            items = kept_items(node, own)
+            return node.read if items is node.items else _read(item.expression for item in items)
         case Union():
-            columns = known.sides[index].columns
-            return [columns[i].name.lower() for i in kept_places(known, own)]
-        case TopicScan() | Given() | SeedScan() | TableScan():
-            return ()
-        case Decode() | Opaque() | Stateful() | Output():
-            return node.inputs[index].by_name
+            columns = node.sides[index].columns
+            return [columns[i].name.lower() for i in kept_places(node, own)]
         case Expand():
-            return (own - {made.name.lower() for made in known.made}) | known.call.folded
+            return (own - {made.name.lower() for made in node.made}) | node.call.folded
         case Repartition():
-            return own.union(map(str.lower, known.keys))
+            return own.union(map(str.lower, node.keys))
         case Aggregate():
-            keys = (key.expression for key in known.keys)
-            kept = kept_measures(known, own)
+            keys = (key.expression for key in node.keys)
+            kept = kept_measures(node, own)
             return _read((*keys, *(m.call for m in kept), *(m.condition for m in kept if m.condition)))
         case Dedupe():
             # Spark forgets keys by the event time, which must be among the columns for that.
-            times = (name for name, _ in traits_of(known.input).watermarks)
-            return own.union(map(str.lower, (*known.keys, *times)))
+            times = (name for name, _ in traits_of(node.input).watermarks)
+            return own.union(map(str.lower, (*node.keys, *times)))
         case Watermark():
-            return own | {known.time.lower()}
+            return own | {node.time.lower()}
         case Binary():
             side = "left" if index == 0 else "right"
-            return [joined.source.lower() for joined in kept_joined(known, own) if joined.side == side]
+            return [joined.source.lower() for joined in kept_joined(node, own) if joined.side == side]
+        case _:
+            return node.inputs[index].by_name
 
 
 def kept_items(node: Project, own: Names) -> tuple[Item, ...]:

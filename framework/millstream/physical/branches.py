@@ -12,22 +12,17 @@ from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
-    Dedupe,
     Filter,
-    Join,
     Node,
     Output,
     Plan,
     Project,
     Repartition,
-    Stateful,
     TableScan,
     TopicScan,
     Watermark,
 )
 from millstream.plan.traits import traits_of
-
-STATEFUL = (Aggregate, Dedupe, Join, Stateful)
 
 
 class Branch(Struct, frozen=True, eq=False):
@@ -118,7 +113,7 @@ def _own(node: Node) -> _Below:
             return _Below({f"changes of {node.relation}": node})
         case Watermark():
             return _Below(watermarks=((_source(node), node.time, node.delay, _rows(node.input)),))
-        case Aggregate() | Dedupe() | Join() | Stateful() if traits_of(node).mode != "static":
+        case _ if node.stateful and traits_of(node).mode != "static":
             moves = (_move(each) for each in node.inputs)
             return _Below(states=(node,), moves=tuple(each for each in moves if each is not None))
     return _NOTHING
@@ -151,7 +146,7 @@ def _source(node: Node) -> str:
         node = node.inputs[0]
         if isinstance(node, Decode):
             return node.relation
-    return getattr(node, "relation", "")
+    return node.relation
 
 
 def _once(nodes: Iterable[Node]) -> tuple[Node, ...]:

@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 
+from millstream.formats import DEFAULT_FORMAT
 from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
 from millstream.physical.checks import letters_topic, sends_letters, telling_tests, test_id
@@ -15,7 +16,7 @@ from millstream.physical.fans import fans_out
 from millstream.physical.letters import topic_of
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
-from millstream.physical.naming import Views, expressions, scan_of, sources, static_reads
+from millstream.physical.naming import Views, scan_of, sources, static_reads
 from millstream.physical.realtime import prevented
 from millstream.physical.shared import Removed, Shared, neutral, together
 from millstream.physical.signature import Signatures
@@ -37,7 +38,7 @@ from millstream.physical.values import (
 from millstream.physical.writing import Around, Part, records_sql
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Stateful
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Built(Struct, frozen=True):
@@ -253,7 +254,8 @@ def _target(output: Output) -> Target:
     options = {key: value for key, value in output.options.items() if key not in {"topic", "format"}}
     match output.kind:
         case "sink":
-            topic, format_ = str(output.options.get("topic", "")), str(output.options.get("format", "json"))
+            topic = str(output.options.get("topic", ""))
+            format_ = output.options.get("format", DEFAULT_FORMAT)
             return SinkOutput(output.model, topic, output.keys, format_, options, telling_tests([output]))
         case "table":
             return TableOutput(output.model, output.keys, output.columns, options, telling_tests([output]))
@@ -262,7 +264,7 @@ def _target(output: Output) -> Target:
 
 
 def _functions(order: Sequence[Node]) -> tuple[str, ...]:
-    called = (name for node in order for e in expressions(node) for name in e.functions)
+    called = (name for node in order for e in node.expressions for name in e.functions)
     keyed = (node.function for node in order if isinstance(node, Stateful))
     return tuple(dict.fromkeys((*called, *keyed)))
 

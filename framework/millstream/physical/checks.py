@@ -8,10 +8,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, any_of, joined, rebound
+from millstream.expressions import Expression, Piece, Ref, any_of, joined, literal, rebound
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
-from millstream.physical.formats.base import literal
 from millstream.physical.letters import skipped_row, topic_of
 from millstream.physical.records import HEADERS, Look, record
 from millstream.plan.nodes import Check, Output

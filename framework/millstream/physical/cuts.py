@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from millstream.physical.values import Separation
 from millstream.plan.nodes import Output, TopicScan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, Kind, conflicts
 from millstream.plan.traits import traits_of
-from millstream.plan.walk import in_order
 
 _ALWAYS = "a topic between two steps with state is always read"
 

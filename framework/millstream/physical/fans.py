@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from millstream.expressions import Expression, windows
 from millstream.physical.calling import callable_in_fan_out
@@ -62,7 +62,7 @@ def _guarded(chain: list[Node]) -> bool:
 def _base(chain: list[Node], base: Node, *, calls: bool) -> Node:
     made: Mapping[str, bool] = {}
     for node in reversed(chain):
-        if not all(_writable(each, made, calls=calls) for each in _expressions(node)):
+        if not all(_writable(each, made, calls=calls) for each in node.expressions):
             base, made = node, {}
         elif isinstance(node, Project):
             made = {
@@ -72,16 +72,6 @@ def _base(chain: list[Node], base: Node, *, calls: bool) -> Node:
                 if item.expression.column != item.name or item.name in made
             }
     return base
-
-
-def _expressions(node: Node) -> Iterable[Expression]:
-    match node:
-        case Filter():
-            return node.conditions
-        case Project():
-            return (item.expression for item in node.items)
-        case _:
-            return ()
 
 
 def _writable(expression: Expression, made: Mapping[str, bool], *, calls: bool) -> bool:

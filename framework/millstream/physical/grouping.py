@@ -8,11 +8,10 @@ from msgspec import Struct
 
 from millstream.physical.branches import Branch
 from millstream.physical.emit.names import called
-from millstream.physical.naming import expressions
 from millstream.physical.trunk import trunk
 from millstream.physical.values import Grouping, Kind, Separation
 from millstream.plan.nodes import Decode, Node
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Group(Struct, frozen=True, eq=False):
@@ -189,7 +188,7 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
     node = one.base
     if isinstance(node, Decode):
         return "its source is decoded in another way"
-    functions = [name for each in expressions(node) for name in each.functions]
+    functions = [name for each in node.expressions for name in each.functions]
     if functions:
         return f"in a fan-out {functions[0]}() would be called for the rows of the others, too"
     return f"a fan-out only filters and projects; it reads {called(node)}"

@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from millstream.physical.building import Built
 from millstream.physical.lock import Assigned
-from millstream.physical.naming import expressions
 from millstream.physical.values import PhysicalSettings
 from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.table import shape
-from millstream.plan.walk import in_order
 
 _ORDERED = msgspec.msgpack.Encoder(order="deterministic")
 
@@ -91,7 +90,7 @@ class Keys:
 def _relations(nodes: Iterable[Node]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for node in nodes:
-        if relation := getattr(node, "relation", ""):
+        if relation := node.relation:
             found[relation] = None
-        found.update((name, None) for each in expressions(node) for name in each.reads)
+        found.update((name, None) for each in node.expressions for name in each.reads)
     return tuple(found)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.expressions import Expression, Piece, Ref, joined, literal
+from millstream.formats.sql import BAD
 from millstream.physical.emit.decode import why_bad
-from millstream.physical.emit.draft import BAD, RECORD, Draft
-from millstream.physical.formats.base import literal
+from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.records import HEADERS
 from millstream.plan.nodes import Decode
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP

@@ -8,7 +8,6 @@ from hashlib import blake2b
 from millstream.expressions import Expression, Ref, render
 from millstream.plan.nodes import (
     Aggregate,
-    Binary,
     Decode,
     Dedupe,
     Expand,
@@ -16,12 +15,9 @@ from millstream.plan.nodes import (
     Item,
     Join,
     Node,
-    Output,
     Project,
-    Repartition,
     Stateful,
     Union,
-    Watermark,
 )
 from millstream.plan.traits import traits_of
 
@@ -182,7 +178,7 @@ class Meanings:
                     return self.column(root, way)
                 return f"{below.relation}.{way}"
             case _:
-                relation = getattr(below, "relation", "") or below.fingerprint
+                relation = below.relation or below.fingerprint
                 return f"{relation}.{way}"
 
     def _down(self, node: Node, name: str) -> tuple[Node, str]:
@@ -193,21 +189,7 @@ class Meanings:
 
     def _passed_on(self, node: Node, name: str) -> tuple[Node, str] | None:
         """Return where a node has a column from, and what it is called there; None where it is made."""
-        if isinstance(node, _MAKING):
-            return None
-        match node:
-            case Filter() | Repartition() | Watermark() | Dedupe() | Output():
-                return node.input, name
-            case Expand() if name.lower() not in {c.name.lower() for c in node.made}:
-                return node.input, name
-            case Binary():
-                joined = node.by_joined[name.lower()]
-                return (node.left if joined.side == "left" else node.right), joined.source
-        return None
-
-
-_MAKING = (Project, Aggregate, Union, Decode)
-"""Most columns end at one of these."""
+        return node.origin(name)
 
 
 def _item(items: Iterable[Item], name: str) -> Item:

@@ -6,24 +6,21 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from millstream.physical.branches import STATEFUL
 from millstream.physical.signature import operator_name
 from millstream.physical.values import Memory
 from millstream.plan.nodes import (
     Aggregate,
-    Column,
     Decode,
     Dedupe,
     Filter,
-    Join,
     Node,
     Project,
     Repartition,
     Stateful,
     Watermark,
 )
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.plan.walk import in_order
 from millstream.types import Array, Decimal, Map, Row, Simple, Type
 
 _FIXED = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
@@ -37,7 +34,7 @@ def estimate(
     roots: Sequence[Node], distinct: Mapping[tuple[str, str], int], rates: Mapping[str, float]
 ) -> Memory:
     """Return the state of all stateful operators below some outputs."""
-    states = [n for n in in_order(roots) if isinstance(n, STATEFUL) and traits_of(n).mode != "static"]
+    states = [n for n in in_order(roots) if n.stateful and traits_of(n).mode != "static"]
     if not states:
         return Memory(0, "keeps no state")
     total = 0
@@ -45,7 +42,7 @@ def estimate(
     unknown = False
     for node in states:
         rows, why = _rows(node, distinct, rates)
-        width = _ROW + sum(map(_width, (column.type for column in _kept(node))))
+        width = _ROW + sum(map(_width, (column.type for column in node.state_columns)))
         if rows is None:
             unknown = True
             told.append(f"{operator_name(node)}: {why}, {width} bytes each")
@@ -53,15 +50,6 @@ def estimate(
             total += rows * width
             told.append(f"{operator_name(node)}: {rows} {why} of {width} bytes")
     return Memory(None if unknown else total, "; ".join(told))
-
-
-def _kept(node: Node) -> tuple[Column, ...]:
-    match node:
-        case Dedupe():
-            return tuple(node.column(key) for key in node.keys)
-        case Join():
-            return (*node.left.columns, *node.right.columns)
-    return node.columns
 
 
 def _rows(

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from millstream.expressions import Expression
 from millstream.physical.emit.fuse import unused
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.plan.nodes import (
-    Aggregate,
-    Binary,
     Column,
     Decode,
-    Expand,
-    Filter,
     Node,
-    Opaque,
-    Output,
-    Project,
     SeedScan,
     TableScan,
     TopicScan,
@@ -66,7 +58,6 @@ def sources(
                     view,
                     node.relation,
                     scan_of(node).topic,
-                    node.format,
                     node.fields,
                     node.key,
                     node.key_type,
@@ -95,7 +86,6 @@ def _both(one: SourceRead, other: SourceRead) -> SourceRead:
         one.view,
         one.relation,
         one.topic,
-        one.format,
         merged(one.columns, other.columns),
         one.key or other.key,
         one.key_type,
@@ -115,36 +105,14 @@ def static_reads(order: Iterable[Node], views: Views) -> tuple[StaticRead, ...]:
     found: dict[str, StaticRead] = {}
     for node in order:
         match node:
-            case SeedScan() | TableScan() if node.relation and not getattr(node, "changes", False):
+            case SeedScan() | TableScan(changes=False) if node.relation:
                 view = views.of(node.relation)
                 before = found[view].columns if view in found else ()
                 found[view] = StaticRead(view, node.relation, merged(before, node.columns))
     for node in order:
-        for expression in expressions(node):
+        for expression in node.expressions:
             for relation in expression.reads:
                 view = views.of(relation)
                 # Which columns a subquery reads, only its text tells.
                 found[view] = StaticRead(view, relation)
     return tuple(found.values())
-
-
-def expressions(node: Node) -> tuple[Expression, ...]:
-    """Return all expressions of a node."""
-    match node:
-        case Filter():
-            return node.conditions
-        case Project():
-            return tuple(item.expression for item in node.items)
-        case Expand():
-            return (node.call,)
-        case Aggregate():
-            keys = tuple(key.expression for key in node.keys)
-            calls = (part for m in node.measures for part in (m.call, m.condition) if part is not None)
-            return (*keys, *calls)
-        case Binary():
-            return node.on
-        case Output():
-            return (*(item.expression for item in node.extras), *(check.wrong for check in node.checks))
-        case Opaque():
-            return ()
-    return ()

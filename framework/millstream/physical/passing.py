@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.physical.branches import STATEFUL
 from millstream.physical.meanings import Meanings, digest
 from millstream.plan.nodes import (
     Aggregate,
@@ -17,17 +16,16 @@ from millstream.plan.nodes import (
     Dedupe,
     Expand,
     Filter,
+    Given,
     Join,
     Node,
-    Opaque,
-    Project,
-    Repartition,
+    SeedScan,
     Stateful,
+    TableScan,
     TopicScan,
     Union,
-    Watermark,
 )
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Passing:
@@ -43,8 +41,8 @@ class Passing:
         order = in_order((node,), self._known)
         self._meanings.tell(order)
         for each in order:
-            if isinstance(each, Project | Repartition | Watermark):
-                self._known[id(each)] = self._known[id(each.input)]
+            if each.one_to_one:
+                self._known[id(each)] = self._known[id(each.inputs[0])]
             else:
                 self._known[id(each)] = digest("\n".join(self._parts(each)))
         return self._known[id(node)]
@@ -55,7 +53,7 @@ class Passing:
         keeping: set[int] = set()
         """The `id`s of nodes that keep state, or read what does."""
         for each in in_order((node,)):
-            if isinstance(each, STATEFUL) or any(id(below) in keeping for below in each.inputs):
+            if each.stateful or any(id(below) in keeping for below in each.inputs):
                 keeping.add(id(each))
             if isinstance(each, Filter) and id(each.input) in keeping:
                 found.update(self._meanings.of(each.input, condition) for condition in each.conditions)
@@ -69,7 +67,7 @@ class Passing:
             case Filter():
                 return self._filters(node)
             case Decode():
-                return [*below, node.relation, node.format, node.on_bad_record, *node.unique_by]
+                return [*below, node.relation, str(node.format), node.on_bad_record, *node.unique_by]
             case TopicScan():
                 root = self._roots.get(node.relation)
                 return [node.relation, self.rows(root) if root is not None else ""]
@@ -86,17 +84,17 @@ class Passing:
                 ]
             case Aggregate() | Dedupe() | Stateful():
                 return [*below, *(f"{name} {fact}" for name, fact in self._meanings.facts(node, {}))]
-            case Opaque():
-                return [*below, node.fingerprint]
+            case SeedScan() | TableScan() | Given():
+                return [type(node).__name__, node.relation]
             case _:
-                return [*below, type(node).__name__, getattr(node, "relation", "")]
+                return [*below, node.fingerprint]
 
     def _filters(self, node: Filter) -> list[str]:
         """Tell filters that stand on each other, columns between them aside: their order says nothing."""
         conditions: list[str] = []
         at: Node = node
-        while isinstance(at, Filter | Project | Repartition | Watermark):
+        while isinstance(at, Filter) or at.one_to_one:
             if isinstance(at, Filter):
                 conditions += [self._meanings.of(at.input, each) for each in at.conditions]
-            at = at.input
+            (at,) = at.inputs
         return [self._known[id(at)], *sorted(set(conditions))]

@@ -23,7 +23,7 @@ from millstream.physical.signature import Signatures
 from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
 from millstream.physical.writing import Part
 from millstream.plan.nodes import Decode, Node, Output, Plan
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Physical(Struct, frozen=True):

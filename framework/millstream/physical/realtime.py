@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.physical.branches import STATEFUL
 from millstream.physical.signature import operator_name
 from millstream.physical.values import PerBatch, SourceRead, ToKafka
 from millstream.plan.nodes import Dedupe, Node, Opaque
@@ -22,7 +21,7 @@ def prevented(
     """Return the reasons in words; none: it can run so."""
     found: list[str] = []
     for node in order:
-        if isinstance(node, STATEFUL) and traits_of(node).mode != "static":
+        if node.stateful and traits_of(node).mode != "static":
             what = "drops duplicates" if isinstance(node, Dedupe) else "keeps state"
             found.append(f"{operator_name(node)} {what}")
     found += [f"{name}() is a Python function" for name in functions]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, all_of, joined, rebound
+from millstream.expressions import Expression, Piece, Ref, all_of, joined, literal, rebound
+from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import RECORD, Draft
-from millstream.physical.formats import FORMATS
-from millstream.physical.formats.base import literal
 from millstream.plan.nodes import Output
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Map, Row, Type
 
@@ -74,12 +73,9 @@ def _like(parts: list[Expression], pieces: tuple[Piece, ...], found: Type) -> Ex
 
 
 def _value(draft: Draft, output: Output) -> Expression:
-    found = FORMATS[str(output.options.get("format", "json"))]
-    items = [(name, draft.items[name]) for name in output.names]
-    if found.single:
-        values = [(name, each) for name, each in items if name not in output.keys] or items
-        items = values[:1]
-    encoded = found.encode(items)
+    found = format_of(output.options.get("format"))
+    items = [(name, draft.items[name]) for name in found.value_columns(output.names, output.keys)]
+    encoded = found.spark.encode(items)
     pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
     parts = [each for _, each in items]
     if draft.deleted is not None:
@@ -100,7 +96,7 @@ def _key(draft: Draft, output: Output) -> Expression:
         case _:
             simple = not others
     if not simple:
-        encoded = FORMATS["json"].encode(keys)
+        encoded = format_of(DEFAULT_FORMAT).spark.encode(keys)
         return _like(parts, ("cast(", *encoded, " as binary)"), BINARY)
     if first.type == BINARY:
         return first

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.physical.naming import expressions
-from millstream.plan.build.catalog import TopicSpec
-from millstream.plan.build.topics import topic_node
+from millstream.plan.from_sql.catalog import TopicSpec
+from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.nodes import Output, Plan, TableScan, Watermark
 
 
@@ -26,7 +25,7 @@ def _at_rest(plan: Plan) -> tuple[str, ...]:
     for node in plan.order:
         if isinstance(node, TableScan) and not node.changes:
             read[node.relation] = None
-        for expression in expressions(node):
+        for expression in node.expressions:
             read.update(dict.fromkeys(expression.reads))
     plan.__dict__[_KEPT] = found = tuple(read)
     return found

@@ -13,7 +13,7 @@ from millstream.physical.emit.text import Cte, deeper, statement
 from millstream.physical.emit.walk import How
 from millstream.physical.naming import Views
 from millstream.plan.nodes import Column, Dedupe, Node, Repartition, Stateful
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Shared(Struct, frozen=True):

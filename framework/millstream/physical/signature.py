@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from millstream.physical.branches import STATEFUL
 from millstream.physical.emit.names import called
 from millstream.physical.meanings import Meanings, digest
 from millstream.physical.passing import Passing
 from millstream.physical.values import Operator, Stored
 from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.plan.walk import in_order
 
 
 class Signatures:
@@ -87,7 +86,7 @@ class Signatures:
 
 def states_in(order: Iterable[Node]) -> list[Node]:
     """Return the nodes that keep state as rows come."""
-    return [node for node in order if isinstance(node, STATEFUL) and traits_of(node).mode != "static"]
+    return [node for node in order if node.stateful and traits_of(node).mode != "static"]
 
 
 def operator_name(node: Node) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from millstream.physical.branches import Branch
 from millstream.physical.naming import merged
 from millstream.plan.nodes import Decode, Node, Output, TableScan, TopicScan, Watermark
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 def with_one_decode(branches: Sequence[Branch], others: Sequence[Decode] = ()) -> list[Output]:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from millstream.formats import DEFAULT_FORMAT, Encoding
 from millstream.physical.emit.steps import Step
 from millstream.plan.nodes import Column
 from millstream.types import STRING, Type
@@ -22,7 +23,6 @@ class SourceRead(Struct, frozen=True):
     relation: str
     topic: str = ""
     """Empty: the changes of the table `relation`, with `_deleted` for rows that are gone."""
-    format: str = ""
     columns: tuple[Column, ...] = ()
     """Exactly the fields that are decoded, or the table's columns that are read."""
     key: Column | None = None
@@ -46,7 +46,7 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     model: str
     topic: str
     keys: tuple[str, ...] = ()
-    format: str = "json"
+    format: Encoding = DEFAULT_FORMAT
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     """Ids of data tests that are asked of each row, and don't stop it."""
@@ -209,6 +209,27 @@ class Query(Struct, frozen=True):
                 return outputs
             case PerBatch(deliveries=deliveries):
                 return tuple(each.target for each in deliveries)
+
+    @property
+    def title(self) -> str:
+        """What it makes, in a few words."""
+        names = [t.topic if isinstance(t, DeadLetters) else t.model.rpartition(".")[2] for t in self.outputs]
+        return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+    @property
+    def stored(self) -> dict[str, str]:
+        """Where it stores which model: the topic, empty for a table."""
+        listed = (each for each in self.outputs if not isinstance(each, DeadLetters))
+        return {each.model: each.topic if isinstance(each, SinkOutput) else "" for each in listed}
+
+    @property
+    def tables(self) -> tuple[TableOutput, ...]:
+        return tuple(each for each in self.outputs if isinstance(each, TableOutput))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Those of its sinks."""
+        return tuple(dict.fromkeys(each.topic for each in self.outputs if isinstance(each, SinkOutput)))
 
 
 class Separation(Struct, frozen=True):

@@ -18,11 +18,11 @@ from millstream.physical.emit.text import Cte, Select, deeper, statement
 from millstream.physical.emit.walk import Final, How
 from millstream.physical.fans import decoding, fans_out
 from millstream.physical.letters import dead_letter, decoded_only, failed_call, failing, skipped_row, untimed
-from millstream.physical.naming import Views, expressions, scan_of
+from millstream.physical.naming import Views, scan_of
 from millstream.physical.records import Look, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
 from millstream.plan.nodes import Decode, Node, Output
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 RECORDS = "_records"
 """The column of the records that are made of one row."""
@@ -54,7 +54,7 @@ class Part(Struct, frozen=True, eq=False):
     def calls(self) -> bool:
         """Tell whether Python functions are called above a topic's decoded records."""
         nodes = in_order(self.outputs) if self.placed else ()
-        return any(e.functions for node in nodes for e in expressions(node))
+        return any(e.functions for node in nodes for e in node.expressions)
 
     def policy(self, output: Output) -> str:
         """Return what happens to a row on which one of an output's functions fails."""

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.plan.nodes import AnyNode, Node
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 _Kind = type[Node]
 

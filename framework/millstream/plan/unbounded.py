@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from millstream.expressions import Expression, Ref, quoted
-from millstream.plan.build.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful
 from millstream.plan.traits import Traits
 from millstream.types import BOOLEAN, TIMESTAMP

@@ -1,9 +1,12 @@
-"""What a project keeps on this machine: the broker's topics, and a folder for each target."""
+"""What a project keeps, and where: the broker's topics, and a folder for each target."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from urllib.parse import quote
+
+from millstream.project.secrets import Secret
+from millstream.project.values import Target
 
 OWN = ".millstream"
 BROKER = "broker"
@@ -27,3 +30,21 @@ def folder_name(target: str) -> str:
     if name.lower() == BROKER or not name.strip("."):
         return f"%{ord(name[0]):02X}{name[1:]}" if name else "%"
     return name
+
+
+def checkpoints_of(target: Target, root: Path) -> str:
+    given = target.settings.get("checkpoints")
+    return whole_path(given, root) if given else str(target_folder(root, target.name) / "checkpoints")
+
+
+def whole_path(given: str | Secret, root: Path) -> str:
+    """Return an address as it is, and a path relative to the project as a whole one."""
+    text = given.reveal() if isinstance(given, Secret) else str(given)
+    return (
+        text if "://" in text or text.startswith("file:") else str(root.resolve() / Path(text).expanduser())
+    )
+
+
+def is_outside(place: str, own: Path) -> bool:
+    """Return whether a place is not in a folder of the project: an address, or another path that exists."""
+    return "://" in place or (not Path(place).is_relative_to(own) and Path(place).exists())

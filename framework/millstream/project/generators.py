@@ -2,7 +2,7 @@
 
     Record = tuple[str | None, dict[str, Any] | None]
 
-    def high_volume_events(random: Random, now: datetime) -> Iterator[Record]:
+    def storefront_events(random: Random, now: datetime) -> Iterator[Record]:
         '''Views and clicks of a thousand users.'''
         while True:
             yield f"user_{random.randrange(1000)}", {"type": "view", "timestamp": int(now.timestamp() * 1000)}

@@ -37,6 +37,9 @@ from millstream.project.variables import Recorded, merge_variables
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Location, Text
 
+SUFFIXES = (".sql", ".yml", ".yaml", ".py", ".csv")
+"""Of the files in a project's folders that it is loaded from."""
+
 Memo = MutableMapping[str, bytes]
 """What was read from files before, by kind, path and digest."""
 
@@ -105,6 +108,11 @@ def _folder_defaults(root: Path, settings: Settings, project: Project) -> list[D
     text = None if isinstance(file, Diagnostic) else Text(file.path, file.content)
     used = [folders(model, settings) for model in project.models.values()]
     return [*check_folder_defaults(settings, text), *unused_folders(settings, used)]
+
+
+def project_files(root: Path, settings: Settings) -> Iterable[str]:
+    """Return the paths of all files that a project is loaded from, whether they exist or not."""
+    return [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES)]
 
 
 def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
@@ -252,9 +260,7 @@ class _Loader:
     # -- what files hold
 
     def _properties(self) -> list[PropertiesFile]:
-        settings = self.settings
-        folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.test_paths)
-        return [self._properties_of(file) for file in self._texts(folders, ".yml", ".yaml")]
+        return [self._properties_of(file) for file in self._texts(self.settings.folders, ".yml", ".yaml")]
 
     def _properties_of(self, file: File) -> PropertiesFile:
         variables, environment = Recorded(self.variables), dict[str, str | None]()

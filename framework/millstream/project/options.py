@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from millstream.project.shapes import Duration, Format, Positive, Size, TopicName, about
+from millstream.formats import DEFAULT_FORMAT, Encoding
+from millstream.project.shapes import Duration, Positive, Size, TopicName, about
+from millstream.stores.registry import DEFAULT, StoreName
 
 
 class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +50,9 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     key: Annotated[
         str | list[str] | None, about("sink: the column that becomes the record's key, or a list of them")
     ] = None
-    format: Annotated[Format | None, about("sink: how values are encoded, by default json")] = None
+    format: Annotated[
+        Encoding | None, about(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
+    ] = None
     partitions: Annotated[Positive | None, about("sink: partitions of a topic that is created")] = None
     replication: Annotated[Positive | None, about("sink: replication factor of a topic that is created")] = (
         None
@@ -61,9 +65,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     order_by: Annotated[str | None, about("table: the column that says which row is newest")] = None
     delete_when: Annotated[str | None, about("table: rows for which this SQL holds are deleted")] = None
     retention: Annotated[Duration | None, about("table: how long a row is kept")] = None
-    store: Annotated[
-        Literal["delta", "postgres"] | None, about("table: where it is stored, by default delta")
-    ] = None
+    store: Annotated[StoreName | None, about(f"table: where it is stored, by default {DEFAULT}")] = None
     emit: Annotated[
         Literal["on_change", "on_close"] | None, about("windows: refine early or one final row")
     ] = None

@@ -20,9 +20,10 @@ from millstream.project.values import Settings, Target
 from millstream.project.wording import kind
 from millstream.project.yaml import entries, parse_yaml, span
 from millstream.project.yaml_templates import yaml_renderer
+from millstream.stores.registry import declaration
 from millstream.text import Text
 
-__all__ = ["DEFAULT", "FILE", "KafkaShape", "TablesShape", "TargetShape", "read_target"]
+__all__ = ["DEFAULT", "FILE", "KafkaShape", "TargetShape", "read_target"]
 
 FILE = "profiles.yml"
 DEFAULT: dict[str, Any] = {"master": "local[*]", "kafka": "embedded"}
@@ -200,14 +201,12 @@ def _check(reader: Reader, shape: TargetShape) -> None:
     if shape.timezone is not None and (unknown := _unknown_zone(shape.timezone)):
         problem(shape, "timezone", "MS107", *unknown)
     tables = shape.tables
-    if isinstance(tables, TablesShape) and tables.store == "postgres" and not tables.url:
-        problem(
-            tables,
-            "store",
-            "MS108",
-            "tables in PostgreSQL need 'url'",
-            "add url: postgresql://host:5432/name",
-        )
+    if isinstance(tables, TablesShape):
+        store = declaration(tables.store)
+        for key, example in store.required.items():
+            if not getattr(tables, key):
+                message = f"tables in {store.title} need '{key}'"
+                problem(tables, "store", "MS108", message, f"add {key}: {example}")
 
 
 def _unknown_zone(zone: str | Secret) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
+from millstream.formats import DEFAULT_FORMAT, Encoding
 from millstream.project.schema import Raw, Shape
 
 
@@ -16,7 +17,6 @@ def about(description: str, *, verbatim: bool = False) -> Meta:
 
 Names = str | list[str]
 Description = Annotated[str, about("what it is, for people", verbatim=True)]
-Format = Literal["json", "avro", "protobuf", "csv", "xml", "string", "long", "binary"]
 OnBadRecord = Literal["fail", "skip", "dead_letter"]
 Tests = Annotated[
     Raw | None,
@@ -46,23 +46,6 @@ TopicName = Annotated[
         pattern=r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$",
         title="a Kafka topic (letters, digits, '.', '_', '-')",
         examples=["shop.events"],
-    ),
-]
-Encoding = Annotated[
-    str,
-    Meta(
-        pattern=r"^(json|avro|protobuf|csv|xml|string|long|binary|python:[A-Za-z_]\w*)$",
-        title="a format (json, avro, protobuf, csv, xml, string, long, binary, python:<function>)",
-        examples=["json"],
-        extra={"known": ("json", "avro", "protobuf", "csv", "xml", "string", "long", "binary")},
-    ),
-]
-SchemaName = Annotated[
-    str,
-    Meta(
-        pattern=r"^(registry|.+\.(avsc|proto|json))$",
-        title="'registry' or a file (.avsc, .proto, .json)",
-        examples=["registry", "schemas/events.avsc"],
     ),
 ]
 Starting = Annotated[
@@ -127,10 +110,7 @@ class TopicDefaults(Shape):
     key: Annotated[KeyShape | str | None, about("the record's key as a column: a name, or {name, type}")] = (
         None
     )
-    format: Annotated[
-        Encoding | None, about("how values are encoded: json, avro, ... or python:<function>")
-    ] = None
-    schema: Annotated[SchemaName | None, about("registry, or a file: schemas/x.avsc, .proto, .json")] = None
+    format: Annotated[Encoding | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
     watermark: Annotated[WatermarkShape | None, about("the event time and how late it may be")] = None
     on_bad_record: Annotated[OnBadRecord | None, about("what happens to a record that can't be decoded")] = (
         None
@@ -160,6 +140,7 @@ class TopicDefaults(Shape):
 class TopicShape(TopicDefaults, kw_only=True):
     words: ClassVar[dict[str, str]] = {
         "identifier": "write topic: …",
+        "schema": "declare its columns: columns: [{name: …, type: …}]",
         "freshness": "write tests: [{freshness: {within: 1 hour}}]",
     }
 
@@ -175,7 +156,7 @@ class TopicShape(TopicDefaults, kw_only=True):
 class SourceShape(TopicDefaults, kw_only=True):
     words: ClassVar[dict[str, str]] = {
         "tables": "write topics: …",
-        "schema_registry": "set it in profiles.yml",
+        "schema": "declare the columns of its topics: columns: [{name: …, type: …}]",
         "database": "a source is a set of topics of the target's Kafka",
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.errors import did_you_mean
+from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
 from millstream.project.columns import ColumnReader, names
 from millstream.project.kafka_places import check_source
 from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
@@ -22,8 +23,6 @@ _OPTIONS = (
     "max_trigger_delay",
     "rows_per_second",
 )
-_WHOLE = frozenset(("string", "long", "binary"))
-"""Formats whose value is one column."""
 
 
 def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic, ...]:
@@ -43,16 +42,14 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
     reader.named(shape, shape.name, "source's topic")
-    format_ = shape.format or source.format or "json"
+    format_ = shape.format or source.format or DEFAULT_FORMAT
     columns = reader.columns(shape.columns, metadata=True)
     key = _key(reader, shape.key or source.key)
     if shape.table and key is None:
         message = f"reference table '{shape.name}' has no key"
         remedy = "add `key: {name: …}`: a table keeps the latest value per key"
         reader.at(reader.location(shape), "MS108", message, remedy)
-    schema = shape.schema or source.schema
-    if schema is None and "schema" not in shape.places:
-        _check_columns(reader, shape, columns, format_)
+    _check_columns(reader, shape, columns, format_)
     return Topic(
         source=source.name,
         name=shape.name,
@@ -61,11 +58,8 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         columns=columns,
         key=key,
         format=format_,
-        schema=schema,
         table=shape.table,
-        watermark=_watermark(
-            reader, shape.watermark or source.watermark, columns, key, open_=schema is not None
-        ),
+        watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
         description=shape.description,
         tags=tuple(dict.fromkeys((*names(source.tags), *names(shape.tags)))),
@@ -92,13 +86,13 @@ def _key(reader: ColumnReader, shape: KeyShape | str | None) -> Key | None:
 
 
 def _check_columns(
-    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: str
+    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
 ) -> None:
-    if format_ in _WHOLE or format_.startswith("python:"):
+    if format_of(format_).columns:
         return
     if not columns and "columns" not in shape.places:
-        message = f"topic '{shape.name}' has neither columns nor a schema"
-        remedy = "add `columns: [{name: …, type: …}]`, or `schema: registry`"
+        message = f"topic '{shape.name}' has no columns"
+        remedy = "add `columns: [{name: …, type: …}]`"
         reader.at(reader.location(shape), "MS108", message, remedy)
     for written, column in zip(shape.columns, columns, strict=True):
         if not (written.type or written.data_type or written.from_ or "type" in written.places):
@@ -111,13 +105,11 @@ def _watermark(
     shape: WatermarkShape | None,
     columns: tuple[Column, ...],
     key: Key | None,
-    *,
-    open_: bool,
 ) -> Watermark | None:
     if shape is None:
         return None
     known = [column.name for column in columns] + ([key.name] if key else []) + ["_timestamp"]
-    if columns and not open_ and shape.column.lower() not in {name.lower() for name in known}:
+    if columns and shape.column.lower() not in {name.lower() for name in known}:
         hint = did_you_mean(shape.column, known, "name a column of this topic, or _timestamp")
         reader.at(reader.location(shape, "column"), "MS117", f"there is no column '{shape.column}'", hint)
     return Watermark(shape.column, shape.delay, shape.place)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta
+from msgspec import Meta, defstruct
+from msgspec.structs import fields
 
 from millstream.project.schema import Shape
 from millstream.project.shapes import about
+from millstream.stores.registry import DEFAULT, STORES, StoreName, declaration
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 _UNIT = r"\d+(\.\d+)? (millisecond|second|minute|hour|day)s?"
@@ -55,23 +57,35 @@ class KafkaShape(Shape):
     ssl_certificate_location: str | None = None
     ssl_key_location: str | None = None
     ssl_endpoint_identification_algorithm: str | None = None
-    schema_registry: Annotated[
-        dict[str, Any] | str | None, about("the registry's address, or {url, ...}")
-    ] = None
     producer: Annotated[dict[str, Any], about("options of Kafka producers")] = {}
     consumer: Annotated[dict[str, Any], about("options of Kafka consumers")] = {}
     admin: Annotated[dict[str, Any], about("options of Kafka's admin client")] = {}
 
 
-class TablesShape(Shape):
-    words: ClassVar[dict[str, str]] = {"schema": "write database_schema: …", "user": "write username: …"}
+if TYPE_CHECKING:
 
-    store: Literal["delta", "postgres"] = "delta"
-    path: Annotated[str | None, about("where Delta tables are")] = None
-    url: Annotated[str | None, about("a PostgreSQL database")] = None
-    username: str | None = None
-    password: Annotated[str | None, about("a secret: use env_var()")] = None
-    database_schema: Annotated[str | None, about("the schema of PostgreSQL tables")] = None
+    class TablesShape(Shape):
+        """The store of tables, and the options of all stores."""
+
+        store: StoreName = DEFAULT
+
+else:
+    _STORES = [declaration(store) for store in STORES]
+    TablesShape = defstruct(
+        "TablesShape",
+        [
+            ("store", StoreName, DEFAULT),
+            *(
+                (option.name, option.type, option.default)
+                for store in _STORES
+                for option in fields(store.options)
+            ),
+        ],
+        bases=(Shape,),
+        kw_only=True,
+        module=__name__,
+        namespace={"words": {key: text for store in _STORES for key, text in store.words.items()}},
+    )
 
 
 class TargetShape(Shape):

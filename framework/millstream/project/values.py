@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from millstream.formats import DEFAULT_FORMAT, Encoding
 from millstream.text import Location
 from millstream.types import Type
 
@@ -63,8 +64,7 @@ class Topic(Struct, frozen=True):
     location: Location
     columns: tuple[Column, ...] = ()
     key: Key | None = None
-    format: str = "json"
-    schema: str | None = None
+    format: Encoding = DEFAULT_FORMAT
     table: bool = False
     watermark: Watermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"
@@ -254,6 +254,11 @@ class Settings(Struct, frozen=True):
     seeds: dict[str, Any] = {}
     model_locations: dict[str, Location] = {}
     """Dotted path within `models` to where it stands, e.g. `staging.materialized`."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return all folders that a project is loaded from."""
+        return (*self.model_paths, *self.seed_paths, *self.macro_paths, *self.test_paths)
 
 
 class Project(Struct, frozen=True):

@@ -16,13 +16,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.load import SUFFIXES
 from millstream.project.profiles import FILE as PROFILES
 from millstream.project.settings import FILE as SETTINGS
 from millstream.project.settings import read_settings
 from millstream.review.git import Commit, Entry, Repository, list_files, read_blobs, tree_of
 
 _SINGLE = (SETTINGS, PROFILES, "selectors.yml")
-_READ = (".sql", ".yml", ".yaml", ".py", ".csv", ".toml")
 _KEPT = 3
 _DEPTH = 8
 """Links that lead to links."""
@@ -83,8 +83,7 @@ def _write(repository: Repository, commit: Commit, folder: Path) -> list[Diagnos
         message = f"{commit.name} has no project yet: {error.diagnostics[0].message}"
         remedy = "compare with a version that has it"
         raise MillstreamError(Diagnostic("MS722", message, None, remedy)) from None
-    paths = (*settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths)
-    wanted = [posixpath.normpath(f"{prefix}{path}") for path in paths]
+    wanted = [posixpath.normpath(f"{prefix}{path}") for path in settings.folders]
     inside = [path for path in wanted if not path.startswith(("..", "/"))]
     return _write_files(repository, commit, folder, inside)
 
@@ -102,7 +101,7 @@ def _write_files(
             if entry.is_submodule:
                 message = f"the submodule {path} is left out: its files are in a repository of its own"
                 left_out.append(_left_out(message))
-            elif not entry.is_link and path.endswith(_READ):
+            elif not entry.is_link and path.endswith((*SUFFIXES, ".toml")):
                 files[path] = entry.blob
         waiting = _followed(repository, commit, links, left_out)
     contents = read_blobs(repository, files.values())

@@ -8,15 +8,14 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
 from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
 from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
+from millstream.stores.registry import DEFAULT
 from millstream.types import Type, parse_type
-
-_ORDERED = {"csv"}
-"""Formats whose values have no names, so that the order of columns matters."""
 
 
 class Contract(Struct, frozen=True):
@@ -28,12 +27,12 @@ class Contract(Struct, frozen=True):
     columns: dict[str, tuple[str, Type, bool]]
     """By name in lower case: name, type, whether it can be NULL."""
     keys: tuple[str, ...] = ()
-    format: str = "json"
+    format: Encoding = DEFAULT_FORMAT
     options: Mapping[str, Any] = {}
     upsert: bool = False
     deletes: bool = False
     """Records without a value, or rows that go away."""
-    store: str = "delta"
+    store: str = DEFAULT
 
 
 def contract_changes(
@@ -106,11 +105,11 @@ def contracts(version: Version) -> dict[str, Contract]:
             model=node.id,
             columns=columns,
             keys=(key,) if isinstance(key, str) else tuple(key),
-            format=str(node.config.get("format") or "json"),
+            format=node.config.get("format") or DEFAULT_FORMAT,
             options=node.config,
             upsert=mode == "upsert",
             deletes=output is not None and (id(output) in taking or _deletes(output)),
-            store=str(node.config.get("store") or "delta"),
+            store=str(node.config.get("store") or DEFAULT),
         )
     return found
 
@@ -184,15 +183,16 @@ def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Told:
         for stops, text in misfits(type_, after[1], shown):
             yield "breaking" if stops else "note", text
         if after[2] and not nullable:
-            left_out = ", and is left out of the record then" if now.format == "json" else ""
+            left_out = ", and is left out of the record then" if format_of(now.format).omits_null else ""
             yield "breaking", f"`{shown}` can be NULL now{left_out if now.kind == 'topic' else ''}"
     for name, (shown, type_, _) in now.columns.items():
         if now.kind == "topic" and name not in was.columns and shown not in renamed.values():
             yield "note", f"`{shown}` ({type_}) is new"
     kept = [n for n in was.columns if n in now.columns]
-    if now.format in _ORDERED and [n for n in now.columns if n in was.columns][: len(kept)] != kept:
+    ordered = format_of(now.format).by_position
+    if ordered and [n for n in now.columns if n in was.columns][: len(kept)] != kept:
         yield "breaking", f"columns are in another order, which matters in {now.format}"
-    elif now.format in _ORDERED and list(now.columns)[: len(was.columns)] != list(was.columns):
+    elif ordered and list(now.columns)[: len(was.columns)] != list(was.columns):
         yield "breaking", f"columns came or went, and {now.format} has no names"
 
 
@@ -250,7 +250,7 @@ def _table(was: Contract, now: Contract) -> Told:
         if after is None:
             yield "todo", f"the column `{shown}` stays in the table, and gets no values any more"
         elif after[1] != type_:
-            # Delta and PostgreSQL are both refused (MS866, MS852) before a row is written.
+            # No store gives a column another type: that is refused before a row is written.
             yield "breaking", f"{now.store} does not take over `{shown}` as {after[1]}"
             yield "todo", "build it anew, or give the column a new name"
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:

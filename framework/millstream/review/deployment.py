@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from millstream.deployment.records import Deployed
 from millstream.manifest import Compiled
 from millstream.physical.plan import Physical
 from millstream.physical.verdict import is_lost
 from millstream.review.compare import levels_of, review, with_state
 from millstream.review.replay import Statistics
-from millstream.review.state import Ran, deployed_changes
+from millstream.review.state import deployed_changes
 from millstream.review.values import Base, QueryChange, Review
 from millstream.review.version import Version
 
@@ -22,7 +23,7 @@ _UNKNOWN = (
 
 
 def deployment(
-    ran: Sequence[Ran],
+    there: Deployed,
     old: Version | None,
     new: Version,
     physical: Physical,
@@ -32,11 +33,11 @@ def deployment(
 ) -> Review:
     """Return what changes on a target; `old` is what its models said when they began, if that is known."""
     manifest = new.manifest
-    queries = deployed_changes(ran, physical, known, accept_forward=accept_forward)
+    queries = deployed_changes(there, physical, known, accept_forward=accept_forward)
     told = tuple(each for each in queries if each.status != "same" or each.notes)
     base = Base(f"what runs on {manifest.target}")
     if old is None:
-        limits = (_UNKNOWN,) if ran else ()
+        limits = (_UNKNOWN,) if there.records else ()
         found = Review(project=manifest.project, target=manifest.target, against=base, limits=limits)
     else:
         found = review(old, new, known)

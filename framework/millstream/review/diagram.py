@@ -1,18 +1,18 @@
-"""What changed and its neighbours, as a mermaid flowchart, which GitHub and GitLab draw."""
+"""What changed and its neighbours, as a Mermaid flowchart."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.explain.formats.mermaid import escaped
-from millstream.manifest import Manifest
+from millstream.diagram import Diagram, Edge, Node, Shape, mermaid
+from millstream.manifest import Manifest, ManifestNode
 from millstream.review.values import NodeChange
 
 _MOST = 40
 """A larger one is no help."""
-_SHAPES = {"source": ("[(", ")]"), "sink": ("[(", ")]"), "table": ("[(", ")]"), "exposure": ("{{", "}}")}
+_SHAPES: dict[str, Shape] = {"source": "store", "sink": "store", "table": "store", "exposure": "hexagon"}
 _DRAWN = {"model", "source", "seed", "exposure"}
-_CLASSES = {
+_STYLES = {
     "added": "fill:#dafbe1,stroke:#1a7f37,color:#1f2328",
     "removed": "fill:#ffebe9,stroke:#cf222e,color:#1f2328,stroke-dasharray:4 3",
     "changed": "fill:#fff8c5,stroke:#9a6700,color:#1f2328",
@@ -29,22 +29,18 @@ def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> st
     ids = sorted({end for edge in edges for end in edge} | set(changed))
     if not changed or len(ids) > _MOST:
         return ""
-    names = {id_: f"n{index}" for index, id_ in enumerate(ids)}
-    lines = ["flowchart LR"]
-    for id_ in ids:
-        node = new.nodes.get(id_) or old.nodes.get(id_)
-        kind = str(node.config.get("materialized") or node.kind) if node else "model"
-        opening, closing = _SHAPES.get(kind, ("[", "]"))
-        style = _style(changed.get(id_))
-        label = escaped(id_.partition(".")[2])
-        said = f"<br/>{escaped(kind)}" if kind not in {"model", "view"} else ""
-        lines.append(f'  {names[id_]}{opening}"{label}{said}"{closing}{f":::{style}" if style else ""}')
-    for parent, child in sorted(edges):
-        arrow = "-->" if (parent, child) in before & after else "==>" if (parent, child) in after else "-.->"
-        lines.append(f"  {names[parent]} {arrow} {names[child]}")
-    used = dict.fromkeys(filter(None, (_style(each) for each in changed.values())))
-    lines += [f"  classDef {name} {_CLASSES[name]}" for name in _CLASSES if name in used]
-    return "\n".join(lines)
+    drawn = tuple(_node(id_, new.nodes.get(id_) or old.nodes.get(id_), changed.get(id_)) for id_ in ids)
+    arrows = tuple(
+        Edge(*edge, line="plain" if edge in before & after else "added" if edge in after else "removed")
+        for edge in sorted(edges)
+    )
+    return mermaid(Diagram(drawn, arrows, styles=_STYLES))
+
+
+def _node(id_: str, node: ManifestNode | None, change: NodeChange | None) -> Node:
+    kind = str(node.config.get("materialized") or node.kind) if node else "model"
+    lines = (id_.partition(".")[2], *(() if kind in {"model", "view"} else (kind,)))
+    return Node(id_, lines, shape=_SHAPES.get(kind, "box"), style=_style(change))
 
 
 def _edges(manifest: Manifest) -> set[tuple[str, str]]:

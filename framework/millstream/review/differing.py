@@ -10,15 +10,14 @@ from functools import partial
 
 import msgspec
 
-from millstream.explain.savings import calls_itself, expressions_of
 from millstream.optimizer.context import Context, Hints
 from millstream.optimizer.rules.prune_columns import prune_columns
 from millstream.physical.meanings import Meanings
 from millstream.physical.passing import Passing
 from millstream.physical.references import kept_references
-from millstream.plan.nodes import Node, Output, Plan, TopicScan
+from millstream.plan.nodes import Output, Plan, TopicScan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.table import shape
-from millstream.plan.walk import in_order
 from millstream.topology import Topology, physical_settings
 
 
@@ -45,8 +44,8 @@ def _unlike(topology: Topology, other: Topology) -> set[str]:
         if (
             node.fingerprint not in known
             or any(id(each) in gone for each in node.inputs)
-            or getattr(node, "relation", "") in found
-            or (functions and not functions.isdisjoint(_calls(node)))
+            or node.relation in found
+            or (functions and not functions.isdisjoint(node.functions))
         ):
             gone.add(id(node))
             if isinstance(node, Output):
@@ -64,7 +63,7 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
         if output.model not in models:
             continue
         order = in_order((output,))
-        called = sorted({name for node in order for name in _calls(node)})
+        called = sorted({name for node in order for name in node.functions})
         topics = {node.relation for node in order if isinstance(node, TopicScan)}
         found[output.model] = (
             output.fingerprint,
@@ -96,9 +95,3 @@ def _pruned(output: Output, switched_off: Mapping[str, frozenset[str]]) -> str:
     plan = Plan((output,))
     plan, _ = prune_columns(plan, Context(plan, Hints(), switched_off))
     return plan.outputs[0].fingerprint
-
-
-def _calls(node: Node) -> list[str]:
-    """Return the Python functions that a node itself calls."""
-    found = [name for each in expressions_of(node) for name in each.functions]
-    return [*found, node.function] if calls_itself(node) else found  # type: ignore[attr-defined]

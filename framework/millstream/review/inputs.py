@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from millstream.manifest import ManifestFunction, ManifestNode
-from millstream.plan.build.catalog import TopicSpec
+from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.review.columns import column_changes
 from millstream.review.places import edited_places
 from millstream.review.readers import Readers

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from millstream.expressions import Expression
 from millstream.physical.meanings import Meanings, digest
-from millstream.plan.build.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import (
     Aggregate,
     Binary,
@@ -24,15 +24,13 @@ from millstream.plan.nodes import (
     Node,
     Opaque,
     Project,
-    Repartition,
     SeedScan,
     Stateful,
     TableScan,
     TopicScan,
     Union,
-    Watermark,
 )
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 class Meant(Struct, frozen=True):
@@ -202,8 +200,8 @@ class _Depths(Meanings):
         return digest("\n".join(self.column(side, each.name) for each in side.columns))
 
     def _told_rows(self, node: Node) -> str:
-        if isinstance(node, Project | Repartition | Watermark):
-            return self._rows[id(node.input)]  # however many of them: all rows pass
+        if node.one_to_one:
+            return self._rows[id(node.inputs[0])]  # however many of them: all rows pass
         return digest("\n".join(self._parts(node)))
 
     def _parts(self, node: Node) -> list[str]:
@@ -243,10 +241,10 @@ class _Depths(Meanings):
         """Tell filters that stand on each other, columns between them aside: their order says nothing."""
         conditions: set[str] = set()
         at: Node = node
-        while isinstance(at, Filter | Project | Repartition | Watermark) and id(at) not in self._ends:
+        while (isinstance(at, Filter) or at.one_to_one) and id(at) not in self._ends:
             if isinstance(at, Filter):
                 conditions.update(self.of(at.input, each) for each in at.conditions)
-            at = at.input
+            (at,) = at.inputs
         return [self._rows[id(at)], *sorted(conditions)]
 
     def _late(self, node: Node) -> Iterable[str]:

@@ -12,7 +12,7 @@ from millstream.physical.commands import rebuild_command
 from millstream.physical.plan import Physical
 from millstream.physical.values import Query
 from millstream.results import RunResults
-from millstream.review.outputs import plain, stored, tables_of, topics_of
+from millstream.review.outputs import plain
 from millstream.review.values import Replay, ReplayRead
 
 _ENOUGH = 1000
@@ -65,20 +65,20 @@ def replay(query: Query, others: Physical, known: Statistics) -> Replay:
     speed = known.speed.get(query.name)
     total = None if None in records or not records else sum(each or 0 for each in records)
     # Models of other queries that read its topics are sent the records again.
-    stored_here = set(stored(query))
+    stored_here = set(query.stored)
     again = [
-        f"{topic} (read by {', '.join(plain(stored(reader)))})"
-        for topic in topics_of(query)
+        f"{topic} (read by {', '.join(plain(reader.stored))})"
+        for topic in query.topics
         for reader in others.queries
         if any(s.topic == topic and s.relation in stored_here for s in reader.sources)
     ]
     read_back = {each.partition(" ")[0] for each in again}
     return Replay(
         command=rebuild_command(query),
-        models=plain(stored(query)),
+        models=plain(query.stored),
         reads=reads,
-        sent_again=(*again, *(topic for topic in topics_of(query) if topic not in read_back)),
-        tables=tables_of(query),
+        sent_again=(*again, *(topic for topic in query.topics if topic not in read_back)),
+        tables=plain(table.model for table in query.tables),
         seconds=round(total / speed, 0) if total is not None and speed else None,
     )
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
+from millstream.deployment.intents import Apply
+from millstream.deployment.records import Deployed, Record, new_record
+from millstream.deployment.stages import chain, fit, name_of, stages
 from millstream.physical.commands import forward_command
 from millstream.physical.plan import Groups, Physical
 from millstream.physical.resent import with_readers
-from millstream.physical.values import Query, Signature
-from millstream.physical.verdict import is_lost, verdict
+from millstream.physical.values import Query
+from millstream.physical.verdict import Verdict, is_lost
 from millstream.review.differing import differing
-from millstream.review.outputs import plain, stored
+from millstream.review.outputs import plain
 from millstream.review.replay import Statistics, replay
 from millstream.review.values import QueryChange
 from millstream.topology import Topology, groups_of, physical_of, physical_settings
@@ -44,30 +47,21 @@ def running(old: Topology, new: Topology) -> Running:
     return Running(first, physical_of(new, first.lock, names), (before, after))
 
 
-class Ran(Struct, frozen=True):
-    """A query that runs, as much of it as decides what becomes of it."""
-
-    name: str
-    signature: Signature
-    stored: tuple[str, ...]
-    """Ids of the models whose rows it stores."""
-
-
 def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
     """Return what becomes of queries, in their order; those that are gone come last."""
-    ran = [Ran(query.name, query.signature, stored(query)) for query in found.old.queries]
+    records = {query.name: new_record("", query, {}) for query in found.old.queries}
     homes = {model: name for name, models in found.groups[0].models.items() for model in models}
     left = {model for models in found.groups[1].models.values() for model in models}
-    return tuple(_changes(ran, homes, found.new, left, statistics))
+    return tuple(_changes(Deployed(records), homes, found.new, left, statistics, Apply()))
 
 
 def deployed_changes(
-    ran: Sequence[Ran], new: Physical, statistics: Statistics, *, accept_forward: bool
+    there: Deployed, new: Physical, statistics: Statistics, *, accept_forward: bool
 ) -> tuple[QueryChange, ...]:
     """Return what becomes of queries that run, and of those that count what these send again."""
-    homes = {model: each.name for each in ran for model in each.stored}
-    left = {model for query in new.queries for model in stored(query)}
-    found = list(_changes(ran, homes, new, left, statistics))
+    homes = {model: name for name, record in there.records.items() for model in record.stored}
+    left = {model for query in new.queries for model in query.stored}
+    found = list(_changes(there, homes, new, left, statistics, Apply(accept_forward=accept_forward)))
     anew = {each.name for each in found if is_lost(each.status, accept_forward=accept_forward)}
     readers = with_readers((query for query in new.queries if query.name in anew), new.queries)
     return tuple(
@@ -84,27 +78,32 @@ def deployed_changes(
 
 
 def _changes(
-    ran: Iterable[Ran],
+    there: Deployed,
     homes: Mapping[str, str],
     new: Physical,
     left: Collection[str],
     statistics: Statistics,
+    intent: Apply,
 ) -> Iterator[QueryChange]:
-    before = {each.name: each for each in ran}
+    deployment = stages(new.queries, there, intent, new.queries)
+    before = dict(sorted(there.records.items()))
     for query in new.queries:
         was = before.pop(query.name, None)
-        yield _new(query, homes, new, statistics) if was is None else _kept(was, query, new, statistics)
+        if was is None:
+            change = _new(query, homes, new, statistics)
+        else:
+            change = _kept(fit(query, was, there), was, query, new, statistics)
+        yield structs.replace(change, stages=tuple(map(name_of, chain(deployment, query.name))))
     yield from (_gone(each, left) for each in before.values())
 
 
-def _kept(was: Ran, now: Query, new: Physical, statistics: Statistics) -> QueryChange:
-    told = verdict(was.signature, now.signature)
-    joined = [model for model in stored(now) if model not in was.stored]
-    left = [model for model in was.stored if model not in stored(now)]
+def _kept(told: Verdict, was: Record, now: Query, new: Physical, statistics: Statistics) -> QueryChange:
+    joined = [model for model in now.stored if model not in was.stored]
+    left = [model for model in was.stored if model not in now.stored]
     return QueryChange(
         name=now.name,
         status=told.kind,
-        models=plain(stored(now)),
+        models=plain(now.stored),
         reasons=told.reasons,
         notes=(*_joined(now, joined), *_left(left)),
         stateful=now.signature.stateful,
@@ -128,7 +127,7 @@ def _left(models: Iterable[str]) -> Iterator[str]:
 
 def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Statistics) -> QueryChange:
     """Tell a query that has no checkpoint: what ran elsewhere before begins anew in it."""
-    moved = {model: homes[model] for model in stored(query) if model in homes}
+    moved = {model: homes[model] for model in query.stored if model in homes}
     reasons = tuple(
         f"{name} ran in {home} before, and {query.name} has no checkpoint: it begins anew"
         for name, home in zip(plain(moved), moved.values(), strict=True)
@@ -136,7 +135,7 @@ def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Stat
     return QueryChange(
         name=query.name,
         status="rebuild" if moved else "new",
-        models=plain(stored(query)),
+        models=plain(query.stored),
         reasons=reasons,
         notes=() if moved else ("begins with the first records of what it reads",),
         stateful=query.signature.stateful,
@@ -144,10 +143,10 @@ def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Stat
     )
 
 
-def _gone(was: Ran, left: Collection[str]) -> QueryChange:
+def _gone(was: Record, left: Collection[str]) -> QueryChange:
     kept = [model for model in was.stored if model in left]
     note = "its models run in other queries" if kept else "its checkpoint can be removed: `millstream clean`"
     return QueryChange(
-        name=was.name, status="removed", models=plain(was.stored), notes=(note,),
+        name=was.query, status="removed", models=plain(was.stored), notes=(note,),
         stateful=was.signature.stateful,
     )  # fmt: skip

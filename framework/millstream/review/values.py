@@ -118,6 +118,8 @@ class QueryChange(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     """Names of those whose outputs it makes."""
     reasons: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    """What `apply` does with it, in this order."""
     notes: tuple[str, ...] = ()
     """What happens beside its state: models that join it, or leave."""
     stateful: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from millstream.physical.differences import code
-from millstream.plan.build.catalog import ModelSpec, TopicSpec
+from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.project.secrets import is_secret_setting
 from millstream.sql.query import Body, Derived, From, Query, Scan, Select, Union, Whole
 
@@ -85,7 +85,11 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     contract = list(
         _differences(
             (
-                ("its format is {}", old.format if old.topic else "", new.format if new.topic else ""),
+                (
+                    "its format is {}",
+                    str(old.format) if old.topic else "",
+                    str(new.format) if new.topic else "",
+                ),
                 ("its key is {}", ", ".join(old.keys), ", ".join(new.keys)),
             )
         )
@@ -138,7 +142,7 @@ def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
         _differences(
             (
                 ("reads topic {}", old.topic, new.topic),
-                ("its format is {}", old.format, new.format),
+                ("its format is {}", str(old.format), str(new.format)),
                 ("its key is read as {}", str(old.key_type), str(new.key_type)),
                 ("records that can't be decoded: {}", old.on_bad_record, new.on_bad_record),
                 ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),

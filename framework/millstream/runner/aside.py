@@ -6,10 +6,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.deployment.records import Offsets, Record
 from millstream.physical.values import TableOutput
-from millstream.runner.checkpoints import Offsets, Place, Record
-from millstream.runner.files import Files
+from millstream.runner.checkpoints import Place
 from millstream.runner.tables import ASIDE
+from millstream.stores.files import Files
 
 
 class Aside(Struct, frozen=True):

@@ -13,14 +13,15 @@ from hashlib import blake2b
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import PerBatch, Query
 from millstream.runner import checkpoints
-from millstream.runner.checkpoints import Offsets, Place, Record, outputs_of
+from millstream.runner.checkpoints import Place
 from millstream.runner.engine import Engine
 from millstream.runner.reading import Ranges
 from millstream.runner.starting import run_once
-from millstream.runner.values import Stage, Told
+from millstream.runner.values import Setup, Told
 from millstream.topology import alone_of
 
 
@@ -28,8 +29,8 @@ def newcomers(query: Query, record: Record) -> tuple[str, ...]:
     """Return the models that a query stores, but did not store there when it last ran."""
     known = record.outputs
     if known is None:
-        known = {model: topic for model, topic in outputs_of(query).items() if model in record.models}
-    return tuple(model for model, topic in outputs_of(query).items() if known.get(model) != topic)
+        known = {model: topic for model, topic in query.stored.items() if model in record.models}
+    return tuple(model for model, topic in query.stored.items() if known.get(model) != topic)
 
 
 def backfill(
@@ -81,13 +82,13 @@ def _filled(
     """Run some models together; where that fails, each on its own."""
     names = ", ".join(model.partition(".")[2] for model in models)
     stage = f"backfill of {names}"
-    running.tell(Stage(stage))
+    running.tell(Setup(stage))
     alone = alone_of(running.job.topology, query.name, models)
     around = running.around_of(alone, _identity(alone, record, ranges), new)
     try:
         run_once(running.spark, alone, around, ranges)
     except (MillstreamError, PySparkException, Py4JError) as error:
-        running.tell(Stage(stage, done=True))
+        running.tell(Setup(stage, done=True))
         if len(models) == 1:
             return {models[0]: running.problem(alone, error)}
         found: dict[str, Diagnostic] = {}
@@ -96,7 +97,7 @@ def _filled(
         return found
     count = sum(stop - first for parts in ranges.values() for first, stop in parts.values())
     said = f"{count:,} records" if ranges else "the rows of tables"
-    running.tell(Stage(stage, f"{said} that {query.name} has read before", done=True))
+    running.tell(Setup(stage, f"{said} that {query.name} has read before", done=True))
     return {}
 
 

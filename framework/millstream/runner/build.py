@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,19 +14,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from millstream.deployment.choosing import chosen
+from millstream.deployment.intents import FullRefresh, Regroup
+from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
-from millstream.runner.applying import Anew, end_apply, to_apply
-from millstream.runner.choosing import chosen
+from millstream.runner.applying import Applied
 from millstream.runner.deployed import keep_manifest
+from millstream.runner.deploying import begin, end, planned, resumed
 from millstream.runner.engine import Engine, engine
-from millstream.runner.failures import told_of
 from millstream.runner.isolating import isolate, without
 from millstream.runner.order import needs, run_in_order
-from millstream.runner.preparing import keep_lock, prepare, refresh
-from millstream.runner.proving import proved
-from millstream.runner.rebuilding import begin, swap, to_rebuild
-from millstream.runner.regrouping import conclude, to_regroup
+from millstream.runner.preparing import prepare
+from millstream.runner.rebuilding import swap
 from millstream.runner.results import ModelResult, Outcome, RunResults
 from millstream.runner.starting import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
@@ -40,15 +40,13 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
     """Build what a job asks for, in a Spark that runs already or a new one; `folder` takes logs."""
     began, now = time.monotonic(), datetime.now(timezone.utc)
     with ExitStack() as stack:
-        running = stack.enter_context(engine(job, chosen(job), folder, tell, spark))
-        queries = chosen(running.job)
-        if job.full_refresh:
-            for query in queries:
-                refresh(running, query)
-        anew = to_apply(running, queries) if job.apply else Anew(to_rebuild(running, queries))
-        if job.regroup:
-            anew = Anew(to_regroup(running, queries))
-            queries = list(anew.queries.values())
+        wanted = chosen(job.physical.queries, job.models)
+        running = stack.enter_context(engine(job, wanted, folder, tell, spark))
+        queries = chosen(running.job.physical.queries, job.models)
+        deployment = planned(running, queries)
+        applied = begin(running, queries, deployment)
+        if isinstance(job.intent, Regroup):
+            queries = [query for query in queries if query.name in rebuilt(deployment)]
         started: list[StreamingQuery] = []
         ends = running.kafka.ends(_topics(queries))
         failed: set[str] = set()
@@ -56,7 +54,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         def work(query: Query) -> Outcome:
             if causes := sorted(failed.intersection(each.relation for each in query.sources)):
                 return _skipped(query, [cause.partition(".")[2] for cause in causes], tell)
-            outcome = _run(running, query, tell, started, anew)
+            outcome = _run(running, query, chain(deployment, query.name), tell, started, applied)
             failed.update(outcome.left_out)
             return outcome
 
@@ -64,20 +62,20 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
             queries,
             needs(queries),
             work,
-            lambda query, causes: _skipped(query, [told_of(q) for q in queries if q.name in causes], tell),
+            lambda query, causes: _skipped(query, [q.title for q in queries if q.name in causes], tell),
             lambda outcome: outcome.status != "success",
             AT_ONCE,
             lambda: _stop(running, started),
         )
         well = all(each.status == "success" for each in outcomes.values())
-        if not job.regroup:
-            keep_lock(running, {name for name, each in outcomes.items() if each.status != "skipped"})
-        elif well:
-            conclude(running, anew.queries)
+        end(
+            running,
+            deployment,
+            [name for name, each in outcomes.items() if each.status != "skipped"],
+            well=well,
+        )
         if well and job.models is None:
             keep_manifest(running.files, running.checkpoints, job.manifest)
-        if well and job.apply:
-            end_apply(running)
         written = _written(running, ends)
         took = round(time.monotonic() - began, 3)  # without what is kept for the next start
     return RunResults(
@@ -87,7 +85,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         now.isoformat(timespec="seconds"),
         took,
         tuple(_results(queries, outcomes, written)),
-        anew=job.full_refresh,
+        anew=isinstance(job.intent, FullRefresh),
     )
 
 
@@ -111,23 +109,31 @@ def _stop(running: Engine, started: list[StreamingQuery]) -> None:
     running.spark.sparkContext.cancelAllJobs()  # a backfill is no query that could be stopped
 
 
-def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery], anew: Anew) -> Outcome:
+def _run(
+    running: Engine,
+    query: Query,
+    stages: Sequence[Stage],
+    tell: Tell,
+    started: list[StreamingQuery],
+    applied: Applied | None,
+) -> Outcome:
     """Run a query, without the models that fail on their own, if need be."""
     tell(Started(query))
     began = time.monotonic()
     left_out: dict[str, Diagnostic] = {}
     while True:
         try:
-            outcome = _once(running, query, tell, started, left_out, anew)
+            outcome = _once(running, query, stages, tell, started, left_out, applied)
             break
         except (MillstreamError, PySparkException, Py4JError, OSError) as error:
-            found = {} if query.name in anew.queries else isolate(running, without(running, query, left_out))
+            found = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
             for model, problem in found.items():
                 tell(LeftOut(query.name, model, problem))
             if not found:
                 outcome = Outcome(query.name, "error", problem=running.problem(query, error))
                 break
             left_out |= found
+            stages = resumed(running, query)
     outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
     tell(Ended(outcome))
     return outcome
@@ -136,15 +142,13 @@ def _run(running: Engine, query: Query, tell: Tell, started: list[StreamingQuery
 def _once(
     running: Engine,
     query: Query,
+    stages: Sequence[Stage],
     tell: Tell,
     started: list[StreamingQuery],
     left_out: dict[str, Diagnostic],
-    anew: Anew,
+    applied: Applied | None,
 ) -> Outcome:
-    beside = begin(running, query, anew.apply) if query.name in anew.queries else None
-    made, around = beside or prepare(running, query, left_out)
-    if beside is not None and running.job.apply:
-        around = proved(running, query, made, around, anew.queries)
+    made, around = prepare(running, query, stages, left_out, applied)
     streaming = start(running.spark, made, around, availableNow=True)
     started.append(streaming)
     try:
@@ -157,7 +161,7 @@ def _once(
         raise
     finally:
         streaming.stop()
-    if beside is not None and not running.job.regroup:
+    if Swap((query.name,)) in stages:
         swap(running, query)
     return Outcome(
         query.name,

@@ -1,55 +1,19 @@
-"""What is known of a query that ran before, so that no edit goes on from what no longer fits."""
+"""The files of a query's checkpoint: its record, Spark's own log of batches, and the lock of groups."""
 
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Mapping
-from datetime import datetime, timezone
 
 import msgspec
 from msgspec import Struct
 
+from millstream.deployment.records import Offsets, Record
 from millstream.physical.lock import Lock, decode, encode
-from millstream.physical.values import DeadLetters, Query, Signature, SinkOutput, TableOutput
-from millstream.plan.nodes import Column
-from millstream.runner.files import Files, LocalFiles, local_path
+from millstream.stores.files import Files, LocalFiles, local_path
 
-FORMAT = 1
 FILE = "millstream.json"
 REBUILD = "rebuild.json"
 LOCK = "groups.lock"
-
-
-Offsets = dict[int, int]
-"""By partition of a topic: the record that is read next."""
-
-
-class Record(Struct, frozen=True):
-    """Written beside a checkpoint before the query starts for the first time."""
-
-    project: str
-    query: str
-    id: str
-    """Of the checkpoint: numbers of batches mean something within one only."""
-    signature: Signature
-    models: tuple[str, ...] = ()
-    tables: dict[str, tuple[Column, ...]] = {}
-    """The columns of the tables that it writes, as they were last made."""
-    gone: tuple[str, ...] = ()
-    """Models whose tables it wrote, and writes no more."""
-    outputs: dict[str, str] | None = None
-    """By model that it stores: the topic, empty for a table. Each of them has all that the query has read."""
-    made: str = ""
-    format: int = FORMAT
-    folder: str = "spark"
-    """Where Spark keeps the checkpoint, within the query's own folder."""
-    left_out: dict[str, dict[str, Offsets]] = {}
-    """Models that failed, so that the others could go on: by topic, where what they have not got begins."""
-    began: dict[str, Offsets] = {}
-    """By topic that it writes: where its records begin; those before are of what ran there earlier."""
-    ids: dict[str, str] = {}
-    """By topic that it reads: Kafka's id of it. In one that was made anew, offsets mean other records."""
 
 
 class Place(Struct, frozen=True):
@@ -85,32 +49,6 @@ def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
     return {name: record for name, record in found if record is not None}
 
 
-def taken_over(query: Query, records: Mapping[str, Record]) -> dict[str, str]:
-    """Return the tables that a query is new to, by model, with the query that has filled each before."""
-    own = records.get(query.name)
-    new = [table.model for table in tables_of(query) if own is None or table.model not in own.tables]
-    return {
-        model: name
-        for name, record in records.items()
-        for model in new
-        if name != query.name and (model in record.tables or model in record.gone)
-    }
-
-
-def outputs_of(query: Query) -> dict[str, str]:
-    """Return where a query stores which model."""
-    listed = (target for target in query.outputs if not isinstance(target, DeadLetters))
-    return {target.model: target.topic if isinstance(target, SinkOutput) else "" for target in listed}
-
-
-def tables_of(query: Query) -> tuple[TableOutput, ...]:
-    return tuple(target for target in query.outputs if isinstance(target, TableOutput))
-
-
-def columns_of(query: Query) -> dict[str, tuple[Column, ...]]:
-    return {table.model: table.columns for table in tables_of(query)}
-
-
 def last_done(files: Files, spark: str) -> int | None:
     """Return the last batch that is done; one that was only begun is run again by Spark."""
     done = (int(name) for name in files.names(f"{spark}/commits") if name.isdigit())
@@ -121,6 +59,16 @@ def last_begun(files: Files, spark: str) -> int | None:
     """Return the last batch whose records are decided on."""
     begun = (int(name) for name in files.names(f"{spark}/offsets") if name.isdigit())
     return max(begun, default=None)
+
+
+def clear_unbegun(files: Files, spark: str) -> None:
+    """Remove what is left of a first batch that was killed while its offsets were written.
+
+    Spark starts a query only where these folders are empty (verifyNewCheckpointDirectory).
+    """
+    for folder in ("offsets", "state", "commits"):
+        if files.names(f"{spark}/{folder}"):
+            files.remove(f"{spark}/{folder}")
 
 
 def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | None:
@@ -156,21 +104,6 @@ def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
 
 def write_record(files: Files, place: Place, record: Record) -> None:
     files.write(place.record, msgspec.json.format(msgspec.json.encode(record), indent=1))
-
-
-def new_record(project: str, query: Query, ids: dict[str, str]) -> Record:
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return Record(
-        project=project,
-        query=query.name,
-        id=uuid.uuid4().hex[:12],
-        signature=query.signature,
-        models=query.models,
-        tables=columns_of(query),
-        outputs=outputs_of(query),
-        made=now,
-        ids=ids,
-    )
 
 
 def local_lock(checkpoints: str) -> Lock | None:

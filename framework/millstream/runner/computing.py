@@ -33,15 +33,15 @@ from millstream.physical.emit.steps import (
 )
 from millstream.physical.emit.told import left_within
 from millstream.physical.emit.walk import How
-from millstream.physical.naming import Views, expressions, sources, static_reads
+from millstream.physical.naming import Views, sources, static_reads
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import kept_references
 from millstream.physical.values import SourceRead, StaticRead
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
-from millstream.plan.walk import in_order
-from millstream.project.values import Project, Target
+from millstream.project.values import Project
 from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.failures import problem_of
 from millstream.runner.jars import jars_for
@@ -165,7 +165,7 @@ def _view(session: SparkSession, step: Step, project: Project) -> None:
 
 
 def _functions(nodes: Iterable[Node]) -> tuple[str, ...]:
-    called = (name for node in nodes for each in expressions(node) for name in each.functions)
+    called = (name for node in nodes for each in node.expressions for name in each.functions)
     return tuple(dict.fromkeys(called))
 
 
@@ -179,7 +179,9 @@ def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
 
 
 @contextmanager
-def spark_for(target: Target, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
+def spark_for(question: Question, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
     """Start Spark for one question; `folder` takes its log."""
-    with running_spark("millstream show", target, jars_for(target, progress), folder) as spark:
+    target = question.project.target
+    jars = jars_for(target, question.catalog.jars, progress)
+    with running_spark("millstream show", target, jars, folder) as spark:
         yield spark

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from millstream.formats.sql import BAD
 from millstream.physical.checks import count_name
-from millstream.physical.emit.draft import BAD
 from millstream.physical.emit.steps import CountedView
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ToKafka
 from millstream.runner.reading import OLDEST

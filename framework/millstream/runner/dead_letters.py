@@ -14,14 +14,16 @@ from functools import partial
 from msgspec.structs import replace
 from pyspark.sql import DataFrame
 
+from millstream.deployment.intents import may_rebuild
+from millstream.deployment.records import Offsets, Record
 from millstream.physical.values import DeadLetters, Query, SourceRead
 from millstream.runner import reading, unsent
-from millstream.runner.checkpoints import Offsets, Place, Record
+from millstream.runner.checkpoints import Place
 from millstream.runner.engine import Engine
 from millstream.runner.reading import Ranges
 from millstream.runner.sent_letters import Sent, later, progress, read, settled, write
 from millstream.runner.starting import Around, run_once
-from millstream.runner.values import Stage
+from millstream.runner.values import Setup
 from millstream.topology import letters_alone_of
 
 
@@ -90,8 +92,7 @@ def _readers(running: Engine, source: SourceRead) -> tuple[str, ...]:
 
 def _read_again(running: Engine, known: Sent, readers: Collection[str]) -> bool:
     """Tell whether anything reads records of a source that were read before."""
-    job = running.job
-    return bool(job.rebuild or job.apply or job.regroup) or not set(readers) <= set(known.readers)
+    return may_rebuild(running.job.intent) or not set(readers) <= set(known.readers)
 
 
 def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -> None:
@@ -99,7 +100,7 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
     query = letters_alone_of(running.job.topology, source.relation)
     topic = _topic_of(query)
     name = f"dead letters of {source.relation.rpartition('.')[2]}"
-    running.tell(Stage(name))
+    running.tell(Setup(name))
     before = running.kafka.held([topic])[topic]
     held = running.kafka.until(topic, {"began": since}, before)
     options = running.kafka.source(topic, {})
@@ -114,7 +115,7 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
     kept = {n: (min(max(at, ranges[n][0]), stop), stop) for n, (at, stop) in there.items() if n in ranges}
     run_once(running.spark, query, replace(around, without_sent=without_sent), {source.topic: kept})
     count = sum(running.kafka.held([topic])[topic].values()) - sum(before.values())
-    running.tell(Stage(name, f"{count:,} that were not sent yet", done=True))
+    running.tell(Setup(name, f"{count:,} that were not sent yet", done=True))
 
 
 def _from(around: Around, source: SourceRead, starts: Offsets) -> Around:

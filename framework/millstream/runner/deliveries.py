@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct, field
 from pyspark.sql import DataFrame, SparkSession
@@ -16,17 +16,10 @@ from millstream.physical.values import DeadLetters, Delivery, PerBatch, SinkOutp
 from millstream.runner.newest import newest
 from millstream.runner.row_tests import Tested, ask
 from millstream.runner.stamped import send_stamped
+from millstream.stores.spark import Batch
 
 BATCH_HEADER = "millstream.batch"
 """`<query>/<checkpoint>/<batch>`: records of a batch that is tried again carry the same one."""
-
-
-class Merge(Protocol):
-    """Stores the newest rows of a batch in a table, once however often it is called."""
-
-    def __call__(
-        self, rows: DataFrame, table: TableOutput, app: str, batch: int, *, deletes: bool, new: bool
-    ) -> None: ...
 
 
 class Stores(Struct, frozen=True):
@@ -38,7 +31,8 @@ class Stores(Struct, frozen=True):
     """Options of the Kafka sink."""
     producer: Mapping[str, str]
     """Settings of Millstream's own producer, for what Spark's sink can't do."""
-    merge: Merge
+    merge: Callable[[DataFrame, TableOutput, Batch], None]
+    """Stores the newest rows of a batch in a table, once however often it is called."""
     new: frozenset[str] = frozenset()
     """Tables that nothing was stored in before the first batch."""
     check: Callable[[SparkSession, int], None] | None = None
@@ -101,7 +95,7 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) ->
     assert isinstance(table, TableOutput)
     rows = newest(batch.sparkSession.sql(delivery.sql), table.keys, table.options.get("order_by"))
     new = number == 0 and table.model in stores.new
-    stores.merge(rows, table, stores.identity, number, deletes=delivery.deletes, new=new)
+    stores.merge(rows, table, Batch(stores.identity, number, deletes=delivery.deletes, new=new))
 
 
 def _send(batch: DataFrame, sinks: list[Delivery], stores: Stores, number: int) -> None:

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msgspec import Struct
-
-from millstream.physical.lock import Lock
-from millstream.project.folders import folder_name
+from millstream.deployment.records import Deployed
+from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.values import Project
-from millstream.runner.checkpoints import Record, read_lock, records_in
-from millstream.runner.files import Files, LocalFiles, files_of, local_path
+from millstream.runner.checkpoints import last_begun, place_of, read_lock, records_in
 from millstream.runner.jars import jars_for
 from millstream.runner.session import running_spark
-from millstream.tables.places import checkpoints_of
+from millstream.stores.files import Files, LocalFiles, files_of, local_path
 
 _MANIFEST = "manifest.json"
 _BEFORE = "manifest.previous.json"
-
-
-class Deployed(Struct, frozen=True):
-    records: dict[str, Record]
-    """By query."""
-    lock: Lock | None
-    manifest: bytes | None
-    """Of the project when all of its models were last started."""
 
 
 def deployed(project: Project, folder: Path) -> Deployed:
     """Return what runs on a project's target; where checkpoints are not on this machine, Spark looks."""
     checkpoints = checkpoints_of(project.target, Path(project.root))
     if local_path(checkpoints) is not None:
-        return _found(LocalFiles(), checkpoints)
+        return deployed_at(LocalFiles(), checkpoints)
     log = folder / folder_name(project.target.name) / "log"
-    jars = jars_for(project.target, lambda *_: None)
+    jars = jars_for(project.target)
     with running_spark(f"millstream {project.settings.name}", project.target, jars, log) as spark:
-        return _found(files_of(checkpoints, spark), checkpoints)
+        return deployed_at(files_of(checkpoints, spark), checkpoints)
+
+
+def deployed_at(files: Files, checkpoints: str) -> Deployed:
+    records = records_in(files, checkpoints)
+    unread = (
+        name
+        for name, record in records.items()
+        if last_begun(files, place_of(checkpoints, name).spark(record)) is None
+    )
+    manifest = files.read(_path(checkpoints, _MANIFEST))
+    return Deployed(records, read_lock(files, checkpoints), manifest, frozenset(unread))
 
 
 def keep_manifest(files: Files, checkpoints: str, manifest: bytes) -> None:
@@ -58,11 +58,6 @@ def restore_manifest(files: Files, checkpoints: str) -> None:
     elif before is not None:
         files.remove(_path(checkpoints, _MANIFEST))
     files.remove(_path(checkpoints, _BEFORE))
-
-
-def _found(files: Files, checkpoints: str) -> Deployed:
-    noted = files.read(_path(checkpoints, _MANIFEST))
-    return Deployed(records_in(files, checkpoints), read_lock(files, checkpoints), noted)
 
 
 def _path(checkpoints: str, name: str) -> str:

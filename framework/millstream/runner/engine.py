@@ -14,26 +14,25 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.broker import shared_broker
+from millstream.deployment.intents import Regroup
+from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic
 from millstream.physical.values import Query, SinkOutput, SourceRead
-from millstream.project.folders import folder_name
+from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
-from millstream.project.values import Target, is_local
+from millstream.project.values import is_local
 from millstream.runner import sent_letters
 from millstream.runner.checkpoints import (
-    Offsets,
     Place,
-    Record,
+    clear_unbegun,
     last_begun,
     last_done,
-    outputs_of,
     place_of,
     read_lock,
     read_record,
 )
 from millstream.runner.deliveries import Stores
-from millstream.runner.failures import jvm_lost, problem_of, told_of
-from millstream.runner.files import Files, files_of
+from millstream.runner.failures import jvm_lost, problem_of
 from millstream.runner.jars import jars_for
 from millstream.runner.only import alone, alone_at
 from millstream.runner.reading import Ranges
@@ -43,8 +42,8 @@ from millstream.runner.states import session_settings
 from millstream.runner.swapping import settle_all
 from millstream.runner.tables import Tables
 from millstream.runner.topics import Kafka, make_ready
-from millstream.runner.values import Job, Stage, Tell
-from millstream.tables.places import checkpoints_of
+from millstream.runner.values import Job, Setup, Tell
+from millstream.stores.files import Files, files_of
 from millstream.topology import physical_of
 
 
@@ -67,7 +66,7 @@ class Engine(Struct, frozen=True, eq=False):
         topic = self.job.project.sources.get(source.relation.removeprefix("source."))
         if topic is not None:
             return topic.options
-        writers = (q for q in self.job.physical.queries if source.relation in outputs_of(q))
+        writers = (q for q in self.job.physical.queries if source.relation in q.stored)
         records = map(self.record, writers)
         began = next((each.began.get(source.topic) for each in records if each is not None), None)
         return {"began": began} if began else {}
@@ -106,6 +105,8 @@ class Engine(Struct, frozen=True, eq=False):
         """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""
         found, spark = self.around_of(query, f"{query.name}/{record.id}", new), place.spark(record)
         begun = last_begun(self.files, spark)
+        if begun is None:
+            clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
         return replace(found, checkpoint=spark, stores=replace(found.stores, again=again))
 
@@ -138,7 +139,7 @@ class Engine(Struct, frozen=True, eq=False):
         """Tell why a query failed, without secrets."""
         if (code := lost(error)) is not None:
             return jvm_lost(code, self.log)
-        found = problem_of(told_of(query), error, str(self.log))
+        found = problem_of(query.title, error, str(self.log))
         return replace(found, message=mask(found.message, secrets_in(self.job.project.target.settings)))
 
     def settings(self, query: Query) -> Mapping[str, str]:
@@ -162,17 +163,17 @@ def engine(
     log = own / "log"
     with ExitStack() as stack:
         stack.enter_context(alone(own, project.target.name))
-        jars = _jars(project.target, tell) if spark is None else []
+        jars = _jars(job, tell) if spark is None else []
         broker = stack.enter_context(shared_broker(root)) if embedded else None
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
         if spark is None:
-            tell(Stage("Spark"))
+            tell(Setup("Spark"))
             name = f"millstream {project.settings.name}"
-            keeping = Stage("Spark", "keeping loaded classes, for faster starts from now on")
+            keeping = Setup("Spark", "keeping loaded classes, for faster starts from now on")
             started = running_spark(name, project.target, jars, log, lambda: tell(keeping), lasting=lasting)
             spark = stack.enter_context(started)
-            tell(Stage("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
+            tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
         stack.enter_context(alone_at(checkpoints, files, project.target.name))
@@ -205,7 +206,7 @@ def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
 
 def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:
     """Plan the queries again where the groups that have state are others than those that were planned by."""
-    if job.regroup:
+    if isinstance(job.intent, Regroup):
         return job
     lock = read_lock(files, checkpoints)
     if lock is None or lock == job.lock:
@@ -213,16 +214,16 @@ def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:
     return replace(job, physical=physical_of(job.topology, lock))
 
 
-def _jars(target: Target, tell: Tell) -> list[Path]:
+def _jars(job: Job, tell: Tell) -> list[Path]:
     told = False
 
     def progress(_name: str, _done: int, _total: int) -> None:
         nonlocal told
         if not told:
             told = True
-            tell(Stage("jars"))
+            tell(Setup("jars"))
 
-    found = jars_for(target, progress)
+    found = jars_for(job.project.target, job.catalog.jars, progress)
     if told:
-        tell(Stage("jars", "fetched", done=True))
+        tell(Setup("jars", "fetched", done=True))
     return found

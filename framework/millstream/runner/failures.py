@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.checks import WRONG_ROW
-from millstream.physical.values import DeadLetters, Query
 from millstream.runner.worker import FAILED
 
 _LONGEST = 600
@@ -110,12 +109,6 @@ def jvm_lost(code: int, log: Path) -> Diagnostic:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     remedy = f"start it again: nothing is lost; {log} has what Java said last, `dmesg` whether memory ran out"
     return Diagnostic("MS883", f"Spark's JVM ended ({how})", None, remedy)
-
-
-def told_of(query: Query) -> str:
-    """Name a query by what it makes."""
-    names = [t.topic if isinstance(t, DeadLetters) else t.model.rpartition(".")[2] for t in query.outputs]
-    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
 _AROUND = re.compile(r"\[(?:STREAM_FAILED|FOREACH_BATCH_USER_FUNCTION_ERROR)\]")

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
 from millstream.runner import checkpoints
-from millstream.runner.checkpoints import Offsets, Record, outputs_of
 from millstream.runner.engine import Engine
 from millstream.runner.starting import try_out
 from millstream.topology import alone_of
@@ -28,7 +28,7 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
     None where it keeps state, where it failed for another reason, or where all of them fail.
     """
     place, record = running.place(query), running.record(query)
-    if record is None or query.signature.stateful or len(outputs_of(query)) < 2:
+    if record is None or query.signature.stateful or len(query.stored) < 2:
         return {}
     spark = place.spark(record)
     begun, done = checkpoints.last_begun(running.files, spark), checkpoints.last_done(running.files, spark)
@@ -37,17 +37,17 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
     if ends is None or starts is None:
         return {}
     found = _failing(running, query, starts, ends)
-    if not found or len(found) == len(outputs_of(query)):
+    if not found or len(found) == len(query.stored):
         return {}
     left_out = dict.fromkeys(found, starts) | record.left_out
-    outputs = {model: topic for model, topic in outputs_of(query).items() if model not in found}
+    outputs = {model: topic for model, topic in query.stored.items() if model not in found}
     checkpoints.write_record(running.files, place, replace(record, outputs=outputs, left_out=left_out))
     return found
 
 
 def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
     """Return a query without some of its models; what can't be decoded goes to dead letters as before."""
-    others = [model for model in outputs_of(query) if model not in left_out]
+    others = [model for model in query.stored if model not in left_out]
     return alone_of(running.job.topology, query.name, others, letters=True) if left_out else query
 
 
@@ -61,7 +61,7 @@ def _failing(
 ) -> dict[str, Diagnostic]:
     ranges = running.ranges(query, starts, ends)
     found: dict[str, Diagnostic] = {}
-    for model in outputs_of(query):
+    for model in query.stored:
         alone = alone_of(running.job.topology, query.name, [model])
         try:
             try_out(running.spark, alone, running.around_of(alone, ""), ranges)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from millstream.deployment.stages import Stage, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import Query
 from millstream.runner.batches import Batch, Offsets, has_read
 from millstream.runner.committing import Commits
+from millstream.runner.deploying import resumed
 from millstream.runner.engine import Engine
 from millstream.runner.isolating import isolate, without
 from millstream.runner.listening import Listener
 from millstream.runner.preparing import prepare
 from millstream.runner.realtime import start_realtime
-from millstream.runner.rebuilding import begin, swap
+from millstream.runner.rebuilding import swap
 from millstream.runner.starting import start
+from millstream.runner.swapping import settle
 from millstream.runner.triggers import DEFAULT, Every, Passes, RealTime, Trigger
-from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Stage, Stopped, Waiting
+from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Setup, Stopped, Waiting
 from millstream.runner.wanted import written_topics
 
 FIRST, LONGEST = 1.0, 60.0
@@ -42,17 +45,16 @@ class Kept:
         self,
         running: Engine,
         query: Query,
+        stages: Sequence[Stage],
         trigger: Trigger,
         ends: Mapping[str, Offsets],
         commits: Commits,
         stopping: threading.Event,
         gate: threading.Semaphore,
-        *,
-        anew: bool,
     ) -> None:
         self.query = query
-        self._anew = anew
-        """It is to be rebuilt first."""
+        self._stages = stages
+        """What is to be done with it first."""
         self.caught_up = threading.Event()
         """It has read all that its topics held when the run began."""
         self._running = running
@@ -70,6 +72,10 @@ class Kept:
         """Why its batches were refused."""
         self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
         self._after: list[Kept] = []
+
+    @property
+    def _rebuilds(self) -> bool:
+        return bool(rebuilt(self._stages))
 
     def start(self, after: list[Kept]) -> None:
         """Start it when others have caught up: rows look up what these keep."""
@@ -134,15 +140,15 @@ class Kept:
                 streaming = self._started(listener)
                 if streaming is None:
                     return None
-                self._running.tell(Running(self.query, self._anew))
+                self._running.tell(Running(self.query, self._rebuilds))
                 heard = listener.first(HEAD_START)
             while (heard := heard or listener.heard.get()) != "ended":
                 self._heard(heard)
                 heard = None
             error = self._raised[-1] if self._raised else streaming.exception()
-            if self._anew and error is None and not self._stopping.is_set():
+            if self._rebuilds and error is None and not self._stopping.is_set():
                 swap(self._running, self.query)
-                self._anew = False
+                self._stages = resumed(self._running, self.query)
         except Exception as raised:  # noqa: BLE001 -- of a thread that just ends nobody would hear
             if self._stopping.is_set():
                 return None
@@ -153,18 +159,20 @@ class Kept:
         return None if error is None else self._running.problem(self.query, error)
 
     def _started(self, listener: Listener) -> StreamingQuery | None:
-        aside = begin(self._running, self.query) if self._anew else None
-        self._anew = aside is not None
+        if settle(self._running.files, self._running.tables, self._running.place(self.query)):
+            self._stages = resumed(self._running, self.query)  # a swap that had failed is done
+        elif self._failures and not self._rebuilds:
+            self._stages = resumed(self._running, self.query)
         if self._failures and (gone := self._running.kafka.create(written_topics([self.query]))):
             said = f"{', '.join(gone)} was gone, and is created again"
-            self._running.tell(Stage("topics", said, done=True))
-        query, around = aside or prepare(self._running, self.query, self._left_out)
+            self._running.tell(Setup("topics", said, done=True))
+        query, around = prepare(self._running, self.query, self._stages, self._left_out)
         listener.tested, self._raised = around.stores.tested, around.stores.raised
         with self._lock:
             if self._stopping.is_set():
                 return None
             spark = self._running.spark
-            match Passes() if aside else self._trigger:
+            match Passes() if self._rebuilds else self._trigger:
                 case RealTime() if not query.realtime:
                     self._streaming = start_realtime(spark, query, around, listener)
                 case RealTime():
@@ -178,11 +186,11 @@ class Kept:
             self._failures = 0
             self._commits.commit(self.query.name, heard.read)
             self._running.tell(Batched(self.query.name, heard))
-            if has_read(heard, self._ends) and not self._anew:
+            if has_read(heard, self._ends) and not self._rebuilds:
                 self.caught_up.set()
         else:
             self._running.tell(Idle(self.query.name))
-            if not self._anew:
+            if not self._rebuilds:
                 self.caught_up.set()
 
 

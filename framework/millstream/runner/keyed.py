@@ -18,11 +18,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.expressions import quoted
+from millstream.physical.durations import milliseconds
 from millstream.physical.emit.steps import StatefulView
 from millstream.physical.values import OutputMode
 from millstream.project.values import Function, Project
 from millstream.runner import worker
-from millstream.runner.durations import milliseconds
 from millstream.runner.functions import source_of
 from millstream.runner.worker import FAILED, Source, converter, failure, module_of, plain
 from millstream.types import Row as Struct

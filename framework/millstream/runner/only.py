@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.locks import opened, try_lock
-from millstream.runner.files import Files, local_path
+from millstream.stores.files import Files, local_path
 
 BEAT = 5.0
 """Seconds between two signs of life."""

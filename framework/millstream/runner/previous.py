@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from millstream.deployment.records import Record
 from millstream.physical.values import TableOutput
 from millstream.runner.aside import Aside, renamed
-from millstream.runner.checkpoints import Place, Record
-from millstream.runner.files import Files
+from millstream.runner.checkpoints import Place
 from millstream.runner.tables import KEPT, Tables
+from millstream.stores.files import Files
 
 _FILE = "previous.json"
 

@@ -12,37 +12,37 @@ from msgspec.structs import replace
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from millstream.deployment.records import Offsets, Record
+from millstream.deployment.stages import Compare
 from millstream.errors import MillstreamError, Note
 from millstream.physical.values import Query, SinkOutput, TableOutput
 from millstream.runner import aside
 from millstream.runner.aside import renamed
-from millstream.runner.checkpoints import (
-    Offsets,
-    Record,
-    cut,
-    last_begun,
-    last_done,
-    read_up_to,
-    tables_of,
-)
+from millstream.runner.checkpoints import cut, last_begun, last_done, read_up_to
 from millstream.runner.comparing import compared
 from millstream.runner.engine import Engine
 from millstream.runner.starting import Around, start
 from millstream.runner.tables import ASIDE
-from millstream.runner.values import Apply, Compared
+from millstream.runner.values import Compared
 from millstream.types import has_equality
 
 
-def proved(running: Engine, query: Query, beside: Query, around: Around, anew: Collection[str]) -> Around:
+def proved(
+    running: Engine,
+    query: Query,
+    beside: Query,
+    around: Around,
+    compare: Compare,
+    rebuilt: Collection[str],
+) -> Around:
     """Return the surroundings in which the first batch is compared; where it can't be, tell why."""
-    apply, files = running.job.apply, running.files
-    assert apply is not None
-    if not (tables := tables_of(query)):
+    files = running.files
+    if not (tables := query.tables):
         return around
     record, spark, place = running.record(query), around.checkpoint, running.place(query)
     if last_done(files, spark) is not None:
         return around  # it was compared, and killed later
-    found, made = _ends(running, query, record, anew), aside.read(files, place)
+    found, made = _ends(running, query, record, rebuilt), aside.read(files, place)
     assert made is not None
     if made.ends is not None and made.ends != found:
         found = "what runs has gone on since it was begun"
@@ -62,13 +62,13 @@ def proved(running: Engine, query: Query, beside: Query, around: Around, anew: C
 
     def check(session: SparkSession, number: int) -> None:
         if number == 0:
-            _compare(running, session, tables, record, apply)
+            _compare(running, session, tables, record, compare)
 
     return replace(around, stores=replace(around.stores, check=check))
 
 
 def _ends(
-    running: Engine, query: Query, record: Record | None, anew: Collection[str]
+    running: Engine, query: Query, record: Record | None, rebuilt: Collection[str]
 ) -> dict[str, Offsets] | str:
     """Return how far the running version has read, or why nobody can say what it should have made of that."""
     if record is None:
@@ -79,7 +79,7 @@ def _ends(
     for source in query.sources:
         if not source.topic:
             return f"it reads the changes of {_name(source.relation)}, not a topic"
-        if others.get(source.relation) in anew:
+        if others.get(source.relation) in rebuilt:
             return f"it reads {_name(source.relation)}, which is made anew, too"
     if looked_up := [r.relation for r in query.reads if not r.relation.startswith("seed.")]:
         return f"it looks up {_name(min(looked_up))}, whose rows were others then"
@@ -120,11 +120,11 @@ def _decide_on_the_first(running: Engine, beside: Query, around: Around) -> None
 
 
 def _compare(
-    running: Engine, session: SparkSession, tables: Sequence[TableOutput], record: Record, apply: Apply
+    running: Engine, session: SparkSession, tables: Sequence[TableOutput], record: Record, compare: Compare
 ) -> None:
     problems = []
     for table in tables:
-        names = _comparable(table, record, apply.untouched)
+        names = _comparable(table, record, compare.untouched)
         if isinstance(names, str):
             running.tell(Compared(table.model, less=names))
             continue
@@ -133,7 +133,7 @@ def _compare(
         rows, problem = compared(table, names, old, new)
         if problem is None:
             running.tell(Compared(table.model, tuple(names), rows))
-        elif apply.accept_differences:
+        elif compare.accept_differences:
             running.tell(Compared(table.model, tuple(names), rows, less=problem.message))
         else:
             problems.append(problem)

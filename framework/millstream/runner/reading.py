@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from millstream.expressions import quoted
+from millstream.physical.durations import milliseconds
 from millstream.physical.values import SourceRead
 from millstream.project.seed_rows import seed_texts
 from millstream.project.values import Project, Seed
-from millstream.runner.durations import milliseconds
 
 Ranges = Mapping[int, tuple[int, int]]
 """By partition: the first record, and the one after the last."""

@@ -12,7 +12,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.realtime import starving
 from millstream.physical.values import Query
-from millstream.runner.failures import told_of
 from millstream.runner.starting import Around, start
 
 CHECKPOINT_EVERY = "5 seconds"
@@ -25,7 +24,7 @@ def start_realtime(
 ) -> StreamingQuery:
     """Start a query in real-time mode; refuse where something prevents it."""
     if query.realtime:
-        message = f"{told_of(query)} can't run in real-time mode: {'; '.join(query.realtime)}"
+        message = f"{query.title} can't run in real-time mode: {'; '.join(query.realtime)}"
         remedy = "choose a trigger such as `1 second` for the target, or change what is named"
         raise MillstreamError(Diagnostic("MS878", message, None, remedy))
     # A batch that never ends waits for no turn.
@@ -37,7 +36,7 @@ def start_realtime(
 def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> None:
     """Refuse queries that would wait for one another for ever; with each, how many partitions it reads."""
     slots = spark.sparkContext.defaultParallelism
-    found = starving([(told_of(query), partitions) for query, partitions in queries], slots)
+    found = starving([(query.title, partitions) for query, partitions in queries], slots)
     if found:
         remedy = (
             "give Spark as many cores as partitions: `master: local[8]`, or more executors; "

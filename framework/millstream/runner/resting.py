@@ -19,11 +19,11 @@ from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import How
 from millstream.physical.naming import Views, sources
 from millstream.physical.values import SourceRead, StaticRead
-from millstream.plan.build.catalog import Catalog
-from millstream.plan.build.topics import sink_node, topic_node
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.topics import sink_node, topic_node
 from millstream.plan.nodes import Node
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, traits_of
-from millstream.plan.walk import in_order
 from millstream.project.values import Project
 from millstream.runner import reading
 from millstream.runner.computing import Question, frame, with_ancestors

@@ -8,16 +8,17 @@ from pathlib import Path
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
+from millstream.deployment.records import Record
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
 from millstream.runner import previous
 from millstream.runner.applying import read, remove, write
-from millstream.runner.checkpoints import Record, place_of, records_in
+from millstream.runner.checkpoints import place_of, records_in
 from millstream.runner.deployed import restore_manifest
 from millstream.runner.engine import Engine, engine
 from millstream.runner.previous import Previous
 from millstream.runner.swapping import Together, swap_together
-from millstream.runner.values import Job, Stage, Tell
+from millstream.runner.values import Job, Setup, Tell
 
 
 def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> list[str]:
@@ -37,7 +38,7 @@ def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = N
         )
         for name, each in kept.items():
             was = f"runs as it was made on {each.record.made}" if each.record else "is another query's again"
-            tell(Stage(name, was, done=True))
+            tell(Setup(name, was, done=True))
         for name in applied.begun:
             _forget(running, name, records.get(name))
         restore_manifest(running.files, running.checkpoints)

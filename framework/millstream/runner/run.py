@@ -13,23 +13,24 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.broker import revive
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.deployment.choosing import chosen
+from millstream.deployment.stages import Refuse, Reset, Stage, Start, chain
+from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.physical.values import Query
-from millstream.runner.choosing import chosen
 from millstream.runner.clock import Clock, spark_time
 from millstream.runner.committing import Commits
 from millstream.runner.deployed import keep_manifest
+from millstream.runner.deploying import begin, keep_lock, planned
 from millstream.runner.engine import Engine, engine
 from millstream.runner.failures import jvm_lost
 from millstream.runner.keeping import AT_ONCE, Kept
 from millstream.runner.order import needs
-from millstream.runner.preparing import check, keep_lock, refresh
+from millstream.runner.preparing import check_record
 from millstream.runner.realtime import check_slots, partitions_of
-from millstream.runner.rebuilding import to_rebuild
 from millstream.runner.session import lost
 from millstream.runner.triggers import RealTime, trigger_of
-from millstream.runner.values import Ends, Job, Stage, Tell
+from millstream.runner.values import Ends, Job, Setup, Tell
 
 _log = logging.getLogger(__name__)
 LOOK = 1.0
@@ -45,17 +46,16 @@ def run(
 ) -> None:
     """Run what a job asks for until `stopping` is set; `folder` takes logs."""
     job = replace(job, trigger=job.project.target.settings.get("trigger") or None)
-    with engine(job, chosen(job), folder, tell, spark, lasting=True) as running:
-        queries = chosen(running.job)
-        if job.full_refresh:
-            for query in queries:
-                refresh(running, query)
-        anew = to_rebuild(running, queries)
-        _check(running, [query for query in queries if query.name not in anew])
+    wanted = chosen(job.physical.queries, job.models)
+    with engine(job, wanted, folder, tell, spark, lasting=True) as running:
+        queries = chosen(running.job.physical.queries, job.models)
+        deployment = planned(running, queries)
+        _check(running, queries, deployment)
+        begin(running, queries, deployment)
         keep_lock(running, {query.name for query in queries})
         if job.models is None:
             keep_manifest(running.files, running.checkpoints, job.manifest)
-        kept = _kept(running, queries, anew, stopping)
+        kept = _kept(running, queries, deployment, stopping)
         try:
             _wait(running, kept.values(), stopping)
         finally:
@@ -79,10 +79,10 @@ def _wait(running: Engine, kept: Collection[Kept], stopping: threading.Event) ->
             raise MillstreamError(jvm_lost(code, running.log))
         if back := clock.went_back():
             said = f"it was set back by {back:,.0f} s, and Spark would wait so long: the queries start again"
-            running.tell(Stage("clock", said, done=True))
+            running.tell(Setup("clock", said, done=True))
             _each(Kept.pause, kept)
         if running.kafka.cluster.embedded and revive(root):
-            running.tell(Stage("broker", "it died, and is started again", done=True))
+            running.tell(Setup("broker", "it died, and is started again", done=True))
         if time.monotonic() - looked > LAG:
             _tell_ends(running, topics)
             looked = time.monotonic()
@@ -96,20 +96,23 @@ def _tell_ends(running: Engine, topics: Collection[str]) -> None:
         _log.debug("where topics end is not known: %s", error)
 
 
-def _check(running: Engine, queries: Sequence[Query]) -> None:
+def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage]) -> None:
     """Refuse to start before anything runs, with all that is wrong."""
-    problems: list[Diagnostic] = []
+    problems = [stage.problem for stage in deployment if isinstance(stage, Refuse)]
+    going_on = {stage.query for stage in deployment if isinstance(stage, Start | Refuse)}
+    fresh = {stage.query for stage in deployment if isinstance(stage, Reset)}
     for query in queries:
-        try:
-            check(running, query)
-        except MillstreamError as error:
-            problems += error.diagnostics
+        if query.name in going_on - fresh:
+            try:
+                check_record(running, query, running.record(query))
+            except MillstreamError as error:
+                problems += error.diagnostics
     if problems:
         raise MillstreamError(*problems)
 
 
 def _kept(
-    running: Engine, queries: Sequence[Query], anew: Collection[str], stopping: threading.Event
+    running: Engine, queries: Sequence[Query], deployment: Sequence[Stage], stopping: threading.Event
 ) -> dict[str, Kept]:
     trigger = trigger_of(running.job.trigger)
     ends = running.kafka.held(_read(queries))
@@ -120,7 +123,9 @@ def _kept(
     commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
     gate = threading.Semaphore(AT_ONCE)
     kept = {
-        query.name: Kept(running, query, trigger, ends, commits, stopping, gate, anew=query.name in anew)
+        query.name: Kept(
+            running, query, chain(deployment, query.name), trigger, ends, commits, stopping, gate
+        )
         for query in queries
     }
     wanted = needs(queries)

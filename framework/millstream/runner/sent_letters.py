@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.deployment.records import Offsets
 from millstream.plan.nodes import Column
 from millstream.runner import checkpoints
-from millstream.runner.checkpoints import Offsets
-from millstream.runner.files import Files
+from millstream.stores.files import Files
 
 _ENDING = ".letters"
 

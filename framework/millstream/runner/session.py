@@ -26,13 +26,12 @@ from millstream.machine.java import java
 from millstream.project.secrets import Secret
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner import log
+from millstream.stores.registry import configured, declaration
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
+_EXTENSIONS = "spark.sql.extensions"
 
 _ALWAYS = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.ui.showConsoleProgress": "false",
@@ -77,7 +76,7 @@ def spark_settings(
     options += f" {_QUICK}" if local and not lasting else ""
     # What the JVM says of archives of classes concerns nobody.
     options += f" -Xlog:disable {archive.flag}" if archive else ""
-    settings = _ALWAYS | (_LOCAL if local else {})
+    settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
     settings |= {
         "spark.sql.session.timeZone": str(target.settings.get("timezone", "UTC")),
         "spark.sql.shuffle.partitions": str(shuffle_partitions(target)),
@@ -93,6 +92,17 @@ def spark_settings(
     if more := given.pop(_EXCLUDED, ""):
         settings[_EXCLUDED] += f",{more}"
     return {name: value for name, value in (settings | given).items() if value}
+
+
+def _of_stores(target: Target) -> dict[str, str]:
+    """Return the settings of all stores that a target can use, with the extensions of each."""
+    found: dict[str, str] = {}
+    for store in configured(target.settings.get("tables") or {}):
+        own = dict(declaration(store).spark_settings)
+        if _EXTENSIONS in own and _EXTENSIONS in found:
+            own[_EXTENSIONS] = f"{found[_EXTENSIONS]},{own[_EXTENSIONS]}"
+        found |= own
+    return found
 
 
 def _nothing() -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from millstream.errors import Diagnostic
 from millstream.expressions import quoted
+from millstream.physical.durations import milliseconds
 from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView, StatefulView, Step, WindowView
@@ -27,7 +28,6 @@ from millstream.physical.values import (
 from millstream.project.values import Project
 from millstream.runner import counting, functions, keyed, reading
 from millstream.runner.deliveries import Stores, deliver, in_turn, send
-from millstream.runner.durations import milliseconds
 from millstream.runner.reading import Ranges
 from millstream.runner.tables import Tables
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.physical.values import DeadLetters, Query
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 
 _STATE = "spark.sql.streaming.stateStore."
 CHAINS = "spark.sql.streaming.statefulOperator.allowMultiple"

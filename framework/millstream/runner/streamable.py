@@ -19,11 +19,11 @@ from millstream.errors import MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.references import kept_references
 from millstream.physical.values import OutputMode, Query
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
 from millstream.project.values import Project
 from millstream.runner import trial
-from millstream.runner.failures import problem_of, told_of
+from millstream.runner.failures import problem_of
 from millstream.runner.states import state_settings
 from millstream.runner.trial import RECORDS, Feed, OwnSeed, Rows, Trial
 
@@ -49,7 +49,7 @@ def check_streaming(
             rows = trial.streamed_rows(spark.newSession(), own, Path(folder))
             _ask(spark, rows, query.output_mode)
     except (PySparkException, Py4JError) as error:
-        raise MillstreamError(problem_of(told_of(query), error, log)) from None
+        raise MillstreamError(problem_of(query.title, error, log)) from None
 
 
 def _ask(spark: SparkSession, rows: Any, mode: OutputMode) -> None:

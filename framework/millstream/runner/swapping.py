@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from millstream.physical.lock import Lock
 from millstream.runner import aside, checkpoints, previous
 from millstream.runner.checkpoints import Place, place_of
-from millstream.runner.files import Files
 from millstream.runner.tables import KEPT, Tables
+from millstream.stores.files import Files
 
 _TOGETHER = "regroup.json"
 
@@ -76,11 +76,11 @@ def _go_back(files: Files, tables: Tables, place: Place) -> None:
         aside.write(files, place, previous.restored(kept, kept.record))
 
 
-def settle(files: Files, tables: Tables, place: Place) -> None:
-    """End a swap that has begun; each step can be taken again."""
+def settle(files: Files, tables: Tables, place: Place) -> bool:
+    """End a swap that has begun, and tell whether there was one; each step can be taken again."""
     found = aside.read(files, place)
     if found is None or not found.swapping:
-        return
+        return False
     before = checkpoints.read_record(files, place)
     if before != found.record:
         if found.apply:
@@ -98,6 +98,7 @@ def settle(files: Files, tables: Tables, place: Place) -> None:
     for table in found.tables:
         tables.drop(found.beside(table))
     files.remove(place.rebuild)
+    return True
 
 
 def forget(files: Files, tables: Tables, place: Place) -> None:

@@ -21,7 +21,7 @@ from millstream.kafka.topics import Topic, create_missing, differences, topic_id
 from millstream.physical.values import Query
 from millstream.runner.reading import Ranges, offsets_of, sizes
 from millstream.runner.triggers import DEFAULT
-from millstream.runner.values import Job, Stage, Tell, Told
+from millstream.runner.values import Job, Setup, Tell, Told
 from millstream.runner.wanted import read_topics, written_topics
 from millstream.tables.seeds import timestamp
 
@@ -101,7 +101,7 @@ def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell
 
     Those of sources only on this machine's own broker: elsewhere they are somebody else's.
     """
-    tell(Stage("topics"))
+    tell(Setup("topics"))
     target = job.project.target
     bootstrap = broker.ready().bootstrap_servers if broker else None
     cluster = cluster_of(target, bootstrap, job.project.root)
@@ -115,7 +115,7 @@ def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell
         tell(Told(each.diagnostic))
     said = [f"{len(created)} created"] if created else []
     said += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
-    tell(Stage("topics", ", ".join(said), done=True))
+    tell(Setup("topics", ", ".join(said), done=True))
     return Kafka(cluster, job.trigger or DEFAULT, str(target.settings.get("timezone", "UTC")))
 
 
@@ -125,7 +125,7 @@ def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str
     names = [topic.name for topic in read if topic.name in made]
 
     def progress(topic: str, count: int) -> None:
-        tell(Stage("topics", f"{count:,} records in {topic}"))
+        tell(Setup("topics", f"{count:,} records in {topic}"))
 
     return fill_empty(admin, job.project, names, progress=progress) if names else {}
 

@@ -23,7 +23,7 @@ from millstream.errors import MillstreamError
 from millstream.physical.values import PerBatch, Query, TableOutput
 from millstream.project.values import Project
 from millstream.runner import counting, functions, reading
-from millstream.runner.failures import problem_of, told_of
+from millstream.runner.failures import problem_of
 from millstream.runner.newest import newest
 from millstream.runner.starting import make_view
 
@@ -105,7 +105,7 @@ def as_batch(spark: SparkSession, trial: Trial, log: str) -> Tried:
         _prepare(session, trial, lambda: _whole(session, trial.feeds))
         return Tried(tuple(batch_made(_rows(session, trial), trial.query, 0)))
     except (PySparkException, Py4JError) as error:
-        raise MillstreamError(problem_of(told_of(trial.query), error, log)) from None
+        raise MillstreamError(problem_of(trial.query.title, error, log)) from None
 
 
 def as_stream(spark: SparkSession, trial: Trial, log: str) -> Tried:
@@ -118,7 +118,7 @@ def as_stream(spark: SparkSession, trial: Trial, log: str) -> Tried:
         try:
             return _streamed(spark, trial, Path(folder))
         except (PySparkException, Py4JError) as error:
-            raise MillstreamError(problem_of(told_of(trial.query), error, log)) from None
+            raise MillstreamError(problem_of(trial.query.title, error, log)) from None
 
 
 def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFrame:
@@ -184,7 +184,7 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
 def _whole(session: SparkSession, feeds: Iterable[Feed]) -> None:
     for feed in feeds:
         rows = [row for batch in feed.batches for row in batch]
-        _frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
+        frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
 
 
 def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
@@ -204,7 +204,7 @@ def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
 def _at_rest(session: SparkSession, project: Project, given: AtRest) -> None:
     match given:
         case Rows(view=view, columns=columns, rows=rows):
-            _frame(session, rows, columns).createOrReplaceTempView(view)
+            frame(session, rows, columns).createOrReplaceTempView(view)
         case Reference(view=view):
             _newest(session, project, given).createOrReplaceTempView(view)
         case OwnSeed(view=view, name=name):
@@ -217,7 +217,7 @@ def _newest(session: SparkSession, project: Project, given: Reference) -> DataFr
     assert isinstance(how, PerBatch)
     (source,), (delivery,) = query.sources, how.deliveries
     assert isinstance(delivery.target, TableOutput)
-    _frame(own, given.records, RECORDS).createOrReplaceTempView(source.view)
+    frame(own, given.records, RECORDS).createOrReplaceTempView(source.view)
     for step in query.steps:
         make_view(own, step, project, query.output_mode)
     own.sql(query.sql).createOrReplaceTempView(how.view)
@@ -226,7 +226,7 @@ def _newest(session: SparkSession, project: Project, given: Reference) -> DataFr
     return values(session, rows.toArrow(), rows.schema)
 
 
-def _frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
+def frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
     return values(session, _table(rows, _arrow(columns)), _schema(columns))
 
 

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from millstream.deployment.intents import Intent, Update
 from millstream.errors import Diagnostic
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Physical
 from millstream.physical.values import Query
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.runner.batches import Batch, Offsets
 from millstream.runner.results import Outcome
 from millstream.topology import Topology
-
-
-class Apply(Struct, frozen=True):
-    """What is made anew is compared with what runs, takes its place, and can be taken back."""
-
-    untouched: Mapping[str, Sequence[str]] = {}
-    """By id of a model: the columns that have the same values in both versions."""
-    accept_differences: bool = False
 
 
 class Job(Struct, frozen=True):
@@ -35,14 +28,7 @@ class Job(Struct, frozen=True):
     """The groups that have state, as far as it was known when the queries were planned."""
     models: frozenset[str] | None = None
     """Ids of the models that are asked for; None: all."""
-    full_refresh: bool = False
-    accept_forward: bool = False
-    rebuild: frozenset[str] = frozenset()
-    """Ids of the models that are made anew beside what they have."""
-    regroup: bool = False
-    """Which models share a state is decided anew, and what changes by it is rebuilt."""
-    apply: Apply | None = None
-    """What does not fit is made anew, whatever `rebuild` says."""
+    intent: Intent = Update()
     manifest: bytes = b""
     """What is kept at the checkpoints, to tell later what runs there."""
     trigger: str | None = "available_now"
@@ -53,7 +39,7 @@ class Job(Struct, frozen=True):
         return self.topology.catalog
 
 
-class Stage(Struct, frozen=True):
+class Setup(Struct, frozen=True):
     """Something that is done once, before queries run."""
 
     name: str
@@ -143,8 +129,8 @@ class Stopped(Struct, frozen=True):
     query: str
 
 
-OfBuild = Stage | Started | Going | LeftOut | Ended | Told | Compared
-OfRun = Stage | Told | Waiting | Running | Batched | Ends | Idle | Failed | LeftOut | Stopped
+OfBuild = Setup | Started | Going | LeftOut | Ended | Told | Compared
+OfRun = Setup | Told | Waiting | Running | Batched | Ends | Idle | Failed | LeftOut | Stopped
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""

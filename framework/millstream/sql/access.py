@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 from sqlglot import exp
 
 from millstream.sql.columns import field
+from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.raising import becomes_raises
 from millstream.sql.scope import as_kind
 from millstream.sql.structs import struct_of
 from millstream.sql.value import Value, computed
 from millstream.types import UNKNOWN, VARIANT, Array, Map, Row, Type
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 
 def element(walk: Expressions, node: exp.Bracket) -> Value:
@@ -50,7 +45,7 @@ def tuple_(walk: Expressions, node: exp.Tuple) -> Value:
     return struct_of(walk, node.expressions)
 
 
-HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Bracket: element,
     exp.Dot: dot,
     exp.Tuple: tuple_,

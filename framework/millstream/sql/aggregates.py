@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 from sqlglot import exp
 
 from millstream.sql.coercion import is_numeric
 from millstream.sql.conditions import condition
+from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.names import function_name
 from millstream.sql.raising import call_raises
 from millstream.sql.results import result_type
@@ -17,9 +15,6 @@ from millstream.sql.spark_functions import Signature
 from millstream.sql.structs import star_columns
 from millstream.sql.value import Value, computed, influences
 from millstream.types import DOUBLE, INTERVAL, NULL, STRING, UNKNOWN, Array, Map, Row, Type
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 _NEEDS_NUMBERS = frozenset(("sum", "avg", "mean", "try_sum", "try_avg"))
 
@@ -137,7 +132,7 @@ def _inner(walk: Expressions, node: exp.Expr) -> Value:
     return walk.value(node.this)
 
 
-HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Filter: filtered,
     exp.Window: windowed,
     exp.WithinGroup: within_group,

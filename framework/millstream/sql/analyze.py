@@ -11,6 +11,7 @@ from millstream.sql.foreign import foreign
 from millstream.sql.parse import Parsed, parse
 from millstream.sql.projection import name_place
 from millstream.sql.query import Query, Whole
+from millstream.sql.relations import Inputs
 from millstream.sql.result import Result
 from millstream.sql.values import Analysis, InputRelation, Problem, ResultColumn, Watermark
 from millstream.sql.whole import whole
@@ -26,7 +27,7 @@ def analyze(
     parsed = parse(sql)
     if not isinstance(parsed, Parsed):
         return Analysis(open=True, problems=parsed)
-    binder = Binder(parsed, sql, relation, known_relations, functions)
+    binder = Binder(parsed, sql, Inputs(relation, known_relations), functions)
     try:
         result = binder.query(parsed.tree)
     except RecursionError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace as replaced
@@ -17,19 +17,18 @@ from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
 from millstream.sql.froms import Text
 from millstream.sql.grouping import group_keys, quiet_shape
+from millstream.sql.handlers import expressions
 from millstream.sql.keywords import keyword_after
 from millstream.sql.names import function_name
 from millstream.sql.parse import Parsed
 from millstream.sql.projection import name_place, project
 from millstream.sql.query import Body, FormKind
-from millstream.sql.relations import Relations
+from millstream.sql.relations import Ctes, Inputs, Relations
 from millstream.sql.result import Result, renamed
 from millstream.sql.scope import NOTHING, Bound, Scope, as_kind, unused
 from millstream.sql.selects import Keys, select
 from millstream.sql.value import Value, influences
-from millstream.sql.values import InputRelation, Source
-
-Ctes = Mapping[str, Result]
+from millstream.sql.values import Source
 
 
 class Binder:
@@ -39,18 +38,15 @@ class Binder:
         self,
         parsed: Parsed,
         sql: str,
-        relation: Callable[[tuple[str, ...]], InputRelation | None],
-        known_relations: Callable[[], list[str]],
+        inputs: Inputs,
         functions: Mapping[str, Function],
     ) -> None:
-        self.findings = Findings(sql, functions, parsed.tokens.variant_paths, self.query)
         found = source(sql, parsed.tokens.tokens)
-        self.findings.source = found
+        self.findings = Findings(sql, found, functions, parsed.tokens.variant_paths, self.query)
         self.text = Text(found, self.findings, list(parsed.tokens.watermarks))
         self.bodies: dict[str, Body] = {}
         """The CTEs by unique names."""
-        self.relation = relation
-        self.known_relations = known_relations
+        self.inputs = inputs
         self.ctes: Ctes = {}
 
     def query(self, node: exp.Expr, parent: Scope | None = None) -> Result:
@@ -63,15 +59,17 @@ class Binder:
                 case exp.Select():
                     return self._select(node, parent)
                 case exp.SetOperation():
-                    result = sets.set_operation(self, node, parent)
+                    sides = self.query(node.left, parent), self.query(node.right, parent)
+                    result = sets.set_operation(self.findings, node, *sides)
                     return self._ordered(node, parent, result)
                 case exp.Subquery():
                     return self._ordered(node, parent, self.query(node.this, parent))
                 case exp.Values():
                     self.findings.marks.not_apart("VALUES")
-                    return sets.values(self.findings, node, parent)
+                    return sets.values(expressions(self.findings, Scope(parent)), node)
                 case exp.Table():
-                    return Relations(self, Expressions(self.findings, Scope(parent))).whole(node)
+                    walk = expressions(self.findings, Scope(parent))
+                    return Relations(walk, self.inputs, self.ctes).whole(node)
                 case _:
                     self.findings.not_understood(node, f"{type(node).__name__} is not understood")
                     return Result([], open="?")
@@ -98,8 +96,8 @@ class Binder:
 
     def _select(self, node: exp.Select, parent: Scope | None) -> Result:
         scope = Scope(parent)
-        walk = Expressions(self.findings, scope)
-        relations = Relations(self, walk)
+        walk = expressions(self.findings, scope)
+        relations = Relations(walk, self.inputs, self.ctes)
         relations.bind(node)
         rows = relations.rows
         if where := node.args.get("where"):
@@ -114,7 +112,7 @@ class Binder:
             self._grouped(node, keys, scope)
             rows |= as_kind(influences([value for _, value in keys]), "group")
             if len(self.findings.problems) == before:
-                walk.group_by(keys)
+                walk.group_by(keys, quiet_shape)
         columns, origins = project(walk, node.expressions)
         self._check_names(columns, origins)
         self._check_windows(node, walk)
@@ -216,7 +214,7 @@ class Binder:
 
     def _ordered(self, node: exp.Expr, parent: Scope | None, result: Result) -> Result:
         """Add what ORDER BY after a set operation or a parenthesis reads: the columns of the result."""
-        walk = Expressions(self.findings, Scope(parent))
+        walk = expressions(self.findings, Scope(parent))
         walk.outputs = outputs(result.columns)
         rows = self._order(node, walk, result.columns, result.reads)
         if not rows:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
 from millstream.sql import aggregates
 from millstream.sql.coercion import common
+from millstream.sql.expressions import Expressions
 from millstream.sql.lambdas import LAMBDAS, call_lambda
 from millstream.sql.names import function_name, plural
 from millstream.sql.nullability import call_nullable
@@ -22,9 +21,6 @@ from millstream.sql.structs import field_name, named_struct, star_columns, struc
 from millstream.sql.value import Value, computed
 from millstream.sql.windows import check_window
 from millstream.types import BINARY, INT, INTERVAL, STRING, TINYINT, UNKNOWN, Array, Decimal, Field, Row, Type
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 _UNIT_FIRST = frozenset(["dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"])
 _KINDS = {"make_dt_interval": "time", "make_ym_interval": "months"}

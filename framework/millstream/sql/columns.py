@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
+from millstream.sql.expressions import Expressions
 from millstream.sql.randomness import check_random
 from millstream.sql.scope import NOTHING, Bound, Refs, Relation, Scope, as_kind
 from millstream.sql.spark_functions import signatures
 from millstream.sql.value import Value
 from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 _WITHOUT_PARENTHESES = {
     name: Bound(name, found, False, NOTHING)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 from sqlglot import exp
 
 from millstream.sql.arithmetic import decimal_of
 from millstream.sql.coercion import common, common_type, is_numeric
+from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.raising import becomes_raises
 from millstream.sql.scope import as_kind
 from millstream.sql.subqueries import of_rest
 from millstream.sql.value import Value, computed, influences, nullable_as
 from millstream.types import BOOLEAN, DOUBLE, FLOAT, NULL, STRING, UNKNOWN, VARIANT, Decimal, Map
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 
 def comparison(walk: Expressions, node: exp.Binary) -> Value:
@@ -127,7 +122,7 @@ def exists(walk: Expressions, node: exp.Exists) -> Value:
     return Value(BOOLEAN, False, as_kind(influences(columns) | result.rows, "filter"))
 
 
-HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys(
         (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ), comparison
     ),

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlglot import exp
 
-from millstream.sql import access, aggregates, calls, columns, conditions, literals, operators, subqueries
 from millstream.sql.findings import Findings
-from millstream.sql.grouping import quiet_shape
 from millstream.sql.scope import Bound, Scope
 from millstream.sql.value import Value, computed
 from millstream.types import UNKNOWN
 
-_LEAVES = (exp.Literal, exp.Column)
-
 
 class Expressions:
-    """Evaluates expressions of one SELECT against its scope."""
+    """Evaluates expressions of one SELECT against its scope, each kind with its handler."""
 
-    def __init__(self, findings: Findings, scope: Scope) -> None:
+    def __init__(self, findings: Findings, scope: Scope, handlers: Handlers) -> None:
         self.findings = findings
         self.scope = scope
+        self._handlers = handlers
         self.aliases: dict[str, Value] = {}
         """Earlier columns of the same SELECT, that Spark lets later ones use."""
         self.spelt: dict[str, str] = {}
@@ -36,6 +33,7 @@ class Expressions:
         self.shapes: dict[str, Value] = {}
         """The same keys by what they mean, to know an expression that is written otherwise."""
         self._key_types: frozenset[type[exp.Expr]] = frozenset()
+        self._shape: Shape | None = None
         self.no_aggregates = ""
         """The clause that can't hold aggregates, while in it."""
         self.inside_aggregate = False
@@ -43,9 +41,10 @@ class Expressions:
         self.window_calls: set[int] = set()
         """Calls that OVER belongs to: they look at rows of the result, so they do not group it."""
 
-    def group_by(self, keys: list[tuple[exp.Expr, Value]]) -> None:
-        """Allow only what is grouped by from here on."""
-        self.shapes = {quiet_shape(self, key): value for key, value in keys}
+    def group_by(self, keys: list[tuple[exp.Expr, Value]], shape: Shape) -> None:
+        """Allow only what is grouped by from here on; equal shapes are the same expression."""
+        self._shape = shape
+        self.shapes = {shape(self, key): value for key, value in keys}
         self._key_types = frozenset(type(key) for key, _ in keys)
         self.keys = keys
 
@@ -53,7 +52,7 @@ class Expressions:
         """Return what is known of an expression."""
         if self.keys is not None and type(node) in self._key_types and (key := self._key(node)):
             return key
-        handler = HANDLERS.get(type(node))
+        handler = self._handlers.get(type(node))
         if handler is None:
             return self.unknown(node)
         return handler(self, node)
@@ -88,25 +87,9 @@ class Expressions:
         for key, value in self.keys or ():
             if key is node:
                 return value
-        return self.shapes.get(quiet_shape(self, node))
+        return self.shapes.get(self._shape(self, node)) if self._shape else None
 
 
-def _inner(walk: Expressions, node: exp.Expr) -> Value:
-    return walk.value(node.this)
-
-
-HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
-    exp.Column: columns.column,
-    exp.Identifier: columns.identifier,
-    **literals.HANDLERS,
-    **operators.HANDLERS,
-    **conditions.HANDLERS,
-    **access.HANDLERS,
-    **aggregates.HANDLERS,
-    **subqueries.HANDLERS,
-    exp.Anonymous: calls.call,
-    **dict.fromkeys(
-        (exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.Overlay, exp.Chr), calls.special
-    ),
-    **dict.fromkeys((exp.Paren, exp.Alias, exp.PropertyEQ), _inner),
-}
+Handler = Callable[[Expressions, Any], Value]
+Handlers = Mapping[type[exp.Expr], Handler]
+Shape = Callable[[Expressions, exp.Expr], str]

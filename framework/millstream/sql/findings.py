@@ -25,18 +25,19 @@ class Findings:
     def __init__(
         self,
         sql: str,
+        source: Source,
         functions: Mapping[str, Function],
         variant_paths: AbstractSet[int],
-        subquery: Callable[[exp.Expr, Scope], Result],
+        subquery: Callable[[exp.Expr, Scope | None], Result],
     ) -> None:
         self.sql = sql
+        self.source = source
+        """The tokens of the SQL."""
         self.functions = functions
         self.variant_paths = variant_paths
         self.subquery = subquery
         self.problems: list[Problem] = []
         self.opaque: list[str] = []
-        self.source: Source | None = None
-        """The tokens of the SQL."""
         self.called: set[str] = set()
         self._forms: list[tuple[FormKind, AbstractSet[str], AbstractSet[str], int, int]] = []
         self.marks = Marks(variant_paths)

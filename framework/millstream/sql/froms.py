@@ -16,8 +16,8 @@ from millstream.sql.clauses import (
     relations,
     source,
 )
-from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
+from millstream.sql.handlers import expressions
 from millstream.sql.names import function_name
 from millstream.sql.parse import Parsed, parse
 from millstream.sql.query import Cte, Derived, From, Generated, Item, Scan, Select
@@ -130,7 +130,7 @@ def _watermark(text: Text, relation: Relation, start: int, stop: int) -> tuple[E
         raise NotApartError("a WATERMARK that makes a column of its own")
     scope = Scope()
     scope.relations.append(relation)
-    value = Expressions(text.findings, scope).value(node)
+    value = expressions(text.findings, scope).value(node)
     found = source(sql, parsed.tokens.tokens)
     reader = Reader(found, text.findings.marks, scope)
     expression = reader.expression((1, len(found.tokens)), value.type, nullable=value.nullable)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
+from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
 from millstream.sql.python_calls import bind_arguments
 from millstream.sql.scope import Bound, Relation, as_kind
 from millstream.sql.spark_functions import signatures
 from millstream.sql.value import Value
 from millstream.types import BIGINT, INT, STRING, UNKNOWN, VARIANT, Array, Map, Row, Type
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 
 def is_generator(node: exp.Expr) -> bool:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from millstream.sql.columns import resolve
+from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
 from millstream.sql.spark_functions import signatures
 from millstream.sql.value import Value
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 _SET_NODES = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _SETS = ("rollup", "cube", "grouping_sets")

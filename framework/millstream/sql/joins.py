@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
 from millstream.expressions import Expression
 from millstream.sql.casts import cast_raises
 from millstream.sql.coercion import common_type
+from millstream.sql.expressions import Expressions
 from millstream.sql.reading import first_of
 from millstream.sql.scope import NOTHING, Bound, Joined, Refs, Relation, as_kind
 from millstream.sql.values import Source
 from millstream.types import BOOLEAN, UNKNOWN
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 
 def shared_names(before: list[Relation], added: list[Relation]) -> list[str]:

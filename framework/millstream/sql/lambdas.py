@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
+from millstream.sql.expressions import Expressions
 from millstream.sql.value import Value, computed
 from millstream.types import BOOLEAN, INT, UNKNOWN, Array, Map, Type
 
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 LAMBDAS = frozenset(
     [
         "transform",

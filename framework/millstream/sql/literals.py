@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from decimal import Decimal as Number
-from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.randomness import check_random
 from millstream.sql.value import Value, computed
 from millstream.types import (
@@ -29,9 +28,6 @@ from millstream.types import (
     Decimal,
     Type,
 )
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 _NUMBER = re.compile(r"(?P<digits>[0-9.]+(?:[eE][+-]?[0-9]+)?)(?P<suffix>[A-Za-z]*)")
 _SUFFIXES: dict[str, Type] = {"y": TINYINT, "s": SMALLINT, "l": BIGINT, "f": FLOAT, "d": DOUBLE}
@@ -115,7 +111,7 @@ _CLOCK: dict[type[exp.Expr], Type] = {
     exp.SessionUser: STRING,
 }
 
-HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: literal,
     exp.Boolean: boolean,
     exp.Null: null,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 from sqlglot import exp
 
 from millstream.sql.arithmetic import arithmetic, bits, interval_kind
@@ -12,6 +9,7 @@ from millstream.sql.casts import can_cast, makes_nulls
 from millstream.sql.coercion import common, common_type
 from millstream.sql.conditions import condition
 from millstream.sql.datatypes import data_type
+from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.raising import arithmetic_raises, becomes_raises
 from millstream.sql.value import Value, computed, nullable_as
 from millstream.types import (
@@ -29,9 +27,6 @@ from millstream.types import (
     Row,
     Type,
 )
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div",
@@ -189,7 +184,7 @@ def both(left: Value, right: Value) -> bool:
     return nullable_as(left, found) or nullable_as(right, found)
 
 
-HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys(_SIGNS, calculation),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), shifted),
     **dict.fromkeys((exp.Neg, exp.BitwiseNot), negative),

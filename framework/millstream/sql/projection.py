@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
 from millstream.expressions import quoted
 from millstream.sql.columns import field, resolve
+from millstream.sql.expressions import Expressions
 from millstream.sql.findings import extent
 from millstream.sql.generators import generator_columns, is_generator
 from millstream.sql.names import function_name
 from millstream.sql.scope import Bound, Output, Relation
 from millstream.sql.value import Value
 from millstream.types import UNKNOWN, Row
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 
 def project(walk: Expressions, nodes: list[exp.Expr]) -> tuple[list[Bound], list[exp.Expr]]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
 from millstream.project.values import Function, Parameter
 from millstream.sql.coercion import common_type, is_numeric
+from millstream.sql.expressions import Expressions
 from millstream.sql.findings import extent
 from millstream.sql.names import plural
 from millstream.sql.value import Value, computed
 from millstream.types import INTEGERS, NULL, STRING, UNKNOWN, Array, Map, Row, Type
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 
 def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> Value:

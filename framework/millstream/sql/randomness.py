@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from millstream.sql.expressions import Expressions
 from millstream.sql.findings import extent
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 _PLACES = ("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length")
 _CLOCK = (

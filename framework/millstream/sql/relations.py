@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from msgspec import Struct
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
 from millstream.sql import sets
 from millstream.sql.conditions import condition
+from millstream.sql.expressions import Expressions
 from millstream.sql.generators import generated
+from millstream.sql.handlers import expressions
 from millstream.sql.joins import join_columns, shared_names
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
 from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, Joined, Relation, as_kind
+from millstream.sql.scope import NOTHING, Bound, Joined, Relation, Scope, as_kind
 from millstream.sql.values import InputRelation, Source
-
-if TYPE_CHECKING:
-    from millstream.sql.binder import Binder
-    from millstream.sql.expressions import Expressions
 
 _KINDS: dict[str, JoinKind] = {
     "inner": "inner", "left": "left", "right": "right", "full": "full",
     "semi": "semi", "anti": "anti", "cross": "cross",
 }  # fmt: skip
 _ROOTS = frozenset(("models", "seeds", "sources"))
+Ctes = Mapping[str, Result]
+"""The CTEs that are in scope, by their names in lower case."""
+
+
+class Inputs(Struct, frozen=True):
+    """The relations that a model can read."""
+
+    find: Callable[[tuple[str, ...]], InputRelation | None]
+    names: Callable[[], list[str]]
 
 
 class Relations:
     """Binds the FROM clause of one SELECT into its scope."""
 
-    def __init__(self, binder: Binder, walk: Expressions) -> None:
-        self.binder = binder
+    def __init__(self, walk: Expressions, inputs: Inputs, ctes: Ctes) -> None:
         self.walk = walk
+        self.inputs = inputs
+        self.ctes = ctes
         self.scope = walk.scope
         self.findings = walk.findings
         self.rows: frozenset[Source] = NOTHING
@@ -76,15 +85,16 @@ class Relations:
                 relation = self._table(node)
             case exp.Values():
                 self.findings.marks.not_apart("VALUES as a relation")
-                relation = self._derived(sets.values(self.findings, node, self.scope.parent), "")
+                walk = expressions(self.findings, Scope(self.scope.parent))
+                relation = self._derived(sets.values(walk, node), "")
             case exp.Subquery(this=exp.Table() as table):
                 relation = self._relation(table)
                 if table.args.get("joins"):
                     self.findings.marks.not_apart("joins in parentheses that have an alias")
             case exp.Subquery():
-                relation = self._derived(self.binder.query(node.this, self.scope.parent), "")
+                relation = self._derived(self.findings.subquery(node.this, self.scope.parent), "")
             case _:
-                relation = self._derived(self.binder.query(node, self.scope.parent), "")
+                relation = self._derived(self.findings.subquery(node, self.scope.parent), "")
         relation = self._changed(node, relation)
         columns = [
             Bound(names[index], column.type, column.nullable, column.sources, column.hidden)
@@ -125,10 +135,10 @@ class Relations:
 
     def _table(self, node: exp.Table) -> Relation:
         parts = tuple(part.name for part in node.parts)
-        if len(parts) == 1 and (cte := self.binder.ctes.get(parts[0].lower())):
+        if len(parts) == 1 and (cte := self.ctes.get(parts[0].lower())):
             self.findings.marks.relation(node, "")
             return self._derived(cte, parts[0])
-        found = self.binder.relation(parts) or self.binder.relation(tuple(map(str.lower, parts)))
+        found = self.inputs.find(parts) or self.inputs.find(tuple(map(str.lower, parts)))
         if found:
             self.findings.marks.relation(node, found.id)
             self.scope.reads.add(found.id)
@@ -141,12 +151,12 @@ class Relations:
 
     def _unknown_table(self, node: exp.Table, parts: tuple[str, ...]) -> None:
         name = ".".join(parts)
-        known = self.binder.known_relations()
+        known = self.inputs.names()
         if parts[-1] in known:
             hint = f"write {{{{ ref('{parts[-1]}') }}}}"
         else:
             otherwise = "read models by {{ ref('…') }}, topics by {{ source('…', '…') }}"
-            hint = did_you_mean(name, [*self.binder.ctes, *known], otherwise)
+            hint = did_you_mean(name, [*self.ctes, *known], otherwise)
         place = exp.Tuple(expressions=[part.copy() for part in node.parts])
         self.findings.problem(place, "MS404", f"'{name}' is not a CTE of this model", hint, parts[-1])
 
@@ -225,7 +235,7 @@ class Relations:
         names = [column.name for column in getattr(node.args.get("alias"), "columns", None) or ()]
         alias = node.alias
         if isinstance(node.this, exp.Subquery):
-            result = self.binder.query(node.this.this, self.scope)
+            result = self.findings.subquery(node.this.this, self.scope)
             self.findings.not_understood(node, "a LATERAL subquery")
             self.findings.form("subquery", node, result.reads)
             relation = self._derived(result, alias)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from millstream.sql.bodies import union
@@ -13,41 +11,37 @@ from millstream.sql.findings import Findings
 from millstream.sql.keywords import keyword_before
 from millstream.sql.query import Body
 from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, Scope, as_kind
+from millstream.sql.scope import NOTHING, Bound, as_kind
 from millstream.sql.value import Value, nullable_as
 from millstream.types import UNKNOWN
 
-if TYPE_CHECKING:
-    from millstream.sql.binder import Binder
 
-
-def set_operation(binder: Binder, node: exp.SetOperation, parent: Scope | None) -> Result:
-    left, right = binder.query(node.left, parent), binder.query(node.right, parent)
+def set_operation(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:
     rows = left.rows | right.rows
     reads = left.reads | right.reads
-    place = keyword_before(binder.text.found, node.right)
+    place = keyword_before(findings.source, node.right)
     if not isinstance(node, exp.Union):
-        binder.findings.not_understood(node, f"{type(node).__name__.upper()}")
-        binder.findings.form("set operation", place, reads)
+        findings.not_understood(node, f"{type(node).__name__.upper()}")
+        findings.form("set operation", place, reads)
     else:
-        binder.findings.form("union", place, left.reads, right.reads)
+        findings.form("union", place, left.reads, right.reads)
         if node.args.get("distinct"):
-            binder.findings.form("distinct", place, reads)
+            findings.form("distinct", place, reads)
     if node.args.get("by_name"):
-        right = _by_name(binder.findings, node, left, right)
+        right = _by_name(findings, node, left, right)
     elif len(left.columns) != len(right.columns) and not (left.open or right.open):
-        binder.findings.problem(
+        findings.problem(
             node.right,
             "MS412",
             f"the sides have {len(left.columns)} and {len(right.columns)} columns",
             "select the same columns on both sides",
         )
-    columns = [_both(binder.findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
+    columns = [_both(findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
     columns += left.columns[len(columns) :]
     if node.args.get("distinct") or not isinstance(node, exp.Union):
         rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
     body: Body | None = None
-    if isinstance(node, exp.Union) and not binder.findings.problems:
+    if isinstance(node, exp.Union) and not findings.problems:
         body = union(node, left, right, columns)
     return Result(columns, rows, left.open or right.open, left.origins, body, reads=reads)
 
@@ -89,9 +83,8 @@ def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Re
     return Result(ordered, right.rows, right.open, body=right.body, reads=right.reads)
 
 
-def values(findings: Findings, node: exp.Values, parent: Scope | None) -> Result:
+def values(walk: Expressions, node: exp.Values) -> Result:
     """Return the columns of `values (1, 'a'), (2, 'b')`: col1, col2."""
-    walk = Expressions(findings, Scope(parent))
     lines = [
         walk.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in node.expressions
     ]
@@ -101,7 +94,8 @@ def values(findings: Findings, node: exp.Values, parent: Scope | None) -> Result
         found = common([cell.type for cell in cells])
         if found is None:
             shown = " and ".join(dict.fromkeys(str(cell.type) for cell in cells))
-            findings.problem(node, "MS407", f"column {index + 1} of VALUES is {shown}", "cast to one type")
+            message = f"column {index + 1} of VALUES is {shown}"
+            walk.findings.problem(node, "MS407", message, "cast to one type")
         nullable = any(nullable_as(cell, found or UNKNOWN) for cell in cells)
         columns.append(Bound(f"col{index + 1}", found or UNKNOWN, nullable, NOTHING))
     return Result(columns)

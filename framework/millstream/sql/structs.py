@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
+from millstream.sql.expressions import Expressions
 from millstream.sql.value import Value, computed
 from millstream.types import Field, Row
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
 
 
 def struct_of(walk: Expressions, nodes: list[exp.Expr]) -> Value:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 from sqlglot import exp
 
+from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.keywords import first_word
+from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, as_kind
 from millstream.sql.value import Value
 from millstream.types import UNKNOWN
-
-if TYPE_CHECKING:
-    from millstream.sql.expressions import Expressions
-    from millstream.sql.result import Result
 
 
 def scalar(walk: Expressions, node: exp.Expr) -> Value:
@@ -32,14 +27,13 @@ def scalar(walk: Expressions, node: exp.Expr) -> Value:
 
 def of_rest(walk: Expressions, node: exp.Expr, result: Result) -> Result:
     """Note a subquery, which has to read what is at rest, and stand where Spark takes one."""
-    found = walk.findings.source
-    walk.findings.form("subquery", node if found is None else first_word(found, node), result.reads)
+    walk.findings.form("subquery", first_word(walk.findings.source, node), result.reads)
     if walk.lambdas:
         message = "a subquery can't stand within a lambda"
         walk.findings.problem(node, "MS431", message, "join what it reads, and use the column in the lambda")
     return result
 
 
-HANDLERS: dict[type[exp.Expr], Callable[[Expressions, Any], Value]] = {
+HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys((exp.Subquery, exp.Select, exp.Union), scalar),
 }

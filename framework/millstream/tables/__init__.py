@@ -1,1 +1,1 @@
-"""State tables at rest, read without a JVM."""
+"""SQL over state tables at rest, reference topics and seeds, without a JVM."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.tables.arrow import Columns, rows_of
+from millstream.errors import MillstreamError
+from millstream.tables.arrow import rows_of, to_arrow
 from millstream.tables.known import Known
-from millstream.tables.mistakes import cleaned, problem_of
+from millstream.tables.mistakes import problem_of
 from millstream.tables.values import Answer
 from millstream.tables.words import quoted, respelled
+from millstream.types import Type
 
 
 class Opened:
@@ -29,23 +29,16 @@ class Opened:
         """Of tables and columns, by their lower case form."""
         self.schemas: set[str] = set()
 
-    def add_delta(self, known: Known, path: str) -> bool:
-        """Open a table; False where there is none yet."""
-        try:
-            table = DeltaTable(path)
-            self._add(known.name, table, {})
-        except TableNotFoundError:
-            return False
-        except (DeltaError, OSError) as error:
-            remedy = "is the storage reachable, and are its credentials in the environment?"
-            message = f"the table '{known.name}' can't be read: {cleaned(str(error))[:300]}"
-            raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
-        return True
+    def add(self, known: Known, table: DeltaTable) -> None:
+        """Give DataFusion a table that it reads itself."""
+        self._add(known.name, table, {})
 
-    def add_rows(self, known: Known, rows: Columns) -> None:
-        path = str(self.folder / known.name)
-        write_deltalake(path, rows.table)
-        self._add(known.name, DeltaTable(path), rows.casts)
+    def add_rows(
+        self, known: Known, columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        found, path = to_arrow(columns, rows, self.zone), str(self.folder / known.name)
+        write_deltalake(path, found.table)
+        self._add(known.name, DeltaTable(path), found.casts)
 
     def answer(self, sql: str, known: Mapping[str, Known], limit: int | None) -> Answer:
         names = {lower: next(iter(found)) for lower, found in self.spellings.items() if len(found) == 1}

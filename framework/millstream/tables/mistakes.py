@@ -28,7 +28,7 @@ _TYPES = {
     "Utf8View": "string", "LargeUtf8": "string", "Utf8": "string", "BinaryView": "binary", "Int64": "bigint",
     "Int32": "int", "Float64": "double", "Boolean": "boolean", "Date32": "date",
 }  # fmt: skip
-_REMEDY = "state tables in Delta answer SQL of DataFusion, which is near to PostgreSQL's"
+_REMEDY = "DataFusion answers this query; its SQL is close to PostgreSQL's"
 
 
 def problem_of(sql: str, said: str, known: Mapping[str, Known]) -> MillstreamError:

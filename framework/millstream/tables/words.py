@@ -82,5 +82,5 @@ def respelled(sql: str, names: Mapping[str, str]) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a name as DataFusion and PostgreSQL take it as it is."""
+    """Return a name as standard SQL takes it as it is."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,123 +1,147 @@
-"""All tests of a project in one run of pytest."""
+"""What all tests of a project share: the compiled project, the files of tests, and one Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
-import pytest
+from msgspec.structs import replace
 
-from millstream.project.settings import read_settings
-from millstream.tested import ModelCoverage
-from millstream.testing.bed import Bed
-from millstream.testing.coverage import summed
-from millstream.testing.judging import Verdict
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import ManifestNode
+from millstream.project.values import UnitTest
+from millstream.testing.coverage.measure import measure_coverage
+from millstream.testing.coverage.ways import RowCoverage
+from millstream.testing.data.run import DataTests
+from millstream.testing.data.stored import StoredRelations
+from millstream.testing.spark import shared_spark
+from millstream.testing.units.files import YamlFiles
+from millstream.testing.units.function_stubs import stub_functions
+from millstream.testing.units.read import read_overrides, read_unit_test
+from millstream.testing.units.run import RunContext
+from millstream.testing.units.streaming_checks import StreamingChecks
+from millstream.testing.units.values import Overrides
+from millstream.testing.units.verdict import Verdict, judge
+from millstream.testing.variants import Options, Variant, compile_variant
 
 if TYPE_CHECKING:
-    from millstream.manifest import ManifestNode
-    from millstream.testing.choice import Choice
-    from millstream.testing.items import Shown, UnitItem
-
-AT_ONCE = 3
-"""Unit tests at a time: while Spark plans one, the other one's tasks have the cores."""
-AHEAD = 5
+    from pyspark.sql import SparkSession
 
 
-class Tests:
-    """The project's tests, and what is known of those that were run."""
+class TestSession:
+    """Shared by the tests of a project; Spark starts when the first one needs it."""
 
-    __test__ = False  # pytest, this is none
+    __test__ = False  # not a test of pytest's
 
-    def __init__(self, root: Path, choice: Choice | None, *, update: bool, coverage: bool) -> None:
+    def __init__(self, root: Path, options: Options | None = None) -> None:
         self.root = root
-        self.choice = choice
-        self.update = update
-        self.bed = Bed(root, choice.options if choice else None)
-        self.bed.covering = [] if coverage else None
-        self.warned: list[Shown] = []
-        self.updated: list[str] = []
-        """Tests into which was written what came."""
-        settings, _ = read_settings(root)
-        places = (settings.model_paths, settings.macro_paths, settings.seed_paths, settings.test_paths)
-        self._folders = [root / path for paths in places for path in paths]
-        self._sql = [root / path for path in settings.test_paths]
-        self._units: list[UnitItem] = []
-        self._running: dict[str, Future[Verdict]] = {}
-        self._pool = ThreadPoolExecutor(AT_ONCE, "unit-test")
+        self.options = options or Options()
+        self.files = YamlFiles(root)
+        self._stack = ExitStack()
+        self._folder: Path | None = None
+        self._spark: SparkSession | None = None
+        self._variants: dict[str, tuple[Variant, StreamingChecks]] = {}
+        self._lock = threading.RLock()
+        self._starting = threading.Lock()
+        self.coverage: list[tuple[str, RowCoverage]] | None = None
+        """By tested model, what its test reaches; None: it is not measured."""
+        self.needs_jars = False
+        """Spark needs the target's jars, to read what is stored."""
 
-    def has(self, file: Path) -> bool:
-        """Tell whether a file may hold tests of the project."""
-        folders = self._sql if file.suffix == ".sql" else self._folders
-        return any(file.is_relative_to(folder) for folder in folders)
+    # -- the project
 
-    def nodes_in(self, file: Path) -> list[ManifestNode]:
-        path = file.relative_to(self.root).as_posix()
-        nodes = self.bed.nodes.values()
-        return [each for each in nodes if each.path == path and each.kind in {"test", "unit_test"}]
+    @property
+    def main(self) -> Variant:
+        return self._variant(Overrides())[0]
 
-    def wants(self, item: pytest.Item) -> bool:
-        if self.choice is None or self.choice.ids is None:
-            return True
-        node = getattr(item, "node", None)
-        return node is not None and node.id in self.choice.ids
+    @property
+    def nodes(self) -> Mapping[str, ManifestNode]:
+        return self.main.compiled.manifest.nodes
 
-    # -- unit tests, some ahead of the one that pytest waits for
+    def _variant(self, overrides: Overrides) -> tuple[Variant, StreamingChecks]:
+        """Return the project as a test needs it; tests with the same overrides share it."""
+        key = repr((overrides.vars, overrides.env))
+        with self._lock:
+            if key not in self._variants:
+                variant = compile_variant(self.root, self.options, overrides)
+                checks = StreamingChecks(variant.project, variant.compiled, self.spark, lambda: self._log)
+                self._variants[key] = variant, checks
+            return self._variants[key]
 
-    def follow(self, items: Sequence[pytest.Item]) -> None:
-        from millstream.testing.items import DataItem, UnitItem
+    # -- unit tests
 
-        self._units = [item for item in items if isinstance(item, UnitItem)]
-        self.bed.jars = any(isinstance(item, DataItem) for item in items)
-        if self._units:
-            # While it starts, the first tests are planned.
-            self._pool.submit(self.bed.spark)
+    def unit_test(self, id_: str) -> UnitTest:
+        """Return a unit test by the id of its node."""
+        project = self.main.project
+        return next(u for u in project.unit_tests if f"unit_test.{u.model}.{u.name}" == id_)
 
-    def verdict(self, item: UnitItem) -> Verdict:
-        place = self._units.index(item) if item in self._units else len(self._units)
-        for each in (item, *self._units[place + 1 : place + AHEAD]):
-            if each.nodeid not in self._running:
-                self._running[each.nodeid] = self._pool.submit(self.bed.judged, each.written)
-        return self._running[item.nodeid].result()
+    def judge(self, unit: UnitTest) -> Verdict:
+        """Run a unit test; raise what is wrong with the test itself."""
+        variant, checks = self._variant(replace(read_overrides(unit.body), functions={}))
+        zone = ZoneInfo(str(variant.project.target.settings.get("timezone", "UTC")))
+        test, problems = read_unit_test(unit, variant.relations, self.files, zone)
+        if test is None or problems:
+            raise MillstreamError(*problems)
+        project = stub_functions(variant.project, test.overrides.functions, self.folder)
+        context = RunContext(project, variant.relations, zone, self.spark, self._log, checks)
+        nodes = variant.compiled.manifest.nodes
+        try:
+            verdict = judge(context, test, nodes)
+            if self.coverage is not None:
+                self.coverage.append((test.model, measure_coverage(context, test, nodes)))
+        except MillstreamError as error:
+            raise MillstreamError(*(self._with_line(each) for each in error.diagnostics)) from None
+        return verdict
 
-    # -- the end
+    def _with_line(self, found: Diagnostic) -> Diagnostic:
+        if found.location is None or found.line:
+            return found
+        text, _ = self.files.file(found.location.path)
+        return replace(found, line=text.line(found.location.line))
 
-    def summary(self, reporter: Any) -> None:
-        """Tell what concerns all tests together."""
-        if self.bed.covering is not None:
-            reporter.section("coverage of models by unit tests")
-            for line in coverage_lines(self.coverage()):
-                reporter.write_line(line)
-        if self.updated:
-            reporter.section("expectations that were written", yellow=True)
-            reporter.write_line("\n".join(self.updated))
-            reporter.write_line("Look at the difference before you commit it: git diff")
-        if self.warned:
-            reporter.section("data tests that warn", yellow=True)
-            for each in self.warned:
-                each.toterminal(reporter._tw)  # noqa: SLF001 -- what a TerminalRepr is written to
+    # -- what is stored
 
-    def coverage(self) -> tuple[ModelCoverage, ...]:
-        """Return what the unit tests that were run reach of each model."""
-        found = self.bed.covering or []
-        return summed([each for _, each in found], self.bed.nodes, [model for model, _ in found])
+    @cached_property
+    def stored(self) -> StoredRelations:
+        main = self.main
+        found = StoredRelations(main.project, self.nodes, main.relations, self.spark, self._log)
+        # Closed before Spark stops.
+        self.spark()
+        self._stack.callback(found.close)
+        return found
+
+    @cached_property
+    def data_tests(self) -> DataTests:
+        return DataTests(self.main.compiled, self.stored)
+
+    # -- Spark
+
+    @property
+    def folder(self) -> Path:
+        with self._lock:
+            if self._folder is None:
+                made = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="millstream-test-"))
+                self._folder = Path(made)
+            return self._folder
+
+    @property
+    def _log(self) -> str:
+        return str(self.folder / "log" / "spark.log")
+
+    def spark(self) -> SparkSession:
+        """Return the one Spark of this process, which may run already."""
+        with self._starting:
+            if self._spark is None:
+                target, formats = self.main.project.target, self.main.relations.catalog.jars
+                started = shared_spark(target, self.folder, formats, jars=self.needs_jars)
+                self._spark = self._stack.enter_context(started)
+            return self._spark
 
     def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self.bed.close()
-
-
-def coverage_lines(models: Sequence[ModelCoverage]) -> Iterator[str]:
-    """Yield a line for each model, and below it what is not reached, with where it is written."""
-    width = max((len(each.id) for each in models), default=0)
-    for each in models:
-        name = each.id.partition(".")[2]
-        told = f"{each.reached} of {each.ways} ways" if each.ways else "no branches"
-        yield f"{name:<{width}}  {each.tests:>3} tests  {told if each.run else 'no unit test runs it'}"
-        for missed in each.missed:
-            place = f"{each.path}:{missed.line}: " if missed.line else ""
-            yield f"    {place}{missed.said}"
-    reached, ways = sum(each.reached for each in models), sum(each.ways for each in models)
-    run = sum(each.run for each in models)
-    yield f"{run} of {len(models)} models, {reached} of {ways} ways through filters and branches"
+        self._stack.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,11 +45,16 @@ def target_of(target: Target, *, jars: bool) -> Target:
 
 
 @contextmanager
-def shared_spark(target: Target, folder: Path, *, jars: bool) -> Iterator[SparkSession]:
-    """Yield a session of the Spark that runs in this process, or of one that is started and stopped."""
+def shared_spark(
+    target: Target, folder: Path, formats: Sequence[str], *, jars: bool
+) -> Iterator[SparkSession]:
+    """Yield a session of the Spark that runs in this process, or of one that is started and stopped.
+
+    `formats` are the features of the catalog of jars that formats of records need.
+    """
     from pyspark.sql import SparkSession
 
-    from millstream.runner.jars import jars_for
+    from millstream.runner.jars import jars_for, jars_of
     from millstream.runner.session import running_spark
 
     running = SparkSession._instantiatedSession  # noqa: SLF001 -- the active one is the thread's
@@ -60,6 +65,6 @@ def shared_spark(target: Target, folder: Path, *, jars: bool) -> Iterator[SparkS
         yield session
         return
     local = target_of(target, jars=jars)
-    found = jars_for(local) if jars else []
+    found = jars_for(local, formats) if jars else jars_of(formats)
     with running_spark("millstream test", local, found, folder / "log") as started:
         yield started

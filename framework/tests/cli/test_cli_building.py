@@ -4,7 +4,7 @@ from millstream.cli.building import Telling
 from millstream.cli.output import Look
 from millstream.physical.values import Memory, Query, Signature, SinkOutput, ToKafka
 from millstream.runner.results import Counts, Outcome
-from millstream.runner.values import Ended, Stage, Started
+from millstream.runner.values import Ended, Setup, Started
 
 QUERY = Query(
     name="events_topics", kind="stateless", models=("model.plain",), sources=(), reads=(), steps=(), sql="",
@@ -30,11 +30,11 @@ def test_records_that_were_left_out_are_told_below_their_query(capfd):
 
 def test_a_stage_is_told_when_it_begins_and_when_it_is_done(capfd):
     told = Telling(Look(color=False, json=False, quiet=False))
-    told.tell(Stage("topics"))
+    told.tell(Setup("topics"))
     for count in (1000, 2000):
-        told.tell(Stage("topics", f"{count} records in events"))
+        told.tell(Setup("topics", f"{count} records in events"))
     assert [task.description for task in told.progress.tasks] == ["topics: 2000 records in events"]
-    told.tell(Stage("topics", "1 created", done=True))
+    told.tell(Setup("topics", "1 created", done=True))
     assert told.progress.tasks == []
     told.console.file.close()
     first, last = capfd.readouterr().err.splitlines()

@@ -25,7 +25,7 @@ def test_the_chosen_target_is_shown_without_its_secrets(run, shop, monkeypatch):
         "        bootstrap_servers: \"{{ env_var('BROKERS') }}\"\n"
         "        sasl_username: ann\n"
         "        sasl_password: \"{{ env_var('KAFKA_PASSWORD') }}\"\n"
-        "        schema_registry: {url: x, password: hunter2}\n"
+        "      spark: {spark.hadoop.fs.s3a.secret.key: hunter2}\n"
     )
     monkeypatch.setenv("BROKERS", "example:9092")
     monkeypatch.setenv("KAFKA_PASSWORD", "swordfish")

@@ -3,8 +3,9 @@
 import pytest
 
 from millstream.cli.tree import tree
+from millstream.diagram import dot, mermaid
 from millstream.errors import MillstreamError
-from millstream.lineage.draw import dot, mermaid
+from millstream.lineage.draw import diagram
 from millstream.lineage.find import find_end, lineage_of, whole_graph
 from millstream.lineage.values import Edge, End, Lineage
 from millstream.manifest import Influence, Manifest, ManifestColumn, ManifestNode
@@ -124,9 +125,9 @@ def test_a_deep_graph_needs_no_deep_stack():
 
 def test_mermaid_escapes_names():
     found = Lineage(None, (), (Edge(End('model."a"'), End("model.b", "x#1"), "filter"),))
-    assert mermaid(found).splitlines() == [
+    assert mermaid(diagram(found)).splitlines() == [
         "flowchart LR",
-        '  n0["model.#quot;a#quot;"]',
+        '  n0["model.#34;a#34;"]',
         '  n1["model.b.x#35;1"]',
         "  n0 -->|filter| n1",
     ]
@@ -134,7 +135,7 @@ def test_mermaid_escapes_names():
 
 def test_dot_escapes_names():
     found = Lineage(None, (), (Edge(End('model."a"'), End("model.b\\")),))
-    assert '  "model.\\"a\\"" -> "model.b\\\\";' in dot(found).splitlines()
+    assert '  "model.\\"a\\"" -> "model.b\\\\";' in dot(diagram(found)).splitlines()
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ import pytest
 
 from millstream.artifacts import manifest_file
 from millstream.compile import compile_project
+from millstream.deployment.records import new_record
+from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
-from millstream.runner.checkpoints import new_record, place_of, write_lock, write_record
+from millstream.runner.checkpoints import place_of, write_lock, write_record
 from millstream.runner.deployed import keep_manifest
-from millstream.runner.files import LocalFiles
-from millstream.tables.places import checkpoints_of
+from millstream.stores.files import LocalFiles
 from millstream.topology import compiled_topology, physical_of
 
 CONFIG = "{{ config(materialized='table', unique_key='user_id') }}\n"
@@ -24,7 +25,9 @@ def started(root):
     checkpoints = checkpoints_of(project.target, root)
     physical = physical_of(compiled_topology(compiled))
     for query in physical.queries:
-        write_record(files, place_of(checkpoints, query.name), new_record("shop", query, {}))
+        place, record = place_of(checkpoints, query.name), new_record("shop", query, {})
+        write_record(files, place, record)
+        files.write(f"{place.spark(record)}/offsets/0", b"v1\n{}\n-")
     write_lock(files, checkpoints, physical.lock)
     keep_manifest(files, checkpoints, manifest_file(compiled))
     return checkpoints
@@ -44,7 +47,7 @@ def test_nothing_runs_yet(shop, run):
     found = run("plan")
     assert found.code == 0
     assert found.out.endswith(
-        "totals: new (totals)\n    begins with the first records of what it reads\n\n"
+        "totals: new (totals)\n    begins with the first records of what it reads\n    apply: create, start\n\n"
         "Nothing runs there yet: all models begin with what their topics hold.\n"
     )
 

@@ -7,9 +7,9 @@ from playwright.sync_api import Browser
 from support.browser import watched
 
 ADDRESSES = (
-    "#/", "#/lineage", "#/lineage?select=model.enriched_metrics", "#/lineage?column=model.user_metrics.user_id", "#/topology",
-    "#/topology/project?step=5", "#/health", "#/list/model", "#/page/model.user_metrics", "#/page/function.calculate_score",
-    "#/page/query.user_activity_counts", "#/page/test.counts_add_up",
+    "#/", "#/lineage", "#/lineage?select=model.hourly_user_interests", "#/lineage?column=model.hourly_user_metrics.user_id", "#/topology",
+    "#/topology/project?step=5", "#/health", "#/list/model", "#/page/model.hourly_user_metrics", "#/page/function.calculate_score",
+    "#/page/query.active_users", "#/page/test.counts_add_up",
 )  # fmt: skip
 
 NAMELESS = """

@@ -11,15 +11,15 @@ from support.browser import Watched, watched
 from millstream.docs.material import Material
 
 PAGES = {
-    "source": "#/page/source.shop.high_volume_events",
+    "source": "#/page/source.shop.storefront_events",
     "seed": "#/page/seed.event_types",
-    "model": "#/page/model.user_metrics",
+    "model": "#/page/model.hourly_user_metrics",
     "exposure": "#/page/exposure.marketing_dashboard",
     "metric": "#/page/metric.revenue",
     "function": "#/page/function.calculate_score",
-    "query group": "#/page/query.user_activity_counts",
+    "query group": "#/page/query.active_users",
     "data test": "#/page/test.counts_add_up",
-    "unit test": "#/page/unit_test.user_metrics.rates_and_profiles",
+    "unit test": "#/page/unit_test.hourly_user_metrics.rates_and_profiles",
 }
 
 
@@ -39,7 +39,7 @@ def test_the_overview_counts_what_there_is(shop: Watched):
     page = shop.open()
     assert page.title() == "Overview · shop"
     tiles = page.locator(".tile").all_inner_texts()
-    assert "18\nmodels" in tiles
+    assert "21\nmodels" in tiles
     assert "10\nquery groups" in tiles
 
 
@@ -47,15 +47,15 @@ def test_a_model_page_has_columns_with_types_tests_and_origin(shop: Watched):
     page = shop.open(PAGES["model"])
     row = page.locator("#column-metrics_key")
     assert row.locator("td").nth(0).inner_text() == "string"
-    expect(row).to_contain_text("direct enriched_metrics.metrics_key")
+    expect(row).to_contain_text("direct hourly_user_interests.metrics_key")
     assert row.locator("td").nth(3).locator("a").all_inner_texts() == ["not null", "unique"]
 
 
 def test_sql_as_written_compiled_and_as_it_runs(shop: Watched):
     page = shop.open(PAGES["model"])
     tabs = page.get_by_role("tab")
-    assert tabs.all_inner_texts() == ["As written", "Compiled", "As it runs in user_activity_metrics"]
-    expect(page.locator(".code .t-jinja").first).to_contain_text("config(topic='user_metrics'")
+    assert tabs.all_inner_texts() == ["As written", "Compiled", "As it runs in hourly_user_activity"]
+    expect(page.locator(".code .t-jinja").first).to_contain_text("config(key='metrics_key'")
     tabs.nth(1).click()
     assert page.locator(".code .t-jinja").count() == 0
     expect(page.locator(".code .t-keyword").first).to_be_visible()
@@ -65,7 +65,7 @@ def test_sql_as_written_compiled_and_as_it_runs(shop: Watched):
 
 def test_settings_state_and_partitions_of_a_query(shop: Watched):
     page = shop.open(PAGES["query group"])
-    page.get_by_text("user_activity_counts: aggregate").click()
+    page.get_by_text("user_activity_totals: aggregate").click()
     expect(page.locator("details dl")).to_contain_text("sum(")
     facts = page.locator("dl.facts").first.inner_text()
     assert "output mode\nupdate" in facts
@@ -74,64 +74,65 @@ def test_settings_state_and_partitions_of_a_query(shop: Watched):
 
 def test_the_whole_lineage_with_a_box_for_each_folder(shop: Watched):
     page = shop.open("#/lineage")
-    assert page.locator(".stage .node").count() == 36
+    page.get_by_role("button", name="Zoom out").click()  # a text that can be read is more than fits
+    expect(page.locator(".stage .node")).to_have_count(39)
     assert set(page.locator(".box text").all_text_contents()) == {
-        "analytics", "counters", "derived_key", "scoring", "serialization", "staged",
+        "marts/devices", "marts/engagement", "marts/partners", "marts/recommendations", "marts/traffic", "marts/users", "staging",
     }  # fmt: skip
     page.get_by_label("Boxes").select_option("query")
     shop.shown("#/lineage?by=query")
-    expect(page.locator(".box text", has_text="user_activity_counts")).to_be_visible()
+    expect(page.locator(".box text", has_text="active_users")).to_be_visible()
 
 
 def test_selecting_a_node_marks_its_ways_and_says_what_it_is(shop: Watched):
     page = shop.open("#/lineage")
-    page.get_by_role("button", name="model enriched_metrics").click()
-    expect(page.locator(".panel h2")).to_have_text("enriched_metrics")
+    page.get_by_role("button", name="model hourly_user_interests").click()
+    expect(page.locator(".panel h2")).to_have_text("hourly_user_interests")
     expect(page.locator(".node.selected")).to_have_count(1)
-    assert page.locator(".edge.marked").count() == 8
+    assert page.locator(".edge.marked").count() == 9
     assert page.locator(".node.dim").count() > 20
 
 
 def test_the_address_follows_what_is_selected(shop: Watched):
     page = shop.open("#/lineage?by=query")
-    page.get_by_role("button", name="model enriched_metrics").click()
-    shop.shown("#/lineage?by=query&select=model.enriched_metrics")
+    page.get_by_role("button", name="model hourly_user_interests").click()
+    shop.shown("#/lineage?by=query&select=model.hourly_user_interests")
     page.reload()
-    shop.shown("#/lineage?by=query&select=model.enriched_metrics")
-    expect(page.locator(".panel h2")).to_have_text("enriched_metrics")
+    shop.shown("#/lineage?by=query&select=model.hourly_user_interests")
+    expect(page.locator(".panel h2")).to_have_text("hourly_user_interests")
     page.get_by_label("Boxes").select_option("none")
-    shop.shown("#/lineage?by=none&select=model.enriched_metrics")
+    shop.shown("#/lineage?by=none&select=model.hourly_user_interests")
     page.locator("svg.canvas").press("Escape")
     shop.shown("#/lineage?by=none")
     assert page.locator(".panel").is_hidden()
 
 
 def test_focus_with_hops(shop: Watched):
-    page = shop.open("#/lineage?focus=model.enriched_metrics")
+    page = shop.open("#/lineage?focus=model.hourly_user_interests")
     assert nodes(page) == {
-        "model enriched_metrics", "model user_activity_metrics", "source shop.product_data", "model user_metrics",
+        "model hourly_user_interests", "model hourly_user_activity", "source shop.products", "model hourly_user_metrics",
     }  # fmt: skip
     page.get_by_label("Up", exact=True).select_option("2")
-    shop.shown("#/lineage?focus=model.enriched_metrics&up=2")
-    assert "model categorized_events" in nodes(page)
+    shop.shown("#/lineage?focus=model.hourly_user_interests&up=2")
+    assert "model categorized_app_events" in nodes(page)
     page.get_by_label("Down", exact=True).select_option("all")
-    shop.shown("#/lineage?focus=model.enriched_metrics&up=2&down=all")
+    shop.shown("#/lineage?focus=model.hourly_user_interests&up=2&down=all")
     assert "exposure marketing_dashboard" in nodes(page)
 
 
 def test_focus_by_typing_a_name(shop: Watched):
     page = shop.open("#/lineage")
-    page.get_by_label("Focus").fill("processed_events")
+    page.get_by_label("Focus").fill("scored_storefront_events")
     page.keyboard.press("Enter")
-    shop.shown("#/lineage?focus=model.processed_events")
-    assert "model interesting_events" in nodes(page)
+    shop.shown("#/lineage?focus=model.scored_storefront_events")
+    assert "model stg_storefront_events" in nodes(page)
 
 
 def test_the_path_between_two_nodes(shop: Watched):
-    page = shop.open("#/lineage?from=source.shop.user_events&to=metric.revenue")
+    page = shop.open("#/lineage?from=source.shop.app_events&to=metric.revenue")
     assert nodes(page) == {
-        "source shop.user_events", "model categorized_events", "model user_activity_metrics",
-        "model enriched_metrics", "model user_metrics", "metric revenue",
+        "source shop.app_events", "model stg_app_events", "model categorized_app_events", "model hourly_user_activity",
+        "model hourly_user_interests", "model hourly_user_metrics", "metric revenue",
     }  # fmt: skip
     page = shop.open("#/lineage?from=seed.event_types&to=metric.revenue")
     expect(page.get_by_role("status").first).to_contain_text("No way leads from event_types to revenue")
@@ -141,11 +142,11 @@ def test_the_path_between_two_nodes(shop: Watched):
     ("asked", "there"),
     [
         (
-            "tag=counters",
-            {"model user_activity_counts", "model user_activity_state", "model user_metrics_summary"},
+            "tag=users",
+            {"model user_activity_totals", "model active_users", "model user_activity_updates"},
         ),
-        ("folder=scoring", {"model interesting_events", "model processed_events"}),
-        ("stored=table", {"model user_activity_state"}),
+        ("folder=marts/recommendations", {"model scored_storefront_events"}),
+        ("stored=table", {"model active_users"}),
         ("owner=Marketing", {"exposure marketing_dashboard"}),
         ("kind=seed", {"seed event_types", "seed segments"}),
     ],
@@ -155,12 +156,12 @@ def test_filters(shop: Watched, asked: str, there: set[str]):
 
 
 def test_column_lineage_says_how_a_column_has_influence(shop: Watched):
-    page = shop.open("#/lineage?column=model.user_metrics.user_id")
+    page = shop.open("#/lineage?column=model.hourly_user_metrics.user_id")
     titles = set(page.locator(".edge title").all_text_contents())
-    assert "enriched_metrics.user_id: direct, taken as it is" in titles
+    assert "hourly_user_interests.user_id: direct, taken as it is" in titles
     assert "shop.user_profiles.user_id: join, decides which rows meet" in titles
-    assert "categorized_events.event_time: group, rows are grouped by it" in titles
-    assert "shop.user_events.event_type: filter, decides which rows there are" in titles
+    assert "categorized_app_events.event_time: group, rows are grouped by it" in titles
+    assert "shop.app_events.event_type: filter, decides which rows there are" in titles
     page.get_by_label("with what decides over rows").uncheck()
     page.wait_for_function("() => document.querySelectorAll('.edge.flow-filter').length === 1")
     kinds = {each.split(": ")[1].split(",")[0] for each in page.locator(".edge title").all_text_contents()}
@@ -168,9 +169,9 @@ def test_column_lineage_says_how_a_column_has_influence(shop: Watched):
 
 
 def test_column_lineage_goes_on_by_a_click_on_another_column(shop: Watched):
-    page = shop.open("#/lineage?column=model.user_metrics.user_id")
-    page.get_by_role("button", name="categorized_events").locator("[data-row]").last.click()
-    shop.shown("#/lineage?column=model.categorized_events.event_time")
+    page = shop.open("#/lineage?column=model.hourly_user_metrics.user_id")
+    page.get_by_role("button", name="categorized_app_events").locator("[data-row]").last.click()
+    shop.shown("#/lineage?column=model.categorized_app_events.event_time")
     expect(page.locator(".row.asked")).to_contain_text("event_time")
 
 
@@ -201,7 +202,7 @@ def test_zoom_pan_and_keys(shop: Watched):
 
 
 def test_a_selected_node_that_is_no_longer_drawn_is_not_pointed_at(shop: Watched):
-    page = shop.open("#/lineage?select=model.user_metrics")
+    page = shop.open("#/lineage?select=model.hourly_user_metrics")
     canvas = page.locator("svg.canvas")
     expect(canvas).to_have_attribute(
         "aria-activedescendant", page.locator(".node.selected").get_attribute("id")
@@ -251,11 +252,11 @@ def test_the_topology_rule_by_rule(shop: Watched):
 
 
 def test_operators_say_key_watermark_partitions_and_state(shop: Watched):
-    page = shop.open("#/topology/user_activity_metrics")
+    page = shop.open("#/topology/hourly_user_activity")
     running = page.locator(".side").nth(1)
     for _ in range(3):
         running.locator("svg.canvas").press("Shift+ArrowDown")
-    running.get_by_role("button", name="aggregate user_activity_metrics").first.click()
+    running.get_by_role("button", name="aggregate hourly_user_activity").first.click()
     told = page.locator(".told").inner_text()
     for fact in ("partitioned by", "watermark", "state"):
         assert fact in told
@@ -263,24 +264,24 @@ def test_operators_say_key_watermark_partitions_and_state(shop: Watched):
 
 
 def test_an_operator_is_found_on_both_sides(shop: Watched):
-    page = shop.open("#/topology/user_activity_metrics")
+    page = shop.open("#/topology/hourly_user_activity")
     one, other = page.locator(".side").all()
     assert page.locator(".panel").is_hidden()
-    one.get_by_role("button", name="repartition user_activity_metrics.by_user_id").click()
-    expect(page.locator(".told h3")).to_have_text("user_activity_metrics.by_user_id")
+    one.get_by_role("button", name="repartition hourly_user_activity.by_user_id").click()
+    expect(page.locator(".told h3")).to_have_text("hourly_user_activity.by_user_id")
     expect(other.locator(".node.selected")).to_be_in_viewport()
     assert "by_user_id" in other.locator(".node.selected").get_attribute("aria-label")
 
 
 def test_the_plan_of_a_query_goes_down_and_keys_follow_it(shop: Watched):
-    page = shop.open("#/topology/user_activity_metrics")
+    page = shop.open("#/topology/hourly_user_activity")
     one, other = page.locator(".side").all()
     assert one.bounding_box()["y"] == other.bounding_box()["y"]
-    other.get_by_role("button", name="topic user_events.topic").click()
+    other.get_by_role("button", name="topic app_events.topic").click()
     other.locator("svg.canvas").press("ArrowDown")
-    expect(page.locator(".told h3")).to_have_text("user_events.decode")
+    expect(page.locator(".told h3")).to_have_text("app_events.decode")
     other.locator("svg.canvas").press("ArrowUp")
-    expect(page.locator(".told h3")).to_have_text("user_events.topic")
+    expect(page.locator(".told h3")).to_have_text("app_events.topic")
 
 
 def test_names_of_operators_are_whole_where_there_is_room(shop: Watched):
@@ -301,7 +302,7 @@ def test_a_long_page_says_what_is_on_it(shop: Watched):
         "SQL",
     ]
     parts.get_by_role("link", name="SQL").click()
-    shop.shown("#/page/model.user_metrics?part=sql")
+    shop.shown("#/page/model.hourly_user_metrics?part=sql")
     expect(page.get_by_role("heading", name="SQL")).to_be_in_viewport()
 
 
@@ -311,11 +312,11 @@ def test_search_finds_names_columns_descriptions_and_sql(shop: Watched):
     field = page.get_by_role("combobox", name="Search names, columns, descriptions and SQL")
     assert field.evaluate("element => element === document.activeElement")
     for text, first in (
-        ("enriched_me", "enriched_metrics"),
+        ("hourly_user_int", "hourly_user_interests"),
         ("conversion by segment", "marketing_dashboard"),
-        ("top_categories", "enriched_metrics"),
+        ("top_categories", "hourly_user_interests"),
         ("approx_count", None),
-        ("safe_divide", "user_metrics"),
+        ("safe_divide", "hourly_user_metrics"),
     ):
         field.fill(text)
         if first is None:
@@ -342,7 +343,7 @@ def test_search_by_keys_alone(shop: Watched):
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Enter")
-    shop.shown("#/page/model.user_metrics")
+    shop.shown("#/page/model.hourly_user_metrics")
     assert page.locator("#found").is_hidden()
 
 
@@ -356,14 +357,14 @@ def test_going_back_goes_back(shop: Watched):
     shop.open(PAGES["model"])
     shop.open("#/health")
     shop.page.go_back()
-    assert shop.shown(PAGES["model"]).locator("h1").inner_text() == "user_metrics"
+    assert shop.shown(PAGES["model"]).locator("h1").inner_text() == "hourly_user_metrics"
 
 
 def test_what_is_not_there_is_said(shop: Watched):
     assert "Nothing is called model.nope" in shop.open("#/page/model.nope").locator("main").inner_text()
     assert (
-        "There is no column model.user_metrics.x"
-        in shop.open("#/lineage?column=model.user_metrics.x").locator("main").inner_text()
+        "There is no column model.hourly_user_metrics.x"
+        in shop.open("#/lineage?column=model.hourly_user_metrics.x").locator("main").inner_text()
     )
     assert "Nothing is called model.x" in shop.open("#/lineage?focus=model.x").locator("main").inner_text()
 
@@ -400,7 +401,7 @@ def test_a_graph_can_be_saved(shop: Watched, tmp_path: Path, button: str, end: s
     if end == "png":
         assert data.startswith(b"\x89PNG")
     else:
-        assert b"user_metrics" in data
+        assert b"hourly_user_metrics" in data
         assert b"class=" not in data
         assert data.count(b"<text") > 60
 
@@ -494,7 +495,7 @@ def test_a_graph_on_paper_is_whole_and_light(browser: Browser, example_site: Pat
         drawn = page.locator(".stage .node").count()
         page.emulate_media(media="print")
         page.wait_for_function("() => document.querySelector('svg.canvas').hasAttribute('viewBox')")
-        assert page.locator(".stage .node").count() == 36 > drawn
+        assert page.locator(".stage .node").count() == 39 > drawn
         assert page.evaluate("document.documentElement.dataset.theme") == "light"
         page.emulate_media(media="screen")
         page.wait_for_function("() => !document.querySelector('svg.canvas').hasAttribute('viewBox')")
@@ -532,12 +533,12 @@ def test_highlighting_loses_no_character(shop: Watched, example: Material):
 def test_what_was_found_is_where_the_page_opens(shop: Watched):
     page = shop.open()
     page.locator("#search").fill("top_categories")
-    page.get_by_role("option", name="enriched_metrics").filter(has_text="column").click()
-    shop.shown("#/page/model.enriched_metrics?column=top_categories")
+    page.get_by_role("option", name="hourly_user_interests").filter(has_text="column").click()
+    shop.shown("#/page/model.hourly_user_interests?column=top_categories")
     expect(page.locator("tr.asked")).to_be_in_viewport()
     expect(page.locator("tr.asked th")).to_have_text("top_categories")
     page.locator("#search").fill("safe_divide")
-    page.get_by_role("option", name="user_metrics model").click()
+    page.get_by_role("option", name="hourly_user_metrics model").click()
     page.wait_for_function("() => document.querySelector('.line.asked')")
     expect(page.locator(".line.asked")).to_be_in_viewport()
     expect(page.locator(".line.asked")).to_contain_text("safe_divide")
@@ -553,8 +554,8 @@ def test_folders_alone(shop: Watched):
     page = shop.open("#/lineage?by=folders")
     titles = set(page.locator(".stage .title").all_text_contents())
     assert titles == {
-        "shop", "seeds", "analytics", "counters", "derived_key", "scoring", "serialization", "staged", "exposures", "metrics",
+        "shop", "seeds", "marts/devices", "marts/engagement", "marts/partners", "marts/recommendations", "marts/traffic", "marts/users", "staging", "exposures", "metrics",
     }  # fmt: skip
-    page.get_by_role("button", name="analytics, 4 models").dblclick()
-    shop.shown("#/lineage?folder=analytics")
+    page.get_by_role("button", name="marts/engagement, 4 models").dblclick()
+    shop.shown("#/lineage?folder=marts%2Fengagement")
     assert len(nodes(page)) == 4

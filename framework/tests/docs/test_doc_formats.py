@@ -52,18 +52,18 @@ def test_asyncapi_has_the_shape_of_version_3(asyncapi):
 
 
 def test_asyncapi_has_topics_that_are_read_and_written_with_key_and_schema(asyncapi):
-    channel = asyncapi["channels"]["source_shop_high_volume_events"]
-    assert channel["address"] == "high_volume_events"
-    assert channel["bindings"]["kafka"]["topic"] == "high_volume_events"
-    message = asyncapi["components"]["messages"]["source_shop_high_volume_events"]
+    channel = asyncapi["channels"]["source_shop_storefront_events"]
+    assert channel["address"] == "storefront_events"
+    assert channel["bindings"]["kafka"]["topic"] == "storefront_events"
+    message = asyncapi["components"]["messages"]["source_shop_storefront_events"]
     assert message["bindings"]["kafka"]["key"] == {"type": "string"}
-    schema = asyncapi["components"]["schemas"]["source_shop_high_volume_events"]
+    schema = asyncapi["components"]["schemas"]["source_shop_storefront_events"]
     assert schema["properties"]["timestamp"] == {
         "type": "integer", "format": "int64", "description": "Milliseconds since 1970",
     }  # fmt: skip
     assert schema["properties"]["metadata"]["properties"]["device"] == {"type": "string"}
-    assert asyncapi["operations"]["send_model_user_metrics"]["action"] == "send"
-    assert "send_model_user_activity_state" not in asyncapi["operations"], "a table is no topic"
+    assert asyncapi["operations"]["send_model_hourly_user_metrics"]["action"] == "send"
+    assert "send_model_active_users" not in asyncapi["operations"], "a table is no topic"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_types_as_json_schema(spark, schema):
 
 
 def test_openlineage_events_have_what_its_schema_requires(events):
-    assert len(events) == 18
+    assert len(events) == 21
     for event in events:
         assert {"eventTime", "producer", "schemaURL", "job"} <= set(event)
         assert "run" not in event, "a job event is no run's"
@@ -97,11 +97,11 @@ def test_openlineage_events_have_what_its_schema_requires(events):
 
 
 def test_openlineage_tells_values_and_what_decides_over_rows(events):
-    event = next(each for each in events if each["job"]["name"] == "model.categorized_events")
+    event = next(each for each in events if each["job"]["name"] == "model.stg_app_events")
     lineage = event["outputs"][0]["facets"]["columnLineage"]
-    (category,) = lineage["fields"]["category"]["inputFields"]
-    assert (category["name"], category["field"]) == ("source.shop.user_events", "event_type")
-    assert category["transformations"] == [{"type": "DIRECT", "subtype": "TRANSFORMATION"}]
+    (value,) = lineage["fields"]["value"]["inputFields"]
+    assert (value["name"], value["field"]) == ("source.shop.app_events", "value")
+    assert value["transformations"] == [{"type": "DIRECT", "subtype": "TRANSFORMATION"}]
     (kept,) = lineage["dataset"]
     assert kept["field"] == "event_type"
     assert kept["transformations"] == [{"type": "INDIRECT", "subtype": "FILTER"}]
@@ -117,7 +117,7 @@ def test_openlineage_inputs_are_outputs_of_other_events_or_sources(events):
 def test_mermaid_has_a_node_for_each_relation_and_no_tests(example: Material):
     text = written_as("mermaid", example)
     assert text.startswith("flowchart LR\n")
-    assert '["model.user_metrics"]' in text
+    assert '["model.hourly_user_metrics"]' in text
     assert "test." not in text
 
 

@@ -28,15 +28,15 @@ def test_everything_has_an_entry_a_page_columns_and_texts(example: Material, exa
     site = example_values
     ids = {each.id for each in site.start.entries}
     assert set(example.manifest.nodes) <= ids
-    assert {"function.calculate_score", "query.user_activity_counts"} <= ids
+    assert {"function.calculate_score", "query.active_users"} <= ids
     assert len(site.pages) == len(site.columns) == len(site.code) == len(site.start.entries)
 
 
 def test_a_model_knows_its_folder_query_tests_and_texts(example_values: Site):
     site = example_values
-    number = entry(site, "model.user_metrics")
+    number = entry(site, "model.hourly_user_metrics")
     found = site.start.entries[number]
-    assert (found.folder, found.stored) == ("analytics", "sink")
+    assert (found.folder, found.stored) == ("marts/engagement", "sink")
     assert [site.start.entries[query].kind for query in found.queries] == ["query"]
     assert len(site.pages[number].tests) == found.tests > 0
     assert "{{ ref(" in site.code[number].written
@@ -46,16 +46,16 @@ def test_a_model_knows_its_folder_query_tests_and_texts(example_values: Site):
 
 def test_models_and_queries_that_keep_state_are_known(example_values: Site):
     kept = {each.id for each in example_values.start.entries if each.state}
-    assert {"model.user_activity_counts", "query.user_activity_counts"} <= kept
-    assert not kept & {"model.filtered_events", "model.interesting_events", "source.shop.user_events"}
+    assert {"model.user_activity_totals", "query.active_users"} <= kept
+    assert not kept & {"model.valid_partner_events", "model.stg_storefront_events", "source.shop.app_events"}
 
 
 def test_columns_know_where_they_come_from(example_values: Site):
     site = example_values
-    number = entry(site, "model.user_metrics")
+    number = entry(site, "model.hourly_user_metrics")
     column = next(each for each in site.columns[number].columns if each.name == "metrics_key")
     edge = column.from_[0]
-    assert site.start.entries[edge.entry].id == "model.enriched_metrics"
+    assert site.start.entries[edge.entry].id == "model.hourly_user_interests"
     assert (site.columns[edge.entry].columns[edge.column].name, edge.kind) == ("metrics_key", "direct")
     assert [site.start.entries[test].stored for test in column.tests] == ["not_null", "unique"]
 
@@ -176,8 +176,8 @@ def test_tests_show_their_lines_and_what_they_ask(nasty: Material, example_value
     assert unit.startswith("- name: sums\n  model: totals")
     assert "API_TOKEN: ****" in unit
     assert site.code[entry(site, "test.not_null_totals_user")].written == ""
-    asked = example_values.code[entry(example_values, "test.not_null_user_metrics_user_id")].compiled
-    assert asked == "select *\nfrom models.user_metrics\nwhere `user_id` is null"
+    asked = example_values.code[entry(example_values, "test.not_null_hourly_user_metrics_user_id")].compiled
+    assert asked == "select *\nfrom models.hourly_user_metrics\nwhere `user_id` is null"
 
 
 def test_a_chunk_can_be_put_into_a_page(nasty: Material):

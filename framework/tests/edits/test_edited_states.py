@@ -10,6 +10,7 @@ from support.runs import built, create_topics, job_of, send, statuses, table_row
 from support.shops import Shop
 
 from millstream.broker import shared_broker
+from millstream.deployment.intents import Update
 from millstream.physical.verdict import verdict
 
 pytestmark = pytest.mark.filterwarnings(
@@ -97,7 +98,7 @@ def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, 
         assert codes == {CODES[edit.verdict] for edit in chosen if edit.verdict != "same"}
         assert all(rows(shop, edit) == before[name_of(edit)] for edit in chosen if edit.verdict != "same")
 
-        succeeded(built(shop.root, first_spark, rebuild=frozenset(refused))[0])
+        succeeded(built(shop.root, first_spark, intent=Update(frozenset(refused)))[0])
         succeeded(built(shop.root, first_spark, target="fresh")[0])
         differing = {
             e.name: (rows(shop, e), rows(shop, e, "fresh"))

@@ -4,7 +4,7 @@ from example.oracle import as_rows, expected, same
 from example.reading import latest
 from support.runs import headers, pairs, received, table_rows
 
-REFERENCES = {"product_data": "product_id", "user_profiles": "user_id"}
+REFERENCES = {"products": "product_id", "user_profiles": "user_id"}
 
 
 def stale(root, records, target=None):
@@ -25,7 +25,7 @@ def differences(root, bootstrap, records, target=None, *, again=False):
         name: as_rows(
             name,
             [(row["user_id"], row) for row in table_rows(root, f"model.{name}", target)]
-            if name == "user_activity_state"
+            if name == "active_users"
             else (once_each if again else pairs)(bootstrap, name),
         )
         for name in wanted

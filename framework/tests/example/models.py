@@ -50,10 +50,10 @@ def otherwise(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-# scoring
+# recommendations
 
 
-def interesting_events(events: list[Row]) -> list[Row]:
+def stg_storefront_events(events: list[Row]) -> list[Row]:
     return [
         picked(event, "event_id user_id product_id category value timestamp metadata event_time")
         | {"event_type": event["type"]}
@@ -62,7 +62,7 @@ def interesting_events(events: list[Row]) -> list[Row]:
     ]
 
 
-def processed_events(events: list[Row]) -> list[Row]:
+def scored_storefront_events(events: list[Row]) -> list[Row]:
     return [
         picked(event, "event_type user_id product_id category timestamp metadata")
         | {
@@ -74,10 +74,10 @@ def processed_events(events: list[Row]) -> list[Row]:
     ]
 
 
-# counters
+# users
 
 
-def user_activity_counts(activities: list[Row]) -> list[Row]:
+def user_activity_totals(activities: list[Row]) -> list[Row]:
     of_known_type = [each for each in activities if each["activity_type"] is not None]
     return [
         {
@@ -102,7 +102,7 @@ def average_score(counts: Row) -> float | None:
     return ratio(counts["total_score"], counts["total_count"], 2)
 
 
-def user_metrics_summary(counts: list[Row]) -> list[Row]:
+def user_activity_updates(counts: list[Row]) -> list[Row]:
     totals = " ".join(f"{type_}_count" for type_ in ACTIVITY_TYPES) + " total_count total_score"
     return [
         picked(row, "user_id last_activity")
@@ -111,14 +111,14 @@ def user_metrics_summary(counts: list[Row]) -> list[Row]:
     ]
 
 
-def user_activity_state(counts: list[Row]) -> list[Row]:
+def active_users(counts: list[Row]) -> list[Row]:
     return [row | {"avg_score": average_score(row)} for row in counts]
 
 
-# staged
+# partners
 
 
-def filtered_events(events: list[Row]) -> list[Row]:
+def valid_partner_events(events: list[Row]) -> list[Row]:
     return [
         picked(event, "event_id event_type priority score timestamp batch_id source event_time")
         for event in events
@@ -128,7 +128,7 @@ def filtered_events(events: list[Row]) -> list[Row]:
     ]
 
 
-def enriched_events(events: list[Row]) -> list[Row]:
+def enriched_partner_events(events: list[Row]) -> list[Row]:
     return [
         picked(event, "event_id event_type priority timestamp")
         | {
@@ -141,7 +141,7 @@ def enriched_events(events: list[Row]) -> list[Row]:
     ]
 
 
-def final_processed_events(events: list[Row]) -> list[Row]:
+def scored_partner_events(events: list[Row]) -> list[Row]:
     return [
         picked(event, "event_id event_type priority timestamp batch_id source")
         | {
@@ -158,10 +158,10 @@ def final_processed_events(events: list[Row]) -> list[Row]:
     ]
 
 
-# serialization
+# devices
 
 
-def scored_binary_events(events: list[Row], types: dict[int, str]) -> list[Row]:
+def stg_device_events(events: list[Row], types: dict[int, str]) -> list[Row]:
     return [
         picked(event, "user_id value score timestamp metadata")
         | {"event_type": types.get(event["event_type_id"], "unknown")}
@@ -170,7 +170,7 @@ def scored_binary_events(events: list[Row], types: dict[int, str]) -> list[Row]:
     ]
 
 
-def optimized_events(events: list[Row]) -> list[Row]:
+def adjusted_device_events(events: list[Row]) -> list[Row]:
     found = []
     for event in events:
         value, score = event["value"], event["score"]
@@ -189,7 +189,7 @@ def optimized_events(events: list[Row]) -> list[Row]:
     return found
 
 
-def readable_events(events: list[Row]) -> list[Row]:
+def readable_device_events(events: list[Row]) -> list[Row]:
     found = []
     for event in events:
         details = event["processed_event"]
@@ -206,10 +206,10 @@ def readable_events(events: list[Row]) -> list[Row]:
     return found
 
 
-# analytics
+# engagement
 
 
-def categorized_events(events: list[Row]) -> list[Row]:
+def categorized_app_events(events: list[Row]) -> list[Row]:
     return [
         picked(event, "event_id user_id event_type product_id timestamp event_time")
         | {
@@ -221,7 +221,7 @@ def categorized_events(events: list[Row]) -> list[Row]:
     ]
 
 
-def user_activity_metrics(events: list[Row]) -> list[Row]:
+def hourly_user_activity(events: list[Row]) -> list[Row]:
     found = []
     hours = windowed(events, timedelta(hours=1))
     for (start, end, user), rows in grouped(hours, "window_start", "window_end", "user_id").items():
@@ -243,7 +243,7 @@ def user_activity_metrics(events: list[Row]) -> list[Row]:
     return found
 
 
-def enriched_metrics(metrics: list[Row], products: dict[str, Row]) -> list[Row]:
+def hourly_user_interests(metrics: list[Row], products: dict[str, Row]) -> list[Row]:
     found = []
     for row in metrics:
         first = row["product_ids"][:TOP_PRODUCTS]
@@ -254,7 +254,7 @@ def enriched_metrics(metrics: list[Row], products: dict[str, Row]) -> list[Row]:
     return found
 
 
-def user_metrics(metrics: list[Row], profiles: dict[str, Row]) -> list[Row]:
+def hourly_user_metrics(metrics: list[Row], profiles: dict[str, Row]) -> list[Row]:
     kept = (
         "metrics_key user_id window_start window_end event_count view_count click_count purchase_count "
         "search_count total_value unique_products top_categories last_updated"
@@ -274,10 +274,10 @@ def user_metrics(metrics: list[Row], profiles: dict[str, Row]) -> list[Row]:
     return found
 
 
-# derived_key
+# traffic
 
 
-def hits_by_region(hits: list[Row]) -> list[Row]:
+def stg_page_hits(hits: list[Row]) -> list[Row]:
     return [
         {"region": hit["visitor_key"][:5], "event_time": hit["event_time"]}
         for hit in hits

@@ -17,13 +17,13 @@ __all__ = ["as_rows", "expected", "same"]
 
 EVENTS = frozenset(
     {
-        "processed_events",
-        "filtered_events",
-        "enriched_events",
-        "final_processed_events",
-        "optimized_events",
-        "readable_events",
-        "categorized_events",
+        "scored_storefront_events",
+        "valid_partner_events",
+        "enriched_partner_events",
+        "scored_partner_events",
+        "adjusted_device_events",
+        "readable_device_events",
+        "categorized_app_events",
     }
 )
 """The outputs whose rows are added; those of the others replace an older row of their key."""
@@ -32,31 +32,31 @@ EVENTS = frozenset(
 def expected(records: dict[str, list[Record]]) -> dict[str, Rows]:
     """Return the rows of each output from all records of the topics, each topic's in the order of its keys."""
     found = {name: decoded(name, records.get(name, [])) for name in SOURCES}
-    products, profiles = (latest(records.get(name, [])) for name in ("product_data", "user_profiles"))
+    products, profiles = (latest(records.get(name, [])) for name in ("products", "user_profiles"))
 
-    interesting = models.interesting_events(found["high_volume_events"])
-    counts = models.user_activity_counts(found["user_activity"])
-    filtered = models.filtered_events(found["mixed_quality_events"])
-    enriched = models.enriched_events(filtered)
-    scored = models.scored_binary_events(found["binary_events"], event_types())
-    optimized = models.optimized_events(scored)
-    categorized = models.categorized_events(found["user_events"])
-    hours = models.user_activity_metrics(categorized)
-    enriched_hours = models.enriched_metrics(hours, products)
-    hits = models.hits_by_region(found["page_hits"])
+    interesting = models.stg_storefront_events(found["storefront_events"])
+    counts = models.user_activity_totals(found["account_activity"])
+    filtered = models.valid_partner_events(found["partner_events"])
+    enriched = models.enriched_partner_events(filtered)
+    scored = models.stg_device_events(found["device_events"], event_types())
+    optimized = models.adjusted_device_events(scored)
+    categorized = models.categorized_app_events(found["app_events"])
+    hours = models.hourly_user_activity(categorized)
+    enriched_hours = models.hourly_user_interests(hours, products)
+    hits = models.stg_page_hits(found["page_hits"])
     outputs = {
-        "processed_events": ("user_id", models.processed_events(interesting)),
-        "user_metrics_summary": ("user_id", models.user_metrics_summary(counts)),
-        "user_activity_state": ("user_id", models.user_activity_state(counts)),
-        "filtered_events": ("event_id", filtered),
-        "enriched_events": ("event_id", enriched),
-        "final_processed_events": ("event_id", models.final_processed_events(enriched)),
-        "optimized_events": ("user_id", optimized),
-        "readable_events": ("user_id", models.readable_events(optimized)),
-        "categorized_events": ("user_id", categorized),
-        "user_activity_metrics": ("metrics_key", hours),
-        "enriched_metrics": ("metrics_key", enriched_hours),
-        "user_metrics": ("metrics_key", models.user_metrics(enriched_hours, profiles)),
+        "scored_storefront_events": ("user_id", models.scored_storefront_events(interesting)),
+        "user_activity_updates": ("user_id", models.user_activity_updates(counts)),
+        "active_users": ("user_id", models.active_users(counts)),
+        "valid_partner_events": ("event_id", filtered),
+        "enriched_partner_events": ("event_id", enriched),
+        "scored_partner_events": ("event_id", models.scored_partner_events(enriched)),
+        "adjusted_device_events": ("user_id", optimized),
+        "readable_device_events": ("user_id", models.readable_device_events(optimized)),
+        "categorized_app_events": ("user_id", categorized),
+        "hourly_user_activity": ("metrics_key", hours),
+        "hourly_user_interests": ("metrics_key", enriched_hours),
+        "hourly_user_metrics": ("metrics_key", models.hourly_user_metrics(enriched_hours, profiles)),
         "region_hit_counts": ("region", models.region_hit_counts(hits)),
         "region_hit_counts_5s": ("window_key", models.region_hit_counts_5s(hits)),
     }

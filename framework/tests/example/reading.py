@@ -20,21 +20,21 @@ class Source(NamedTuple):
 
 
 SOURCES = {
-    "high_volume_events": Source(
+    "storefront_events": Source(
         "event_key",
         "event_id type user_id timestamp product_id category value session_id metadata",
         doubles=("value",),
     ),
-    "user_activity": Source("user_id", "activity_type score timestamp session_id duration_ms"),
-    "mixed_quality_events": Source(
+    "account_activity": Source("user_id", "activity_type score timestamp session_id duration_ms"),
+    "partner_events": Source(
         "event_id",
         "event_type priority is_valid score timestamp batch_id source",
         on_bad_record="skip",
     ),
-    "binary_events": Source(
+    "device_events": Source(
         "event_key", "user_id timestamp event_type_id value score metadata", on_bad_record="fail"
     ),
-    "user_events": Source("user_id", "event_id event_type product_id value timestamp", doubles=("value",)),
+    "app_events": Source("user_id", "event_id event_type product_id value timestamp", doubles=("value",)),
     "page_hits": Source("visitor_key", "path timestamp", on_bad_record="skip"),
 }
 

@@ -111,8 +111,8 @@ def test_a_topic_gives_all_columns_and_its_key():
 
 
 def test_a_bad_record_stops_a_topic_that_fails():
-    with pytest.raises(ValueError, match="binary_events"):
-        decoded("binary_events", [("1", None)])
+    with pytest.raises(ValueError, match="device_events"):
+        decoded("device_events", [("1", None)])
 
 
 def test_the_newest_version_of_a_key_counts_and_null_deletes():
@@ -131,14 +131,14 @@ def test_an_unknown_type_is_not_interesting():
     event = dict.fromkeys(
         ["event_id", "user_id", "product_id", "category", "value", "timestamp", "metadata", "event_time"]
     )
-    found = models.interesting_events([event | {"type": t} for t in ("view", "hover", None, "scroll")])
+    found = models.stg_storefront_events([event | {"type": t} for t in ("view", "hover", None, "scroll")])
     assert [row["event_type"] for row in found] == ["view"]
 
 
 def test_a_score_has_its_type_its_category_and_its_value():
     event = dict.fromkeys(["user_id", "product_id", "timestamp", "metadata"])
     event |= {"event_type": "purchase", "category": "electronics", "value": 25.125}
-    (found,) = models.processed_events([event])
+    (found,) = models.scored_storefront_events([event])
     assert (found["score"], found["value"], found["status"]) == (17.51, 25.13, "PROCESSED")
 
 
@@ -154,7 +154,7 @@ def test_counts_leave_out_unknown_types_and_take_a_missing_score_for_none():
         }
 
     rows = [activity("login", 10, 1), activity("click", None, 3), activity(None, 99, 4), activity("x", 5, 2)]
-    (found,) = models.user_activity_state(models.user_activity_counts(rows))
+    (found,) = models.active_users(models.user_activity_totals(rows))
     assert found == {
         "user_id": "u1",
         "total_count": 3,
@@ -184,13 +184,13 @@ def test_counts_leave_out_unknown_types_and_take_a_missing_score_for_none():
 def test_a_null_is_not_valid(valid, type_, priority, passes):
     event = dict.fromkeys(["event_id", "score", "timestamp", "batch_id", "source", "event_time"])
     event |= {"is_valid": valid, "event_type": type_, "priority": priority}
-    assert bool(models.filtered_events([event])) is passes
+    assert bool(models.valid_partner_events([event])) is passes
 
 
 def test_gaps_are_filled_before_the_complex_score():
     event = dict.fromkeys(["event_id", "timestamp", "score", "batch_id", "source"])
     event |= {"event_type": "valid_purchase", "priority": "high"}
-    (found,) = models.final_processed_events(models.enriched_events([event]))
+    (found,) = models.scored_partner_events(models.enriched_partner_events([event]))
     assert found["scores"] == {"base_score": 0, "complex_score": 70.0}
     assert (found["batch_id"], found["source"]) == (0, "unknown")
 
@@ -208,21 +208,21 @@ def test_gaps_are_filled_before_the_complex_score():
 def test_purchases_get_a_bonus(type_id, value, score, made):
     event = {"user_id": 1, "event_type_id": type_id, "value": value, "score": score}
     event |= {"timestamp": None, "metadata": None}
-    scored = models.scored_binary_events([event], {1: "view", 3: "purchase"})
-    (found,) = models.optimized_events(scored)
+    scored = models.stg_device_events([event], {1: "view", 3: "purchase"})
+    (found,) = models.adjusted_device_events(scored)
     assert tuple(found["processed_event"][name] for name in ("type", "value", "score")) == made
 
 
 @pytest.mark.parametrize(("score", "passes"), [(10, 1), (9, 0), (None, 0)])
 def test_ten_points_are_enough(score, passes):
     event = {"user_id": 1, "event_type_id": 1, "value": 1, "timestamp": 1, "metadata": None, "score": score}
-    assert len(models.scored_binary_events([event], {})) == passes
+    assert len(models.stg_device_events([event], {})) == passes
 
 
 def test_a_line_of_text_leaves_out_what_is_null():
     event = {"type": "click", "user_id": 7, "value": None, "score": 12, "timestamp": 1}
     row = {"user_id": 7, "processed_event": event, "metadata": None, "processing_info": {}}
-    assert models.readable_events([row])[0]["summary"] == "EVENT:click USER:7 SCORE:12"
+    assert models.readable_device_events([row])[0]["summary"] == "EVENT:click USER:7 SCORE:12"
 
 
 def event(type_, millis, product="p1", value=0.0):
@@ -238,7 +238,7 @@ def event(type_, millis, product="p1", value=0.0):
 def test_an_hour_counts_a_product_once_and_ends_before_the_next():
     rows = [event("view", 0, "p2"), event("purchase", 3_599_999, value=0.1), event("purchase", 1, value=0.2)]
     rows += [event("search", 2, None), event("click", 3_600_000), event("view", None)]
-    first, second = models.user_activity_metrics(rows)
+    first, second = models.hourly_user_activity(rows)
     assert first == {
         "metrics_key": "u1@0",
         "window_start": timestamp_millis(0),
@@ -267,14 +267,14 @@ def test_only_four_types_are_categorized():
         "event_time": None,
     }
     types = ["view", "search", "logout", None]
-    found = models.categorized_events([row | {"event_type": type_} for type_ in types])
+    found = models.categorized_app_events([row | {"event_type": type_} for type_ in types])
     assert [(each["category"], each["value"]) for each in found] == [("engagement", 0.0), ("conversion", 0.0)]
 
 
 def test_categories_go_by_number_and_name_and_the_sixth_product_is_not_looked_at():
     shelves = {"p1": "sports", "p2": "books", "p3": "home", "p4": "books", "p5": "clothing", "p6": "home"}
     products = {product: {"category": category} for product, category in shelves.items()}
-    (many, few) = models.enriched_metrics(
+    (many, few) = models.hourly_user_interests(
         [{"product_ids": sorted(shelves)}, {"product_ids": ["p9"]}], products
     )
     assert many["top_categories"] == [
@@ -286,17 +286,17 @@ def test_categories_go_by_number_and_name_and_the_sixth_product_is_not_looked_at
 
 
 def test_rates_and_profiles_may_be_unknown():
-    (hour,) = models.user_activity_metrics([event("click", 0), event("click", 1), event("purchase", 2)][:3])
-    (known,) = models.user_metrics([hour | {"top_categories": []}], {"u1": {"segment": "vip"}})
+    (hour,) = models.hourly_user_activity([event("click", 0), event("click", 1), event("purchase", 2)][:3])
+    (known,) = models.hourly_user_metrics([hour | {"top_categories": []}], {"u1": {"segment": "vip"}})
     assert (known["click_through_rate"], known["conversion_rate"]) == (None, 0.5)
     assert (known["user_segment"], known["account_age_days"]) == ("vip", None)
-    assert models.user_metrics([hour | {"top_categories": []}], {})[0]["user_segment"] == "unknown"
+    assert models.hourly_user_metrics([hour | {"top_categories": []}], {})[0]["user_segment"] == "unknown"
 
 
 def test_hits_are_counted_by_region_and_by_five_seconds():
     hits = [("nl-ut-1", 0), ("nl-ut-2", 4999), ("nl-ut-1", 5000), ("be", None), (None, 1)]
     rows = [{"visitor_key": key, "event_time": timestamp_millis(millis)} for key, millis in hits]
-    regions = models.hits_by_region(rows)
+    regions = models.stg_page_hits(rows)
     counted = models.region_hit_counts(regions)
     assert counted == [{"region": "nl-ut", "hit_count": 3}, {"region": "be", "hit_count": 1}]
     assert [(row["window_key"], row["hit_count"]) for row in models.region_hit_counts_5s(regions)] == [
@@ -315,7 +315,11 @@ def of_the_generators():
 
 def test_every_output_is_expected_and_has_rows(of_the_generators):
     empty = {name for name, rows in of_the_generators.items() if not rows}
-    assert empty == {"high_volume_events.dead_letter", "user_activity.dead_letter", "user_events.dead_letter"}
+    assert empty == {
+        "storefront_events.dead_letter",
+        "account_activity.dead_letter",
+        "app_events.dead_letter",
+    }
     assert len(of_the_generators) == 17
 
 
@@ -328,31 +332,31 @@ def test_the_order_between_keys_does_not_matter(of_the_generators):
 def test_what_spark_writes_reads_as_the_same_rows():
     hour = {"window_start": at("2026-01-01 10:00:00"), "total": 0.3, "value": None, "ids": ["p1"]}
     written = b'{"window_start":"2026-01-01T10:00:00.000Z","total":0.30000000000000004,"ids":["p1"]}'
-    found = as_rows("user_activity_metrics", [(b"k", b"{}"), (b"k", written)])
-    assert same({"o": as_rows("user_activity_metrics", [("k", hour)])}, {"o": found}) == []
+    found = as_rows("hourly_user_activity", [(b"k", b"{}"), (b"k", written)])
+    assert same({"o": as_rows("hourly_user_activity", [("k", hour)])}, {"o": found}) == []
 
 
 def test_a_time_zone_and_microseconds_make_no_difference():
-    one = as_rows("categorized_events", [("k", {"event_time": "2026-01-01T11:00:00.000000+01:00"})])
-    assert one == as_rows("categorized_events", [(b"k", {"event_time": at("2026-01-01 10:00:00")})])
+    one = as_rows("categorized_app_events", [("k", {"event_time": "2026-01-01T11:00:00.000000+01:00"})])
+    assert one == as_rows("categorized_app_events", [(b"k", {"event_time": at("2026-01-01 10:00:00")})])
 
 
 def test_a_null_is_the_same_as_a_field_that_is_left_out():
     row = {"a": None, "b": {"c": None}, "d": [None]}
-    written = as_rows("processed_events", [("k", b'{"b":{},"d":[null]}')])
-    assert as_rows("processed_events", [("k", row)]) == written
+    written = as_rows("scored_storefront_events", [("k", b'{"b":{},"d":[null]}')])
+    assert as_rows("scored_storefront_events", [("k", row)]) == written
 
 
 def test_events_are_a_multiset():
-    once = as_rows("processed_events", [("k", {"a": 1})])
-    twice = as_rows("processed_events", [("k", {"a": 1}), ("k", {"a": 1})])
+    once = as_rows("scored_storefront_events", [("k", {"a": 1})])
+    twice = as_rows("scored_storefront_events", [("k", {"a": 1}), ("k", {"a": 1})])
     assert same({"o": twice}, {"o": once}) == ["""o['k']: missing {"a": 1}"""]
     assert same({"o": once}, {"o": twice}) == ["""o['k']: too much once more: {"a": 1}"""]
 
 
 def test_events_with_nearly_equal_doubles_are_equal():
     def of(*values):
-        return {"o": as_rows("processed_events", [("k", {"a": value}) for value in values])}
+        return {"o": as_rows("scored_storefront_events", [("k", {"a": value}) for value in values])}
 
     assert same(of(0.3, 1.0), of(1.0, 0.1 + 0.2)) == []
     assert same(of(0.3), of(0.31)) == [
@@ -373,20 +377,20 @@ def test_events_with_nearly_equal_doubles_are_equal():
     ],
 )
 def test_a_difference_names_its_place(row, told):
-    assert same({"o": {"k": {"m": {"n": 1, "of": [1]}}}}, {"o": as_rows("user_metrics", [("k", row)])}) == [
-        told
-    ]
+    assert same(
+        {"o": {"k": {"m": {"n": 1, "of": [1]}}}}, {"o": as_rows("hourly_user_metrics", [("k", row)])}
+    ) == [told]
 
 
 def test_a_deleted_row_is_as_no_row():
-    deleted = as_rows("user_metrics", [("k", b'{"a":1}'), ("k", None)])
+    deleted = as_rows("hourly_user_metrics", [("k", b'{"a":1}'), ("k", None)])
     assert deleted == {"k": None}
     assert same({"o": {}}, {"o": deleted}) == []
     assert same({"o": {"k": {"a": 1}}}, {"o": deleted}) == ["o['k']: missing {'a': 1}"]
 
 
 def test_any_of_equals_is_right():
-    tied = as_rows("user_metrics", [("k", {"last": Either(({"n": 1}, {"n": 2}))})])
+    tied = as_rows("hourly_user_metrics", [("k", {"last": Either(({"n": 1}, {"n": 2}))})])
     assert same({"o": tied}, {"o": {"k": {"last": {"n": 2}}}}) == []
     assert same({"o": tied}, {"o": {"k": {"last": {"n": 3}}}}) != []
 
@@ -396,10 +400,10 @@ def test_outputs_that_are_not_there_are_told():
 
 
 def test_long_lists_are_cut():
-    rows = as_rows("user_metrics", [(f"k{n}", {"a": n}) for n in range(9)])
+    rows = as_rows("hourly_user_metrics", [(f"k{n}", {"a": n}) for n in range(9)])
     assert same({"o": rows}, {"o": {}})[-1] == "o: and 4 more differences"
 
 
 def test_dead_letters_keep_the_bytes_that_could_not_be_read():
-    found = as_rows("user_events.dead_letter", [(b"k", b"{no json"), (b"k", json.dumps({"a": 1}).encode())])
+    found = as_rows("app_events.dead_letter", [(b"k", b"{no json"), (b"k", json.dumps({"a": 1}).encode())])
     assert found == Counter({("k", "{no json"): 1, ("k", '{"a": 1}'): 1})

@@ -59,9 +59,9 @@ def test_no_topic_of_the_project_is_read_back() -> None:
 def test_there_is_one_shuffle_for_each_key() -> None:
     keys = [node.id for node in example().optimized.nodes if node.kind == "repartition"]
     assert sorted(keys) == [
+        "hourly_user_activity.by_user_id",
         "region_hit_counts.by_region",
-        "user_activity_counts.by_user_id",
-        "user_activity_metrics.by_user_id",
+        "user_activity_totals.by_user_id",
     ]
 
 
@@ -73,5 +73,5 @@ def test_python_runs_once_on_the_rows_that_filters_leave() -> None:
     found = {call.function: (call.times, call.rows) for call in example().calls}
     assert found["calculate_score"] == (
         1,
-        "rows of high_volume_events.decode where type not in ('scroll', 'hover')",
+        "rows of storefront_events.decode where type not in ('scroll', 'hover')",
     )

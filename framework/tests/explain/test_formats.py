@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from shop_plan import named, stored
 from support.plans import sql, topic, where
 
+from millstream import diagram as diagrams
 from millstream.explain.explanation import About, Explanation, explain, explain_step
-from millstream.explain.formats.dot import dot
+from millstream.explain.formats.diagram import diagram
 from millstream.explain.formats.json import as_data
 from millstream.explain.formats.kafka_streams import kafka_streams
-from millstream.explain.formats.mermaid import mermaid
 from millstream.explain.formats.text import lines, text
 from millstream.explain.formats.wrap import cells
 from millstream.explain.opaque import Unsupported
@@ -24,6 +24,15 @@ from millstream.explain.topology import Drawing, draw
 from millstream.optimizer.context import Change
 from millstream.optimizer.driver import Optimized, Step
 from millstream.plan.nodes import Plan
+
+
+def mermaid(drawing: Drawing) -> str:
+    return diagrams.mermaid(diagram(drawing))
+
+
+def dot(drawing: Drawing) -> str:
+    return diagrams.dot(diagram(drawing))
+
 
 GOLDEN = Path(__file__).parent / "golden"
 ABOUT = About(

@@ -25,7 +25,7 @@ from support.plans import (
 
 from millstream.explain.names import node_names
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 def names(found: Plan) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from millstream.explain.opaque import REMEDIES, remedy, unsupported
 from millstream.manifest import Compiled, Manifest, ManifestNode
-from millstream.plan.build.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.sql.query import Derived, From, Query, Select, Union, Whole
 
 NOTHING = Catalog({}, {}, {})

@@ -3,12 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.explain.formats.wrap import cells, padded, shown, wrapped
+from millstream.explain.formats.wrap import cells, padded, wrapped
+from millstream.text import clean
 
 
 @given(st.text(), st.integers(20, 60))
 def test_no_line_is_wider(said: str, width: int) -> None:
-    assert all(cells(line) <= width for line in wrapped(shown(said), width, "- ", "  "))
+    assert all(cells(line) <= width for line in wrapped(clean(said), width, "- ", "  "))
 
 
 @given(st.lists(st.text("abc漢", min_size=1, max_size=40)))
@@ -26,5 +27,5 @@ def test_wide_characters_take_two_cells() -> None:
     assert padded("漢", 4) == "漢  "
 
 
-def test_control_characters_are_shown() -> None:
-    assert shown("a\nb\x1b[0m") == "a␊b␛[0m"
+def test_control_characters_are_clean() -> None:
+    assert clean("a\nb\x1b[0m") == "a␊b␛[0m"

@@ -6,6 +6,7 @@ from itertools import islice
 import pytest
 
 from millstream.errors import MillstreamError
+from millstream.formats import format_of
 from millstream.kafka.consuming import beginnings, everything, following, newest
 from millstream.kafka.generators import Record
 from millstream.kafka.producing import Feed, send
@@ -66,7 +67,7 @@ def test_no_group_is_left_behind(admin, put, name):
     assert [g.group_id for g in groups.valid if "millstream" in g.group_id] == []
 
 
-JSON = Reading("t", "json", (Field("id", BIGINT),))
+JSON = Reading("t", format_of("json"), (Field("id", BIGINT),))
 
 
 @pytest.mark.parametrize(
@@ -76,28 +77,33 @@ JSON = Reading("t", "json", (Field("id", BIGINT),))
         (JSON, None, None, (None, None, {})),
         (JSON, b"k", b"{", ("k", b"{", "value")),
         (JSON, b"\xff", b"1", (b"\xff", 1, "key")),
-        (Reading("t", "long", (), BIGINT), b"12", (5).to_bytes(8, "big"), (12, 5, {})),
-        (Reading("t", "long", (), BIGINT), b"x", b"12", (b"x", b"12", "key value")),
-        (Reading("t", "binary", (), BINARY), b"k", b"v", (b"k", b"v", {})),
+        (Reading("t", format_of("long"), (), BIGINT), b"12", (5).to_bytes(8, "big"), (12, 5, {})),
+        (Reading("t", format_of("long"), (), BIGINT), b"x", b"12", (b"x", b"12", "key value")),
+        (Reading("t", format_of("binary"), (), BINARY), b"k", b"v", (b"k", b"v", {})),
         (
-            Reading("t", "csv", (Field("a", BIGINT), Field("b", STRING))),
+            Reading("t", format_of("csv"), (Field("a", BIGINT), Field("b", STRING))),
             None,
             b'1,""',
             (None, {"a": 1, "b": ""}, {}),
         ),
-        (Reading("t", "csv", (Field("a", BIGINT),)), None, b"1,2", (None, b"1,2", "value")),
-        (Reading("t", "csv", (Field("a", BIGINT),)), None, b'"1', (None, b'"1', "value")),
-        (Reading("t", "xml", (Field("a", BIGINT),)), None, b"<r><a>1</a></r>", (None, {"a": 1}, {})),
-        (Reading("t", "xml"), None, b"<r>", (None, b"<r>", "value")),
+        (Reading("t", format_of("csv"), (Field("a", BIGINT),)), None, b"1,2", (None, b"1,2", "value")),
+        (Reading("t", format_of("csv"), (Field("a", BIGINT),)), None, b'"1', (None, b'"1', "value")),
         (
-            Reading("t", "xml"),
+            Reading("t", format_of("xml"), (Field("a", BIGINT),)),
+            None,
+            b"<r><a>1</a></r>",
+            (None, {"a": 1}, {}),
+        ),
+        (Reading("t", format_of("xml")), None, b"<r>", (None, b"<r>", "value")),
+        (
+            Reading("t", format_of("xml")),
             None,
             b"<!DOCTYPE r [<!ENTITY e 'x'>]><r>&e;</r>",
             (None, b"<!DOCTYPE r [<!ENTITY e 'x'>]><r>&e;</r>", "value"),
         ),
         (Reading("t"), b"k", b'{"a": [1]}', ("k", {"a": [1]}, {})),
         (Reading("t"), b"k", b"{text}\n", ("k", "{text}\n", {})),
-        (Reading("t", "avro"), b"k", b"\x00\x00\x01", ("k", b"\x00\x00\x01", {})),
+        (Reading("t"), b"k", b"\x00\x00\x01", ("k", b"\x00\x00\x01", {})),
     ],
 )
 def test_records_are_decoded_or_told_why_not(admin, put, name, reading, key, value, known):

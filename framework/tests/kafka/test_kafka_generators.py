@@ -135,12 +135,6 @@ def test_a_column_that_csv_lacks_is_told(tmp_path):
     assert "'no' is no column; there are id" in refused(tmp_path, "yield 1, {'no': 1}", source=source).message
 
 
-def test_a_format_of_a_registry_takes_bytes(tmp_path):
-    source = "{name: clicks, format: avro, schema: registry}"
-    assert "given as bytes" in refused(tmp_path, "yield 1, {'id': 1}", source=source).message
-    assert first(tmp_path, "yield 1, b'x'", source=source) == [Record(b"1", b"x", None)]
-
-
 @pytest.mark.parametrize(
     ("columns", "value", "milliseconds"),
     [

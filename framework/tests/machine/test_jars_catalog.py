@@ -5,10 +5,11 @@ import re
 import pytest
 
 from millstream.machine.jars import jars_of, read_catalog
+from millstream.stores.registry import jar_files
 
 
 def test_features():
-    assert set(read_catalog()) == {"kafka", "delta", "postgres", "broker"}
+    assert set(read_catalog()) == {"kafka", "broker", *jar_files()}
 
 
 @pytest.mark.parametrize("jar", jars_of(read_catalog(), read_catalog()), ids=lambda jar: jar.coordinates)

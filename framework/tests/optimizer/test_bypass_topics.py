@@ -82,7 +82,7 @@ def test_what_is_not_understood_is_read_as_it_was_written():
     assert kept(bypass_topics, [first, sink(read(first), "final")])
 
 
-@pytest.mark.parametrize("format_", ["csv", "xml", "binary", "python:encode"])
+@pytest.mark.parametrize("format_", ["csv", "xml", "binary"])
 def test_a_format_that_loses_something(format_):
     first = enriched()
     first = replace(first, options=first.options | {"format": format_})
@@ -100,7 +100,7 @@ def test_a_format_of_one_column_loses_only_null():
 
 def test_a_topic_that_is_read_as_another_format():
     first = enriched()
-    assert kept(bypass_topics, [first, sink(read(first, format="avro"), "final")])
+    assert kept(bypass_topics, [first, sink(read(first, format="xml"), "final")])
 
 
 @pytest.mark.parametrize(

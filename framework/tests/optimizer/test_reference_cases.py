@@ -15,7 +15,8 @@ from millstream.plan.nodes import (
     TopicScan,
     Union,
 )
-from millstream.plan.walk import consumers, in_order
+from millstream.plan.nodes.order import in_order
+from millstream.plan.walk import consumers
 
 EVENTS = "{{ source('shop', 'events') }}"
 HITS = "{{ source('shop', 'hits') }}"

@@ -24,9 +24,9 @@ from millstream.optimizer.rules.share_equal import share_equal
 from millstream.optimizer.rules.share_renamed import share_renamed
 from millstream.optimizer.rules.share_repartition import share_repartition
 from millstream.plan.nodes import Aggregate, Dedupe, Filter, Item, Node, Plan, Project, Repartition
+from millstream.plan.nodes.order import in_order
 from millstream.plan.text import plan_text
 from millstream.plan.traits import all_traits
-from millstream.plan.walk import in_order
 from millstream.types import INT
 
 COLUMNS = ("a", "b", "c")

@@ -6,7 +6,8 @@ import pytest
 from support.plans import by, group, output, plan, select, topic, union, where
 
 from millstream.plan.nodes import Plan
-from millstream.plan.walk import consumers, in_order, rewrite
+from millstream.plan.nodes.order import in_order
+from millstream.plan.walk import consumers, rewrite
 
 
 def test_names_for_people_do_not_count():

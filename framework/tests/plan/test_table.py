@@ -21,8 +21,8 @@ from support.plans import (
 )
 from support.plans import watermark as late
 
+from millstream.plan.nodes.order import in_order
 from millstream.plan.table import decoded, encoded, shape
-from millstream.plan.walk import in_order
 
 
 def everything():

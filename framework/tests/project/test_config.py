@@ -48,14 +48,14 @@ def test_without_options_a_model_is_an_enabled_view():
 def test_the_file_wins_over_yaml_over_the_nearest_folder():
     models = {"owner": "root", "topic": "root", "a": {"owner": "a", "b": {"key": "b", "timestamp": "b"}}}
     config = good(
-        models, ("a", "b"), yaml("  config: {materialized: sink, key: yaml, format: csv}\n"), format="avro"
+        models, ("a", "b"), yaml("  config: {materialized: sink, key: yaml, format: csv}\n"), format="xml"
     )
     assert (config.owner, config.topic, config.timestamp, config.key, config.format) == (
         "a",
         "root",
         "b",
         "yaml",
-        "avro",
+        "xml",
     )
 
 

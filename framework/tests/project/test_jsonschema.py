@@ -130,7 +130,7 @@ def test_mistakes_don_t_fit(content):
     [
         "models: [{name: a, config: {partitions: \"{{ var('n') }}\", enabled: '{{ x }}', materialized: '{{ y }}'}}]",
         "models: [{name: a, columns: [{name: b, tests: [not_null, {accepted_values: {values: [1]}}, mine]}]}]",
-        "sources: [{name: a, format: avro, topics: [{name: b, key: k, columns: [{name: c, type: int, from: d}]}]}]",
+        "sources: [{name: a, format: csv, topics: [{name: b, key: k, columns: [{name: c, type: int, from: d}]}]}]",
     ],
 )
 def test_templates_and_short_forms_fit(content):

@@ -183,7 +183,7 @@ def test_settings_may_come_from_the_environment(
     "body",
     [
         "kafka: {bootstrap_servers: x, sasl_password: swordfish}",
-        "kafka: {bootstrap_servers: x, schema_registry: {url: y, password: swordfish}}",
+        "kafka: {bootstrap_servers: x, ssl_key_password: swordfish}",
         "spark: {spark.hadoop.fs.s3a.secret.key: swordfish}",
         "tables: {store: postgres, url: 'postgresql://ann:swordfish@db/shop'}",
     ],

@@ -38,6 +38,7 @@ def topic(rest, source=""):
 
 
 COLUMNS = "columns: [{name: a, type: string}]"
+KNOWN = "json, csv, xml, string, long, binary"
 
 
 @pytest.mark.parametrize(
@@ -78,9 +79,9 @@ def test_a_topic_of_few_words_has_defaults():
 
 
 def test_a_topic_inherits_from_its_source():
-    source = "  owner: a@b\n  format: avro\n  on_bad_record: skip\n  tags: [x]\n  meta: {a: 1, b: 1}\n  partitions: 3\n"
+    source = "  owner: a@b\n  format: csv\n  on_bad_record: skip\n  tags: [x]\n  meta: {a: 1, b: 1}\n  partitions: 3\n"
     found = topic(f"{COLUMNS}, tags: y, meta: {{b: 2}}, on_bad_record: fail", source)
-    assert (found.owner, found.format, found.on_bad_record) == ("a@b", "avro", "fail")
+    assert (found.owner, found.format, found.on_bad_record) == ("a@b", "csv", "fail")
     assert (found.tags, found.meta, found.options) == (("x", "y"), {"a": 1, "b": 2}, {"partitions": 3})
 
 
@@ -162,9 +163,25 @@ def test_dbt_s_data_type_is_a_type():
             None,
         ),
         ("format: string, table: true", "MS108", "t", "reference table 't' has no key", None),
-        ("format: json", "MS108", "t", "topic 't' has neither columns nor a schema", None),
+        ("format: json", "MS108", "t", "topic 't' has no columns", None),
         (f"{COLUMNS}, format: jsno", "MS107", "jsno", None, "did you mean 'json'?"),
-        (f"{COLUMNS}, schema: x.xsd", "MS107", "x.xsd", None, "write it as in schema: registry"),
+        *(
+            (
+                f"{COLUMNS}, format: {name}",
+                "MS107",
+                name,
+                f"'format' is one of {KNOWN}, not '{name}'",
+                f"use one of {KNOWN}",
+            )
+            for name in ("avro", "protobuf", "python:decode")
+        ),
+        (
+            f"{COLUMNS}, schema: registry",
+            "MS106",
+            "schema",
+            None,
+            "declare its columns: columns: [{name: …, type: …}]",
+        ),
         (f"{COLUMNS}, topic: a b", "MS107", "a b", None, "write it as in topic: shop.events"),
         (f"{COLUMNS}, starting: newest", "MS107", "newest", None, "write it as in starting: earliest"),
         (f"{COLUMNS}, watermark: {{column: b, delay: 1 hour}}", "MS117", "b", "there is no column 'b'", None),

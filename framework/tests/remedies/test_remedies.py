@@ -19,7 +19,7 @@ from support.streamed import streamed
 from support.written import project
 
 from millstream.compile import compile_project
-from millstream.testing.bed import Bed
+from millstream.testing.session import TestSession
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -96,7 +96,7 @@ def own(number, text):
 
 
 @pytest.fixture(scope="module")
-def bed(first_spark, tmp_path_factory):
+def session(first_spark, tmp_path_factory):
     """Put all edited cases into one project, with a unit test for each."""
     root = tmp_path_factory.mktemp("remedies")
     models, files, tests = {}, {}, []
@@ -124,7 +124,7 @@ def bed(first_spark, tmp_path_factory):
     written(root, models, files, warned=True)
     (root / "tests").mkdir()
     (root / "tests/unit.yml").write_text(json.dumps({"unit_tests": tests}, indent=1))
-    found = Bed(root)
+    found = TestSession(root)
     yield found
     found.close()
 
@@ -137,9 +137,9 @@ def bed(first_spark, tmp_path_factory):
         if not case.apart and (name in QUICK or BUILDS > 3 or number % 5 == 0)
     ],
 )
-def test_the_edited_model_is_right_on_spark(bed, number):
-    (unit,) = [each for each in bed.main.project.unit_tests if each.name == f"t{number}"]
-    verdict = bed.judged(unit)
+def test_the_edited_model_is_right_on_spark(session, number):
+    (unit,) = [each for each in session.main.project.unit_tests if each.name == f"t{number}"]
+    verdict = session.judge(unit)
     assert verdict.problems == (), [str(line) for line in verdict.lines]
 
 

@@ -25,45 +25,45 @@ MORE = """\
 select
   activity.activity_type,
   count(*) as activities
-from {{ source('shop', 'user_activity') }} as activity
+from {{ source('shop', 'account_activity') }} as activity
 where activity.activity_type is not null
 group by activity.activity_type
 """
 EDITS = {
     "reformat": [
-        ("models/scoring/interesting_events.sql", "select\n", "-- What is worth a score.\nSELECT\n"),
-        ("models/counters/user_activity_counts.sql", "count(*) as total_count", "COUNT(*)   AS total_count"),
+        ("models/staging/stg_storefront_events.sql", "select\n", "-- What is worth a score.\nSELECT\n"),
+        ("models/marts/users/user_activity_totals.sql", "count(*) as total_count", "COUNT(*)   AS total_count"),
         ("macros/counting.sql", "count_if({{ column }} = '{{ value }}')", "COUNT_IF( {{ column }}='{{ value }}' )"),
     ],
     "drop_more_noise": [("pyproject.toml", '["scroll", "hover"]', '["scroll", "hover", "search"]')],
-    "longer_windows": [("models/derived_key/region_hit_counts_5s.sql", "'5 seconds'", "'10 seconds'")],
+    "longer_windows": [("models/marts/traffic/region_hit_counts_5s.sql", "'5 seconds'", "'10 seconds'")],
     "rename_a_column": [
-        ("models/analytics/user_activity_metrics.sql", "as last_updated", "as updated_at"),
-        ("models/analytics/user_metrics.sql", "metrics.last_updated", "metrics.updated_at"),
-        ("models/analytics/analytics.yml", "name: last_updated", "name: updated_at"),
+        ("models/marts/engagement/hourly_user_activity.sql", "as last_updated", "as updated_at"),
+        ("models/marts/engagement/hourly_user_metrics.sql", "metrics.last_updated", "metrics.updated_at"),
+        ("models/marts/engagement/engagement.yml", "name: last_updated", "name: updated_at"),
     ],
     "count_what_is_known": [
-        ("models/analytics/categorized_events.sql", "\nwhere ", "\nwhere events.user_id is not null\n  and "),
+        ("models/staging/stg_app_events.sql", "\nwhere ", "\nwhere events.user_id is not null\n  and "),
     ],
     "another_score": [("macros/scores.py", "else 5", "else 4")],
-    "another_key": [("models/scoring/processed_events.sql", "key='user_id'", "key='product_id', partitions=12")],
+    "another_key": [("models/marts/recommendations/scored_storefront_events.sql", "key='user_id'", "key='product_id', partitions=12")],
     "a_table_more": [
         (
-            "models/counters/activity_by_type.sql",
+            "models/marts/users/activity_by_type.sql",
             "",
             MORE,
         ),
     ],
     "a_sink_less": [
-        ("models/counters/user_metrics_summary.sql", None, None),
-        ("models/counters/counters.yml", r"(?s)  - name: user_metrics_summary\n.*?(?=  - name: user_activity_state)", ""),
-        ("models/counters/counters.yml", "ref('user_metrics_summary'), ", ""),
-        ("tests/counters.yml", r"(?s)  - name: (?:average_is_rounded|the_summary_of_a_user)\n.*?(?=  - name|\Z)", ""),
+        ("models/marts/users/user_activity_updates.sql", None, None),
+        ("models/marts/users/users.yml", r"(?s)  - name: user_activity_updates\n.*?(?=  - name: active_users)", ""),
+        ("models/marts/users/users.yml", "ref('user_activity_updates'), ", ""),
+        ("tests/users.yml", r"(?s)  - name: the_summary_of_a_user\n.*?(?=  - name|\Z)", ""),
     ],
     "cents_for_values": [
-        ("models/analytics/categorized_events.sql", "coalesce(events.value, 0.0) as value",
+        ("models/staging/stg_app_events.sql", "coalesce(events.value, 0.0) as value",
          "cast(round(coalesce(events.value, 0.0) * 100) as bigint) as value"),
-        ("models/analytics/user_activity_metrics.sql", "round(sum(events.value), 2)", "sum(events.value)"),
+        ("models/marts/engagement/hourly_user_activity.sql", "round(sum(events.value), 2)", "sum(events.value)"),
     ],
 }  # fmt: skip
 

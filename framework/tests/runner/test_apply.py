@@ -8,11 +8,12 @@ from support.postgres import rows
 from support.runs import built, job_of, problems, statuses, table_rows
 from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
 
+from millstream.deployment.intents import Apply, Update
 from millstream.errors import MillstreamError
-from millstream.runner.files import LocalFiles
 from millstream.runner.rolling_back import roll_back
 from millstream.runner.tables import Tables
-from millstream.runner.values import Apply, Compared
+from millstream.runner.values import Compared
+from millstream.stores.files import LocalFiles
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -46,7 +47,7 @@ def test_what_does_not_fit_is_made_anew_compared_and_taken_back(shop, first_spar
     built(shop.root, first_spark)
     shop.model("totals", MOST)
     shop.send(event(4, value=1.0))
-    results, told = built(shop.root, first_spark, apply=ANY)
+    results, told = built(shop.root, first_spark, intent=ANY)
     assert statuses(results) == {"totals": "success"}
     assert compared(told) == [Compared("model.totals", ("events",), 2)]
     assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)}
@@ -68,7 +69,7 @@ def test_rows_that_differ_where_the_edit_changes_nothing_are_not_swapped(shop, f
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
     built(shop.root, first_spark)
     shop.model("totals", MOST.replace("count(*)", "count(*) + 1"))
-    results, told = built(shop.root, first_spark, apply=ANY)
+    results, told = built(shop.root, first_spark, intent=ANY)
     assert statuses(results) == {"totals": "error"}
     (problem,) = problems(told)
     assert problem.code == "MS886"
@@ -76,10 +77,10 @@ def test_rows_that_differ_where_the_edit_changes_nothing_are_not_swapped(shop, f
     assert {note.message for note in problem.notes} == {"user 'a': events 2 → 3", "user 'b': events 1 → 2"}
     assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
     # Asked again, it says so again; accepted, it is swapped.
-    _, told = built(shop.root, first_spark, apply=ANY)
+    _, told = built(shop.root, first_spark, intent=ANY)
     assert [each.code for each in problems(told)] == ["MS886"]
     accepted = Apply(ANY.untouched, accept_differences=True)
-    results, told = built(shop.root, first_spark, apply=accepted)
+    results, told = built(shop.root, first_spark, intent=accepted)
     assert [each.message for each in problems(told)] == []
     assert statuses(results) == {"totals": "success"}
     assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 2)}
@@ -98,7 +99,7 @@ def test_what_is_new_goes_when_an_apply_is_taken_back(shop, first_spark):
     built(shop.root, first_spark)
     shop.model("totals", MOST)
     shop.model("firsts", FIRSTS)
-    built(shop.root, first_spark, apply=ANY)
+    built(shop.root, first_spark, intent=ANY)
     assert table_rows(shop.root, "model.firsts") == [{"kind": "x", "first": 1}]
     went_back(shop, first_spark)
     (checkpoints,) = (shop.root / ".millstream").glob("*/checkpoints")
@@ -112,8 +113,8 @@ def test_what_was_made_anew_since_is_not_taken_back(shop, first_spark):
     shop.send(event(1, value=2.0))
     built(shop.root, first_spark)
     shop.model("totals", MOST)
-    built(shop.root, first_spark, apply=ANY)
-    built(shop.root, first_spark, rebuild=frozenset({"model.totals"}))
+    built(shop.root, first_spark, intent=ANY)
+    built(shop.root, first_spark, intent=Update(frozenset({"model.totals"})))
     with pytest.raises(MillstreamError, match="made anew since"):
         went_back(shop, first_spark)
 
@@ -127,14 +128,14 @@ def test_a_state_that_would_count_rows_twice_is_not_taken_back(shop, first_spark
     built(shop.root, first_spark)
     before = table_rows(shop.root, "model.totals")
     shop.model("windows", WINDOWS.replace("1 minute", "2 minutes"))
-    _, told = built(shop.root, first_spark, apply=Apply({"model.totals": ("kind",)}))
+    _, told = built(shop.root, first_spark, intent=Apply({"model.totals": ("kind",)}))
     assert [each.less for each in compared(told)] == ["it reads windows, which is made anew, too"]
     assert table_rows(shop.root, "model.totals") == before
     with pytest.raises(MillstreamError, match="MS888"):
         went_back(shop, first_spark)
     # The way back is to make the older version anew.
     shop.model("windows", WINDOWS)
-    results, _ = built(shop.root, first_spark, apply=ANY)
+    results, _ = built(shop.root, first_spark, intent=ANY)
     assert set(statuses(results).values()) == {"success"}
     assert table_rows(shop.root, "model.totals") == before
 
@@ -148,7 +149,7 @@ def test_a_table_in_postgres_is_compared_and_taken_back(shop, first_spark, postg
     built(shop.root, first_spark)
     shop.model("totals", MOST)
     shop.send(event(4, value=1.0))
-    _, told = built(shop.root, first_spark, apply=ANY)
+    _, told = built(shop.root, first_spark, intent=ANY)
     assert compared(told) == [Compared("model.totals", ("events",), 2)]
     query = 'select "user", total, events from totals order by 1'
     assert rows(postgres, query) == [("a", 3.0, 3), ("b", 1.0, 1)]
@@ -198,11 +199,11 @@ def test_killed_at_any_step_and_called_again_it_comes_to_its_end(shop, first_spa
         shop.model("totals", MOST)
         with pytest.MonkeyPatch.context() as patch:
             steps = killing(patch, at)
-            ended = not dies(lambda: built(shop.root, first_spark, apply=ANY))
+            ended = not dies(lambda: built(shop.root, first_spark, intent=ANY))
         seen.update(steps)
         applied = len(steps) >= at
         assert totals(shop) in ({"a": (5.0, 2), "b": (1.0, 1)}, {"a": (3.0, 2), "b": (1.0, 1)})
-        results, _ = built(shop.root, first_spark, apply=ANY)
+        results, _ = built(shop.root, first_spark, intent=ANY)
         assert statuses(results) == {"totals": "success"}
         assert totals(shop) == {"a": (3.0, 2), "b": (1.0, 1)}
         with pytest.MonkeyPatch.context() as patch:

@@ -168,10 +168,10 @@ KILLED = """
     from pathlib import Path
     from support.runs import job_of
     from millstream.runner.build import build
-    from millstream.runner.values import Stage
+    from millstream.runner.values import Setup
 
     def tell(event):
-        if isinstance(event, Stage) and event.name == "backfill of kinds" and event.done:
+        if isinstance(event, Setup) and event.name == "backfill of kinds" and event.done:
             os.kill(os.getpid(), signal.SIGKILL)
 
     root = Path(sys.argv[1])

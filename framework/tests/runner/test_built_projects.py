@@ -1,9 +1,10 @@
 """Small projects, built on Kafka, Spark and Delta."""
 
 import pytest
-from support.runs import built, headers, problems, received, statuses, table_rows
+from support.runs import built, headers, job_of, problems, received, statuses, table_rows
 from support.shops import TOTALS
 
+from millstream.deployment.intents import FullRefresh, Update
 from millstream.errors import MillstreamError
 from millstream.runner.only import alone
 
@@ -176,8 +177,10 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     results, told = built(shop.root, first_spark)
     (problem,) = problems(told)
     assert (statuses(results), problem.code) == ({"totals": "error"}, "MS870")
-    assert problem.help == "count anew beside what is there, and swap: millstream build --rebuild totals+"
-    built(shop.root, first_spark, full_refresh=True)
+    assert (
+        problem.help == "rebuild it next to the running version, and swap: millstream build --rebuild totals+"
+    )
+    built(shop.root, first_spark, intent=FullRefresh())
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 0.0,
@@ -197,7 +200,7 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     edited = "round(sum(value), 2) as total, 1 as version, count(*) as n, max(id) + 0 as newest"
     shop.model("totals", f"{table}{edited}{rest}")
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
-    results, told = built(shop.root, first_spark, accept_forward=True)
+    results, told = built(shop.root, first_spark, intent=Update(accept_forward=True))
     assert (statuses(results), problems(told)) == ({"totals": "success"}, [])
     rows = {
         row["user"]: (row["total"], row["n"], row["newest"]) for row in table_rows(shop.root, "model.totals")
@@ -233,7 +236,7 @@ def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
     _, told = built(shop.root, first_spark)
     assert problems(told)[0].code == "MS871"
     shop.send(("b", {"id": 3, "kind": "y", "value": 9.0}), ("b", {"id": 4, "kind": "x", "value": 1.0}))
-    built(shop.root, first_spark, accept_forward=True)
+    built(shop.root, first_spark, intent=Update(accept_forward=True))
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 1.0,
@@ -396,3 +399,15 @@ def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
         (2, 0.0),
         (3, 5.0),
     ]
+
+
+def test_what_a_kill_left_of_the_first_offsets_does_not_matter(shop, first_spark):
+    """Spark writes them to a file of another name first, and later refuses to start next to that."""
+    shop.model("totals", TOTALS)
+    shop.send(*GOOD)
+    (query,) = job_of(shop.root).physical.queries
+    offsets = shop.root / f".millstream/local/checkpoints/{query.name}/spark/offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.a17ef0a6.tmp").write_text("v1")
+    results, told = built(shop.root, first_spark)
+    assert (problems(told), statuses(results)) == ([], {"totals": "success"})

@@ -1,12 +1,13 @@
 """Data tests of topics and tables that were built."""
 
 import pytest
+from chispa import assert_df_equality
 from support.runs import built, problems
 
 from millstream.errors import MillstreamError
-from millstream.testing.at_rest import NotBuilt
-from millstream.testing.bed import Bed
-from millstream.testing.fixtures import TopicOf
+from millstream.testing.data.result import NotBuilt
+from millstream.testing.plugin.fixtures import ReadTopic
+from millstream.testing.session import TestSession
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -57,19 +58,19 @@ def found(shop, first_spark):
         shop.send(row)
     _, told = built(shop.root, first_spark, tests=False)
     assert problems(told) == []
-    bed = Bed(shop.root)
-    yield lambda name: bed.at_rest.found(bed.nodes[f"test.{name}"]), bed
-    bed.close()
+    session = TestSession(shop.root)
+    yield lambda name: session.data_tests.run(session.nodes[f"test.{name}"]), session
+    session.close()
 
 
 def test_what_is_wrong_with_what_is_stored(found):
-    find, bed = found
+    find, session = found
     wrong = {
         name.removeprefix("test."): find(name.removeprefix("test."))
-        for name, node in bed.nodes.items()
+        for name, node in session.nodes.items()
         if node.kind == "test"
     }
-    assert {name: each.wrong for name, each in wrong.items()} == {
+    assert {name: each.failures for name, each in wrong.items()} == {
         "not_null_newest_user": 0,
         "unique_newest_user": 0,
         "accepted_values_newest_kind": 0,
@@ -82,10 +83,11 @@ def test_what_is_wrong_with_what_is_stored(found):
         "unique_seen_id": 1,
         "no_users": 1,
     }
-    assert wrong["row_count_newest"].told == "2 rows"
-    assert wrong["freshness_newest"].told.endswith("no time: there is none")
+    assert wrong["row_count_newest"].message == "2 rows"
+    assert wrong["freshness_newest"].message.endswith("no time: there is none")
     assert "id: 1" in wrong["expression_newest_id"].lines[0][0].text
-    assert sorted(row["n"] for row in TopicOf(bed)("counts")) == [1, 2]
+    expected = session.spark().createDataFrame([("a", 2), ("b", 1)], "user string, n bigint")
+    assert_df_equality(ReadTopic(session)("counts").df, expected, ignore_row_order=True)
 
 
 def test_what_is_not_built_and_sql_that_fails(shop, first_spark):
@@ -96,11 +98,11 @@ def test_what_is_not_built_and_sql_that_fails(shop, first_spark):
     shop.model(
         "newest", "{{ config(materialized='table', unique_key='user') }}\n" + f"select e.user, e.id {EVENTS}"
     )
-    bed = Bed(shop.root)
-    assert bed.at_rest.found(bed.nodes["test.row_count_newest"]) == NotBuilt("newest")
-    bed.close()
+    session = TestSession(shop.root)
+    assert session.data_tests.run(session.nodes["test.row_count_newest"]) == NotBuilt("newest")
+    session.close()
     built(shop.root, first_spark, tests=False)
-    again = Bed(shop.root)
+    again = TestSession(shop.root)
     with pytest.raises(MillstreamError, match="MS661: data test 'expression_newest'"):
-        again.at_rest.found(again.nodes["test.expression_newest"])
+        again.data_tests.run(again.nodes["test.expression_newest"])
     again.close()

@@ -7,6 +7,8 @@ from support.running import running
 from support.runs import built, headers, problems, received, statuses
 from support.shops import TOTALS, event
 
+from millstream.deployment.intents import FullRefresh, Update
+
 pytestmark = [
     pytest.mark.long,
     pytest.mark.filterwarnings(
@@ -49,13 +51,13 @@ def test_a_query_that_comes_or_goes_sends_no_letter_again(letters_shop, first_sp
     assert problems(told) == []
     assert letters(shop) == {1: 1, 3: 1, 4: 1}, "another query sends them now"
     shop.send(bad(6))
-    built(shop.root, first_spark, rebuild=frozenset({"model.totals"}))
+    built(shop.root, first_spark, intent=Update(frozenset({"model.totals"})))
     assert letters(shop) == dict.fromkeys((1, 3, 4, 6), 1)
     (shop.root / "models/plain.sql").unlink()
     shop.send(bad(7))
     built(shop.root, first_spark)
     assert letters(shop) == dict.fromkeys((1, 3, 4, 6, 7), 1)
-    built(shop.root, first_spark, full_refresh=True)
+    built(shop.root, first_spark, intent=FullRefresh())
     assert letters(shop) == dict.fromkeys((1, 3, 4, 6, 7), 1)
     assert sorted(row["id"] for row in shop.values("plain")) == [0, 2, 5]
 

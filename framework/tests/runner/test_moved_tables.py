@@ -3,8 +3,8 @@
 import pytest
 from support.runs import built, job_of, problems, statuses, table_rows
 
+from millstream.deployment.intents import Apply, FullRefresh, Update
 from millstream.runner.rolling_back import roll_back
-from millstream.runner.values import Apply
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -46,7 +46,7 @@ def test_rows_of_two_queries_are_never_mixed(moved, first_spark):
         assert statuses(results) == {"plain": "success", "ids": "error"}
         assert [each.code for each in problems(told)] == ["MS870"]
         assert ids(moved) == {"a": 1, "b": 2}
-    results, _ = built(moved.root, first_spark, rebuild=frozenset({"model.ids"}))
+    results, _ = built(moved.root, first_spark, intent=Update(frozenset({"model.ids"})))
     assert statuses(results) == {"plain": "success", "ids": "success"}
     assert ids(moved) == {"a": 1}
     moved.send(event(3))
@@ -56,13 +56,13 @@ def test_rows_of_two_queries_are_never_mixed(moved, first_spark):
 
 @pytest.mark.long
 def test_a_full_refresh_begins_with_an_empty_table(moved, first_spark):
-    built(moved.root, first_spark, full_refresh=True, models=frozenset({"model.ids"}))
+    built(moved.root, first_spark, intent=FullRefresh(), models=frozenset({"model.ids"}))
     assert ids(moved) == {"a": 1}
 
 
 @pytest.mark.long
 def test_apply_makes_it_anew_and_gives_it_back(moved, first_spark):
-    built(moved.root, first_spark, apply=Apply())
+    built(moved.root, first_spark, intent=Apply())
     assert ids(moved) == {"a": 1}
     roll_back(job_of(moved.root), moved.root / ".millstream", lambda _: None, first_spark)
     moved.model("ids", NEWEST)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from support.runs import job_of
 
 from millstream.errors import MillstreamError
+from millstream.runner.deploying import planned
 from millstream.runner.engine import engine
 from millstream.runner.preparing import prepare
 from millstream.runner.realtime import check_slots, start_realtime
@@ -29,7 +30,8 @@ def running(shop, spark):
     (query,) = job.physical.queries
     with ExitStack() as stack:
         made = stack.enter_context(engine(job, [query], shop.root / ".millstream", lambda _: None, spark))
-        _, around = prepare(replace_trigger(made), query)
+        made = replace_trigger(made)
+        _, around = prepare(made, query, planned(made, [query]))
         streaming = start_realtime(made.spark, query, around)
         stack.callback(streaming.stop)
         yield streaming

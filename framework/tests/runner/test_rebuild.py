@@ -9,6 +9,7 @@ from support.running import running
 from support.runs import built, job_of, received, statuses, table_rows
 from support.shops import POSTGRES, SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, minute
 
+from millstream.deployment.intents import Regroup, Update
 from millstream.errors import MillstreamError
 from millstream.runner.checkpoints import place_of
 from millstream.runner.engine import engine
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
 )
 
-REBUILD = {"rebuild": frozenset({"model.totals"})}
+REBUILD = Update(frozenset({"model.totals"}))
 
 
 def totals(shop):
@@ -41,7 +42,7 @@ def test_what_its_state_does_not_fit_is_rebuilt_and_goes_on(shop, first_spark):
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == {"totals": "error"}
     assert totals(shop) == {"a": 5.0, "b": 1.0}
-    results, _ = built(shop.root, first_spark, **REBUILD)
+    results, _ = built(shop.root, first_spark, intent=REBUILD)
     assert statuses(results) == {"totals": "success"}
     assert totals(shop) == {"a": 3.0, "b": 1.0}
     shop.send(event(4, value=7.0), event(5, "c"))
@@ -58,7 +59,7 @@ def test_keys_that_are_gone_are_deleted_and_others_left_alone(shop, first_spark)
     shop.send(event(1, kind="y"), event(2, "b"), event(3, "c"))
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace(" group by", " where kind = 'x' group by"))
-    built(shop.root, first_spark, **REBUILD)
+    built(shop.root, first_spark, intent=REBUILD)
     assert totals(shop) == {"b": 1.0, "c": 1.0}
     (path,) = (shop.root / ".millstream").glob("*/tables/totals")
     last = DeltaTable(path).history(1)[0]
@@ -77,7 +78,7 @@ def test_a_table_gets_the_columns_of_the_model(shop, first_spark):
     shop.send(event(1), event(2))
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace("sum(value) as total", "count(*) as total, max(id) as last"))
-    built(shop.root, first_spark, **REBUILD)
+    built(shop.root, first_spark, intent=REBUILD)
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 2, "last": 2}]
 
 
@@ -90,7 +91,7 @@ def test_a_rebuild_that_was_killed_goes_on_where_it_was(shop, first_spark):
     half_done(shop, first_spark)
     assert totals(shop) == {"a": 5.0}
     shop.send(event(3, value=4.0))
-    results, _ = built(shop.root, first_spark, **REBUILD)
+    results, _ = built(shop.root, first_spark, intent=REBUILD)
     assert [each.rows_read for each in results.results] == [1]
     assert totals(shop) == {"a": 4.0}
 
@@ -103,7 +104,7 @@ def test_another_edit_makes_a_half_done_rebuild_useless(shop, first_spark):
     shop.model("totals", TOTALS.replace("sum(", "max("))
     half_done(shop, first_spark)
     shop.model("totals", TOTALS.replace("sum(", "min("))
-    results, _ = built(shop.root, first_spark, **REBUILD)
+    results, _ = built(shop.root, first_spark, intent=REBUILD)
     assert [each.rows_read for each in results.results] == [2]
     assert totals(shop) == {"a": 2.0}
 
@@ -122,7 +123,7 @@ def test_a_swap_that_has_begun_is_ended_whatever_the_model_says_by_then(shop, fi
 
 def half_done(shop, spark, *, swapping=False):
     """Rebuild totals as far as a process does that is killed before the swap, or within it."""
-    job = job_of(shop.root, **REBUILD)
+    job = job_of(shop.root, intent=REBUILD)
     with engine(job, job.physical.queries, shop.root / ".millstream", lambda _: None, spark) as going:
         (query,) = job.physical.queries
         aside, around = begin(going, query)
@@ -139,7 +140,7 @@ def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
     shop.send(event(1, value=2.0), event(2, value=3.0))
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace("sum(", "max("))
-    with running(shop.root, first_spark, **REBUILD) as run:
+    with running(shop.root, first_spark, intent=REBUILD) as run:
         run.until(
             lambda: [each.anew for each in run.of(Running) if each.query.name == "totals"] == [True, False]
         )
@@ -162,8 +163,8 @@ def test_who_counts_the_rows_of_what_is_rebuilt_must_be_rebuilt_too(shop, first_
     built(shop.root, first_spark)
     before = table_rows(shop.root, "model.totals")
     with pytest.raises(MillstreamError, match="MS882"):
-        built(shop.root, first_spark, rebuild=frozenset({"model.windows"}))
-    built(shop.root, first_spark, rebuild=frozenset({"model.windows", "model.totals"}))
+        built(shop.root, first_spark, intent=Update(frozenset({"model.windows"})))
+    built(shop.root, first_spark, intent=Update(frozenset({"model.windows", "model.totals"})))
     assert table_rows(shop.root, "model.totals") == before
     sent = [json.loads(each.value())["minute"] for each in received(shop.bootstrap, "windows")]
     assert len(sent) == 2 * len(set(sent)) > 0
@@ -184,7 +185,7 @@ def test_a_model_that_came_later_is_brought_into_the_group(shop, first_spark):
     built(shop.root, first_spark)
     assert len(job_of(shop.root).physical.queries) == 2
     before = totals(shop), table_rows(shop.root, "model.counts")
-    results, _ = built(shop.root, first_spark, regroup=True)
+    results, _ = built(shop.root, first_spark, intent=Regroup())
     assert set(statuses(results).values()) == {"success"}
     (group,) = job_of(shop.root).physical.queries
     assert set(group.models) == {"model.counts", "model.totals"}
@@ -208,7 +209,7 @@ def test_a_table_in_postgres_is_swapped_under_its_readers(shop, first_spark, pos
     rows(postgres, "create view seen as select total from totals")
     shop.model("totals", TOTALS.replace("sum(", "max("))
     shop.send(event(4, "b", value=4.0))
-    results, _ = built(shop.root, first_spark, **REBUILD)
+    results, _ = built(shop.root, first_spark, intent=REBUILD)
     assert statuses(results) == {"totals": "success"}
     assert rows(postgres, "select total from seen order by 1") == [(3.0,), (4.0,)]
     shop.send(event(5, value=9.0))
@@ -226,5 +227,5 @@ def test_a_table_in_postgres_gets_the_columns_of_the_model(shop, first_spark, po
     shop.send(event(1), event(2))
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace("sum(value) as total", "count(*) as total, max(id) as last"))
-    built(shop.root, first_spark, **REBUILD)
+    built(shop.root, first_spark, intent=REBUILD)
     assert rows(postgres, 'select "user", total, last from totals') == [("a", 2, 2)]

@@ -7,8 +7,8 @@ import pytest
 from support.runs import built, problems, table_rows
 
 from millstream.errors import MillstreamError
-from millstream.runner.files import HadoopFiles
 from millstream.runner.only import alone_at
+from millstream.stores.files import HadoopFiles
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"

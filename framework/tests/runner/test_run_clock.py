@@ -6,7 +6,7 @@ import pytest
 from support.running import running
 
 from millstream.runner.clock import Clock
-from millstream.runner.values import Batched, Failed, Running, Stage
+from millstream.runner.values import Batched, Failed, Running, Setup
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -46,7 +46,7 @@ def test_queries_start_again_when_the_clock_is_set_back(shop, first_spark, monke
     with running(shop.root, first_spark) as going:
         going.until(lambda: going.of(Batched))
         ahead.now = -3600.0
-        going.until(lambda: "clock" in [each.name for each in going.of(Stage)])
+        going.until(lambda: "clock" in [each.name for each in going.of(Setup)])
         going.until(lambda: len(going.of(Running)) == 2)
         shop.send(("a", {"id": 2}))
         going.until(lambda: len(shop.values("plain")) == 2)

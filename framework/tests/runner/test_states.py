@@ -5,6 +5,7 @@ from support.keyed import GROWING
 from support.runs import built, job_of, problems, table_rows
 
 from millstream.compile import compile_project
+from millstream.deployment.intents import FullRefresh
 from millstream.runner.states import state_settings
 
 pytestmark = pytest.mark.filterwarnings(
@@ -109,7 +110,7 @@ def test_another_ttl_is_another_state(shop, first_spark):
     (problem,) = problems(told)
     assert problem.code == "MS870"
     assert "ttl" in problem.message
-    built(shop.root, first_spark, full_refresh=True)
+    built(shop.root, first_spark, intent=FullRefresh())
     shop.send(("a", {"id": 2}))
     _, told = built(shop.root, first_spark)
     assert problems(told) == []

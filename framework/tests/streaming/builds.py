@@ -11,9 +11,9 @@ from support.runs import built, create_topics, job_of, problems, received, send,
 
 from millstream.compile import compile_project
 from millstream.physical.values import TableOutput
+from millstream.project.folders import checkpoints_of
 from millstream.runner.checkpoints import place_of, read_record
-from millstream.runner.files import LocalFiles
-from millstream.tables.places import checkpoints_of
+from millstream.stores.files import LocalFiles
 from streaming.bench import Arrived, Outcome, Record
 from streaming.oracle import Oracle, expected
 from streaming.running import Given, differences

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from millstream.tables.places import Postgres
+from millstream.stores.postgres.schema import PostgresSchema
 
 PASSWORD = "pa ss/wo%rd"
 _USER = "postgres" if os.geteuid() == 0 else None
@@ -53,7 +53,7 @@ def postgres_server():
     server = subprocess.Popen(
         [program("postgres"), "-D", folder / "data", "-p", str(port), *options], **quiet
     )
-    place = Postgres(f"postgresql://127.0.0.1:{port}/postgres", "owner", PASSWORD)
+    place = PostgresSchema(f"postgresql://127.0.0.1:{port}/postgres", "owner", PASSWORD)
     try:
         _wait(place)
         yield place
@@ -79,7 +79,7 @@ def _wait(place):
 @pytest.fixture
 def postgres(postgres_server):
     """Return an empty schema of the server."""
-    place = Postgres(postgres_server.url, "owner", PASSWORD, "Shop")
+    place = PostgresSchema(postgres_server.url, "owner", PASSWORD, "Shop")
     rows(place, 'drop schema if exists "Shop" cascade')
     return place
 

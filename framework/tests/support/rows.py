@@ -28,7 +28,7 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 Row = tuple[int | None, ...]
 

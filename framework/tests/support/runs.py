@@ -7,11 +7,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from millstream.compile import compile_project
+from millstream.deployment.intents import Regroup
+from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.runner.build import build
 from millstream.runner.checkpoints import local_lock
 from millstream.runner.values import Job
-from millstream.tables.places import checkpoints_of, delta_of
+from millstream.stores.delta.folder import delta_folder
 from millstream.topology import compiled_topology, physical_of
 
 
@@ -20,7 +22,11 @@ def job_of(root, *, target=None, tests=True, **options):
     assert not [each for each in compiled.diagnostics if each.severity == "error"], compiled.diagnostics
     project = load_project(root, target, None, None)
     topology = compiled_topology(compiled, tests=tests)
-    lock = None if options.get("regroup") else local_lock(checkpoints_of(project.target, root))
+    lock = (
+        None
+        if isinstance(options.get("intent"), Regroup)
+        else local_lock(checkpoints_of(project.target, root))
+    )
     return Job(project, topology, physical_of(topology, lock), lock, **options)
 
 
@@ -97,5 +103,5 @@ def headers(message):
 
 def table_rows(root, relation, target=None):
     """Return the rows of a state table."""
-    place = delta_of(load_project(root, target, None, None).target, root).place_of(relation)
+    place = delta_folder(load_project(root, target, None, None).target, root).of(relation)
     return DeltaTable(place).to_pyarrow_table().to_pylist()

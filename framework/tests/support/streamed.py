@@ -14,7 +14,7 @@ from millstream.compile import compile_project
 from millstream.errors import Diagnostic
 from millstream.physical.plan import Physical
 from millstream.physical.values import Query, TableOutput
-from millstream.plan.build.catalog import Catalog
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column
 from millstream.project.load import load_project
 from millstream.project.values import Project

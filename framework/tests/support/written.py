@@ -10,7 +10,7 @@ from millstream.compile import compile_project
 from millstream.optimizer.choose import chosen
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 from millstream.topology import read_catalog, written_plan
 
 _SOURCES = """

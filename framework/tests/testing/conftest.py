@@ -3,7 +3,7 @@ from textwrap import dedent
 import pytest
 
 from millstream.errors import MillstreamError
-from millstream.testing.bed import Bed
+from millstream.testing.session import TestSession
 
 FILES = {
     "pyproject.toml": '[project]\nname = "web"\n[tool.millstream]\nname = "web"\nvars = {least = 2}\n',
@@ -76,11 +76,11 @@ class Shop:
     def judged(self, text):
         """Run the unit tests of a YAML text; return the verdict of each."""
         write(self.root, {"tests/unit.yml": "unit_tests:\n" + dedent(text).strip()})
-        bed = Bed(self.root)
+        session = TestSession(self.root)
         try:
-            return [bed.judged(each) for each in bed.main.project.unit_tests]
+            return [session.judge(each) for each in session.main.project.unit_tests]
         finally:
-            bed.close()
+            session.close()
 
     def passes(self, text):
         (verdict,) = self.judged(text)

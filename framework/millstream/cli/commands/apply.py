@@ -73,8 +73,8 @@ def command(
     if not common.look.json:
         show(common.look, diagnostics, models_in(found))
 
+    from millstream.deployment.intents import Apply
     from millstream.review.deployment import untouched
-    from millstream.runner.values import Apply
 
     told = deployment_of(common, root, found, job, accept_forward=accept_forward)
     if not (common.look.json or common.look.quiet):
@@ -82,8 +82,8 @@ def command(
         console(common.look, sys.stderr).print(text, f"\n\n{outcome(told)}\n", sep="")
     if told.anew and not yes and not _agreed():
         return finish(common.look, text="nothing was changed")
-    asked = Apply(untouched(told.review, found), accept_differences)
-    job = structs.replace(job, apply=asked)
+    asked = Apply(untouched(told.review, found), accept_differences, accept_forward)
+    job = structs.replace(job, intent=asked)
     return carried_out(common, root, found, job, _ALL, diagnostics, no_tests=no_tests)
 
 

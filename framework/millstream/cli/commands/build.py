@@ -72,6 +72,7 @@ def carried_out(
     """Build what a job asks for, then test what was built, and show how it ended."""
     from millstream.cli.building import telling
     from millstream.cli.signals import ending_well
+    from millstream.deployment.intents import Apply
     from millstream.measured import with_counts
     from millstream.results import read_results, write_results
     from millstream.runner.build import build
@@ -91,7 +92,7 @@ def carried_out(
 
         listed = [as_data(each) for each in (*diagnostics, *problems)]
         own = {"tests": to_builtins(tests.results)} if tests else {}
-        own |= {"compared": to_builtins(told.compared)} if job.apply else {}
+        own |= {"compared": to_builtins(told.compared)} if isinstance(job.intent, Apply) else {}
         print_json({"diagnostics": listed} | to_builtins(results) | own)
     return 1 if results.failed else code
 

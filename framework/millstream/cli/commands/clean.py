@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,11 +19,18 @@ from millstream.cli.output import finish
 from millstream.cli.project import root_of
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.locks import is_locked
-from millstream.project.folders import OWN, broker_folder, folder_name, target_folder
+from millstream.project.folders import (
+    OWN,
+    broker_folder,
+    checkpoints_of,
+    folder_name,
+    is_outside,
+    target_folder,
+)
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings
-from millstream.tables.places import checkpoints_of, delta_of, postgres_of
+from millstream.stores.local import all_local_tables
 
 
 class Removed(Struct, frozen=True):
@@ -98,14 +104,12 @@ def elsewhere(common: Common, root: Path) -> list[Left]:
     """Return what the target keeps in other places; nothing where profiles.yml doesn't tell them."""
     try:
         target = target_of(common, root)
-        places = [("checkpoints", checkpoints_of(target, root)), ("tables", delta_of(target, root).path)]
-        store = postgres_of(target)
+        checkpoints, stores = checkpoints_of(target, root), all_local_tables(target, root)
     except MillstreamError:
         return []
-    own = f"{target_folder(root, target.name)}/"
-    remote = [place for _, place in places if "://" in place]
-    found = [(w, p) for w, p in places if p in remote or (not p.startswith(own) and Path(p).exists())]
-    found += [("tables", f"{store.url}, schema {store.schema}")] if store is not None else []
+    own = target_folder(root, target.name)
+    found = [("checkpoints", checkpoints)] if is_outside(checkpoints, own) else []
+    found += [("tables", place) for store in stores if (place := store.outside(own)) is not None]
     secrets = secrets_in(target.settings)
     return [Left(target.name, what, mask(place, secrets)) for what, place in found]
 
@@ -114,16 +118,12 @@ def artifacts_of(root: Path, settings: Settings) -> Path:
     """Return the folder of what is compiled; raise where it holds more than that."""
     folder = Path(os.path.abspath(root / settings.target_path))  # noqa: PTH100 - a link stays one
     real = folder.resolve()
-    kept = [root, *(root / path for path in _written_by_people(settings))]
+    kept = [root, *(root / path for path in settings.folders)]
     if not real.is_relative_to(root.resolve()) or any(each.resolve().is_relative_to(real) for each in kept):
         message = f"target-path is {settings.target_path}, which is not a folder of its own in the project"
         remedy = "remove it yourself, or name another one in [tool.millstream]"
         raise MillstreamError(Diagnostic("MS707", message, None, remedy))
     return folder
-
-
-def _written_by_people(settings: Settings) -> Iterable[str]:
-    return (*settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths)
 
 
 def _check_idle(root: Path, target: str | None) -> None:

@@ -108,11 +108,13 @@ def _shown(
 
 
 def _draw(output: str, drawing: Drawing) -> str:
-    from millstream.explain.formats.dot import dot
+    from millstream.diagram import dot, mermaid
+    from millstream.explain.formats.diagram import diagram
     from millstream.explain.formats.kafka_streams import kafka_streams
-    from millstream.explain.formats.mermaid import mermaid
 
-    return {"mermaid": mermaid, "dot": dot, "kafka-streams": kafka_streams}[output](drawing)
+    if output == "kafka-streams":
+        return kafka_streams(drawing)
+    return {"mermaid": mermaid, "dot": dot}[output](diagram(drawing))
 
 
 _STYLES = {"title": "bold", "good": "green", "warning": "yellow"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from millstream.cli.complete import complete_model
@@ -9,8 +11,11 @@ from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
 from millstream.cli.project import chosen, compiled, failed, models_in, root_of
 from millstream.collector import collector_paused
-from millstream.lineage.values import End
+from millstream.lineage.values import End, Lineage
 from millstream.manifest import Manifest
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 @click.command(
@@ -35,8 +40,7 @@ def command(
     Of a column each influence has its kind: its value is taken as it is (direct) or computed from another;
     filter, join, group and order decide which rows there are. Without a name, the whole graph is shown.
     """
-    from millstream.cli.tree import tree
-    from millstream.lineage.draw import as_data, dot, mermaid
+    from millstream.lineage.draw import as_data
     from millstream.lineage.find import find_end, lineage_of, whole_graph
 
     if name and not choice.everything:
@@ -55,15 +59,25 @@ def command(
         _, selection = chosen(common, found, choice)
         lineage = whole_graph(found.manifest, selection.ids)
         diagnostics += selection.diagnostics
-    drawers = {"mermaid": mermaid, "dot": dot, "json": lambda _: None}
-    by_column = bool(lineage.root and lineage.root.column)
-    draw = drawers.get(
-        common.output,
-        lambda value: tree(value, lambda end: _about(found.manifest, end, by_column=by_column)),
-    )
-    return finish(
-        common.look, diagnostics, result=as_data(lineage), text=draw(lineage), models=models_in(found)
-    )
+    text = _drawn(common.output, lineage, found.manifest)
+    return finish(common.look, diagnostics, result=as_data(lineage), text=text, models=models_in(found))
+
+
+def _drawn(output: str, lineage: Lineage, manifest: Manifest) -> str | Text:
+    from millstream.cli.tree import tree
+    from millstream.diagram import dot, mermaid
+    from millstream.lineage.draw import diagram
+
+    match output:
+        case "mermaid":
+            return mermaid(diagram(lineage))
+        case "dot":
+            return dot(diagram(lineage))
+        case "json":
+            return ""
+        case _:
+            by_column = bool(lineage.root and lineage.root.column)
+            return tree(lineage, lambda end: _about(manifest, end, by_column=by_column))
 
 
 def _about(manifest: Manifest, end: End, *, by_column: bool) -> str:

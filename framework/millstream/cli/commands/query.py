@@ -18,8 +18,8 @@ from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 from millstream.project.values import Seed, Target
 from millstream.project.variables import merge_variables
+from millstream.stores.query import Rest, answer
 from millstream.tables.known import known_in
-from millstream.tables.query import Rest, answer
 from millstream.tables.values import Answer
 
 SHOWN = 100
@@ -29,8 +29,8 @@ SHOWN = 100
 @click.command(
     "query",
     epilog=(
-        "\b\nExamples:\n  millstream query 'select * from user_activity_state limit 5'"
-        "\n  millstream query 'select count(*) from shop.product_data' --output json"
+        "\b\nExamples:\n  millstream query 'select * from active_users limit 5'"
+        "\n  millstream query 'select count(*) from shop.products' --output json"
         "\n  echo 'select * from segments' | millstream query - --output csv"
     ),
 )
@@ -45,9 +45,9 @@ SHOWN = 100
 def command(common: Common, *, sql: str, limit: int | None) -> int:
     """Answer SQL over state tables, reference topics and seeds.
 
-    Tables have the names of their models, reference topics those of their sources: `shop.product_data`.
-    Tables in Delta answer SQL of DataFusion, without a JVM; where all tables of a query are in PostgreSQL,
-    PostgreSQL answers it. `-` reads the SQL from the standard input.
+    Tables have the names of their models, reference topics those of their sources: `shop.products`.
+    A query is SQL of DataFusion, which runs without a JVM; where all its tables are in one database, such as
+    PostgreSQL, that database answers it in its own SQL. `-` reads the SQL from the standard input.
     """
     if sql == "-":
         sql = sys.stdin.read()

@@ -15,8 +15,8 @@ from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, root_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
+from millstream.stores.query import Rest, answer
 from millstream.tables.known import Known, known_in
-from millstream.tables.query import Rest, answer
 from millstream.tables.values import Answer
 
 _LAST = 10_000
@@ -25,9 +25,9 @@ _LAST = 10_000
 @click.command(
     "show",
     epilog=(
-        "\b\nExamples:\n  millstream show user_activity_state"
-        "\n  millstream show shop.high_volume_events --limit 3"
-        "\n  millstream show processed_events --compute --last 1000 --output json"
+        "\b\nExamples:\n  millstream show active_users"
+        "\n  millstream show shop.storefront_events --limit 3"
+        "\n  millstream show scored_storefront_events --compute --last 1000 --output json"
     ),
 )
 @common("csv")
@@ -132,6 +132,6 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
     with (
         fetching(common.look) as fetched,
         connected(project, fetched) as admin,
-        spark_for(project.target, log, fetched) as spark,
+        spark_for(question, log, fetched) as spark,
     ):
         return computed(question, admin, spark)

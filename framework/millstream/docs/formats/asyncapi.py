@@ -13,14 +13,10 @@ import msgspec
 
 from millstream.docs.formats.json_schema import of_columns, of_text
 from millstream.docs.material import Material
+from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.manifest import Manifest, ManifestColumn, ManifestNode
 
 VERSION = "3.0.0"
-_CONTENT = {
-    "json": "application/json", "avro": "application/vnd.apache.avro", "protobuf": "application/x-protobuf",
-    "csv": "text/csv", "xml": "application/xml", "string": "text/plain", "long": "application/octet-stream",
-    "binary": "application/octet-stream",
-}  # fmt: skip
 _CLEANUP = ("compact", "delete")
 
 
@@ -43,7 +39,7 @@ def asyncapi(material: Material) -> str:
             "version": manifest.millstream_version,
             "description": f"Topics that the project {manifest.project} reads and writes.",
         },
-        "defaultContentType": "application/json",
+        "defaultContentType": format_of(DEFAULT_FORMAT).media_type,
         "channels": {names[topic.node.id]: _channel(topic, names[topic.node.id]) for topic in topics},
         "operations": {
             f"{topic.action}_{names[topic.node.id]}": {
@@ -112,14 +108,13 @@ def _binding(topic: _Topic) -> dict[str, Any]:
 
 def _message(topic: _Topic) -> dict[str, Any]:
     node = topic.node
-    format_ = str(node.config.get("format") or "json")
     key = next((column for column in node.columns if column.name == topic.key), None)
     binding = {"kafka": {"key": of_text(key.type), "bindingVersion": "0.5.0"}} if key else {}
     return {
         "name": node.name,
         "title": node.name.replace("_", " "),
         **({"summary": node.description} if node.description else {}),
-        "contentType": _CONTENT.get(format_, "application/octet-stream"),
+        "contentType": format_of(node.config.get("format")).media_type,
         "payload": {"$ref": f"#/components/schemas/{_name(node.id)}"},
         **({"bindings": binding} if binding else {}),
     }

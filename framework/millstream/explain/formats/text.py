@@ -13,13 +13,14 @@ from millstream.explain.explanation import Explanation, RuleReport
 from millstream.explain.figures import Figure
 from millstream.explain.figures import said as said_figure
 from millstream.explain.formats.tree import Tree
-from millstream.explain.formats.wrap import cells, padded, shown, wrapped
+from millstream.explain.formats.wrap import cells, padded, wrapped
 from millstream.explain.names import plain
 from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Query
 from millstream.explain.savings import said, said_saved, table
 from millstream.explain.topology import brief
 from millstream.optimizer.context import Change
+from millstream.text import clean
 
 LEAST, TWO_COLUMNS = 80, 100
 _MOST_CHANGES = 20
@@ -192,5 +193,5 @@ def _bullet(
     said_: str, width: int, first: str, kind: Literal["title", "plain", "good", "warning"] = "plain"
 ) -> Iterator[Line]:
     indent = " " * min(cells(first), 12)
-    for line in wrapped(shown(said_), width, first, indent):
+    for line in wrapped(clean(said_), width, first, indent):
         yield Line(line, kind)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from millstream.explain.formats.wrap import shown, wrapped
+from millstream.explain.formats.wrap import wrapped
 from millstream.explain.topology import Drawing, DrawnNode
+from millstream.text import clean
 
 
 class Tree:
@@ -44,11 +45,11 @@ class Tree:
     def _node(self, node: DrawnNode, indent: str, head: str, *, again: bool, below: bool) -> list[str]:
         shared = self.readers[node.id] > 1
         if again:
-            text = f"↑ {shown(node.id)} (above)"
+            text = f"↑ {clean(node.id)} (above)"
         else:
             mark = "◆" if shared else "■" if node.output else "·"
-            name = f"{shown(node.id)} = " if shared else ""
-            text = f"{mark} {name}{shown(node.line)}"
+            name = f"{clean(node.id)} = " if shared else ""
+            text = f"{mark} {name}{clean(node.line)}"
             if shared:
                 text += f" (read {self.readers[node.id]} times)"
         return wrapped(text, self.width, head or indent, indent + ("│   " if below else "    "))

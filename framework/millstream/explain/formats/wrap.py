@@ -6,13 +6,7 @@ import re
 from collections.abc import Iterable
 from unicodedata import combining, east_asian_width
 
-_CONTROL = {code: chr(0x2400 + code) for code in range(32)} | {127: "␡"}
 _WORD = re.compile(r"\s*\S+")
-
-
-def shown(text: str) -> str:
-    """Return a user's text as it can stand in a line: control characters by their pictures."""
-    return text.translate(_CONTROL).encode("utf-8", "replace").decode()
 
 
 def cells(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Which jars there are: coordinates, checksums and sizes by feature, from `jars.toml`."""
+"""All jars by feature, with coordinates, checksums and sizes, from `jars.toml` here and of each store."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
+
+from millstream.stores.registry import jar_files
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,12 +47,18 @@ Catalog = Mapping[str, tuple[Jar, ...]]
 
 
 @cache
-def read_catalog(file: Path = FILE) -> Catalog:
-    features = tomllib.loads(file.read_text(encoding="utf-8"))
+def read_catalog() -> Catalog:
+    """Return the jars by feature; a store that needs jars is a feature of its own name."""
+    features = _read(FILE) | {store: _read(file) for store, file in jar_files().items()}
     return {
         feature: tuple(Jar(*coordinates.split(":"), **entry) for coordinates, entry in jars.items())
         for feature, jars in features.items()
     }
+
+
+def _read(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
 def jars_of(catalog: Catalog, features: Iterable[str]) -> tuple[Jar, ...]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.optimizer.context import Change, Context, Result
-from millstream.plan.nodes import Lookup, Node, Plan, SeedScan, TableScan
-from millstream.plan.walk import rewrite
+from millstream.optimizer.context import Change, Context, Hints
+from millstream.optimizer.local import Applied, Site, local_rule
+from millstream.plan.nodes import Lookup, Node, SeedScan, TableScan
 
 _SMALL = 100_000
 """Rows that fit into the memory of every worker beside all else."""
@@ -18,31 +18,26 @@ _KINDS = frozenset(("inner", "left", "semi", "anti", "cross"))
 """Spark broadcasts the right side only where no row of it has to be kept for its own sake."""
 
 
-def broadcast_lookups(plan: Plan, context: Context) -> Result:
-    changes: list[Change] = []
-
-    def visit(node: Node, _before: Node) -> Node:
-        if isinstance(node, Lookup) and _fits(node, context):
-            name = node.right.label or "a relation at rest"
-            changes.append(Change(f"{name} is sent to the rows that look it up", node.models))
-            return replace(node, broadcast=True)
-        return node
-
-    if not any(isinstance(node, Lookup) and _fits(node, context) for node in context.order):
-        return plan, ()
-    return rewrite(plan, visit), tuple(changes)
+def _may_be_sent(node: Lookup, _context: Context) -> bool:
+    return not node.broadcast and node.kind in _KINDS
 
 
-def _fits(node: Lookup, context: Context) -> bool:
-    if node.broadcast or node.kind not in _KINDS or not context.allows("broadcast_lookups", node):
-        return False
-    below: Node = node.right
+@local_rule(Lookup, _may_be_sent)
+def broadcast_lookups(node: Lookup, at: Site) -> Applied | None:
+    if not _is_small(node.right, at.hints):
+        return None
+    name = node.right.label or "a relation at rest"
+    change = Change(f"{name} is sent to the rows that look it up", node.models)
+    return Applied(replace(node, broadcast=True), (change,))
+
+
+def _is_small(below: Node, hints: Hints) -> bool:
     while len(below.inputs) == 1:
         (below,) = below.inputs
     match below:
         case SeedScan():
             return True
         case TableScan(relation=relation):
-            counts = [count for (of, _), count in context.hints.distinct.items() if of == relation]
+            counts = [count for (of, _), count in hints.distinct.items() if of == relation]
             return bool(counts) and max(counts) <= _SMALL
     return False

@@ -8,25 +8,19 @@ It does not change which query closes a window, or by which watermark: see `_Que
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, column, joined
+from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.pure import impure_nodes
-from millstream.plan.build.topics import is_faithful, without_watermarks
+from millstream.plan.from_sql.topics import without_watermarks
 from millstream.plan.nodes import Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
 from millstream.plan.streaming import STATES, Kind, kind_of
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
-from millstream.types import BIGINT, BINARY, STRING, Type
 
 _NAME = "bypass_topics"
-_FAITHFUL = frozenset(("json", "avro", "protobuf"))
-"""Formats that give back what was written, with its types."""
-_SINGLE: Mapping[str, Type] = {"string": STRING, "long": BIGINT, "binary": BINARY}
-"""Formats of one column that do so for a value which is not NULL: that would delete the key."""
 
 
 def bypass_topics(plan: Plan, context: Context) -> Result:
@@ -138,7 +132,7 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
     readers = context.consumers[id(node)]
     if node.metadata or node.key is not None or not context.allows(_NAME, node, output, *readers):
         return ()
-    if output.options.get("format", "json") != node.format or not _keeps_values(node):
+    if output.options.get("format", DEFAULT_FORMAT) != node.format or not _keeps_values(node):
         return ()
     read, made = traits_of(node), traits_of(output.input)
     if (read.mode, read.keys) != (made.mode, made.keys):
@@ -158,9 +152,7 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
 
 def _keeps_values(node: Decode) -> bool:
     """Tell whether reading gives back what was written."""
-    if not all(is_faithful(field.type) for field in node.fields):
-        return False
-    match node.fields:
-        case (only,) if node.format in _SINGLE:
-            return only.type == _SINGLE[node.format] and not only.nullable
-    return node.format in _FAITHFUL
+    found = format_of(node.format)
+    if found.single and (len(node.fields) != 1 or node.fields[0].nullable):
+        return False  # as a whole value, NULL would delete the key
+    return all(found.round_trips(field.type) for field in node.fields)

@@ -13,11 +13,9 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, column
 from millstream.optimizer.calls import Call, always, calls, with_column
-from millstream.optimizer.context import Change, Context, Result
-from millstream.plan.nodes import Filter, Item, Node, Plan, Project
-from millstream.plan.walk import rewrite
-
-_NAME = "call_once"
+from millstream.optimizer.context import Change, Context, Hints
+from millstream.optimizer.local import Applied, Site, local_rule
+from millstream.plan.nodes import Filter, Item, Node, Project
 
 
 class _Twice(NamedTuple):
@@ -27,35 +25,29 @@ class _Twice(NamedTuple):
     name: str
 
 
-def call_once(plan: Plan, context: Context) -> Result:
+def _calls_python(node: Project, _context: Context) -> bool:
+    return any(item.expression.functions for item in node.items)
+
+
+@local_rule(Project, _calls_python)
+def call_once(node: Project, at: Site) -> Applied | None:
     changes: list[Change] = []
-    shared: set[int] = set()
-
-    def visit(node: Node, before: Node) -> Node:
-        while isinstance(node, Project) and (found := _twice(node, context, shared)) is not None:
-            changes.append(Change(f"{found.call.function}() is called once for {found.name}", node.models))
-            node = _once(node, found, shared)
-        if context.shared(before):
-            shared.add(id(node))
-        return node
-
-    if not any(
-        isinstance(n, Project) and any(i.expression.functions for i in n.items) for n in context.order
-    ):
-        return plan, ()
-    return rewrite(plan, visit), tuple(changes)
+    while (found := _twice(node, at)) is not None:
+        changes.append(Change(f"{found.call.function}() is called once for {found.name}", node.models))
+        node = _once(node, found, at)
+    return Applied(node, tuple(changes)) if changes else None
 
 
-def _filter(node: Project, shared: set[int]) -> Filter | None:
+def _filter(node: Project, at: Site) -> Filter | None:
     below = node.input
-    return below if isinstance(below, Filter) and id(below) not in shared else None
+    return below if isinstance(below, Filter) and not at.shared(below) else None
 
 
-def _twice(node: Project, context: Context, shared: set[int]) -> _Twice | None:
+def _twice(node: Project, at: Site) -> _Twice | None:
     """Return a call that is made more than once, inner ones first."""
-    below = _filter(node, shared)
+    below = _filter(node, at)
     conditions = below.conditions if below else ()
-    if not context.allows(_NAME, node, *((below,) if below else ())):
+    if below and not at.allows(below):
         return None
     places = [*conditions, *(item.expression for item in node.items)]
     if sum(len(each.functions) for each in places) < 2:
@@ -66,7 +58,7 @@ def _twice(node: Project, context: Context, shared: set[int]) -> _Twice | None:
         asked = [each for made, each in found if made.pieces == call.pieces]
         if count[call.pieces] < 2 or not _runs_for_all(asked, conditions):
             continue
-        result = _result(call, node, context)
+        result = _result(call, node, at.hints)
         if result is not None:
             return _Twice(call, *result)
     return None
@@ -79,7 +71,7 @@ def _runs_for_all(asked: list[Expression], conditions: tuple[Expression, ...]) -
     return any(always(each) or not each.raises for each in asked)
 
 
-def _result(call: Call, node: Project, context: Context) -> tuple[Expression, str] | None:
+def _result(call: Call, node: Project, hints: Hints) -> tuple[Expression, str] | None:
     used = {name.lower() for name in node.input.names}
     whole = next((item for item in node.items if item.expression.pieces == call.pieces), None)
     name = whole.name if whole else call.function
@@ -87,14 +79,14 @@ def _result(call: Call, node: Project, context: Context) -> tuple[Expression, st
         name += "_"
     if whole:
         return whole.expression, name
-    found = context.hints.returns.get(call.function)
+    found = hints.returns.get(call.function)
     if found is None:
         return None
     return Expression(call.pieces, found, raises=True, functions=call.inner), name
 
 
-def _once(node: Project, twice: _Twice, shared: set[int]) -> Project:
-    below = _filter(node, shared)
+def _once(node: Project, twice: _Twice, at: Site) -> Project:
+    below = _filter(node, at)
     conditions = below.conditions if below else ()
     made = twice.call, twice.name
     reading = [i for i, each in enumerate(conditions) if with_column(each, *made) is not each]

@@ -11,10 +11,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from millstream.expressions import Expression
-from millstream.optimizer.context import Change, Context, Hints, Result
+from millstream.optimizer.context import Change, Context, Hints
 from millstream.optimizer.cost import cost
-from millstream.plan.nodes import Filter, Node, Plan
-from millstream.plan.walk import rewrite
+from millstream.optimizer.local import Applied, Site, local_rule
+from millstream.plan.nodes import Filter, Node
 
 
 class _Ranked(NamedTuple):
@@ -23,47 +23,29 @@ class _Ranked(NamedTuple):
     models: tuple[str, ...]
 
 
-def delay_costly(plan: Plan, context: Context) -> Result:
-    nodes = context.changed("delay_costly")
-    if not any(isinstance(node, Filter) for node in nodes):
-        return plan, ()
-    changes: list[Change] = []
-    shared = set(context.fans)
-    lower: set[int] = set()
-    """Filters that stand alone below another one; they are ordered together with it."""
-    for node in nodes:
-        if isinstance(node, Filter) and isinstance(node.input, Filter) and not context.shared(node.input):
-            lower.add(id(node.input))
-
-    tops = (node for node in nodes if isinstance(node, Filter) and id(node) not in lower)
-    if all(_ordered(node, context, shared) is node for node in tops):
-        return plan, ()
-
-    def visit(node: Node, before: Node) -> Node:
-        found = node
-        if isinstance(node, Filter) and id(before) not in lower:
-            found = _ordered(node, context, shared)
-            if found is not node:
-                changes.append(_change(node, context.hints))
-        if context.shared(before):
-            shared.add(id(found))
-        return found
-
-    return rewrite(plan, visit, nodes), tuple(changes)
+def _is_top(node: Filter, context: Context) -> bool:
+    """Tell whether it is the last of the filters that stand on each other; they are ordered together."""
+    return context.shared(node) or not isinstance(context.consumers[id(node)][0], Filter)
 
 
-def _ordered(top: Filter, context: Context, shared: set[int]) -> Node:
+@local_rule(Filter, _is_top)
+def delay_costly(node: Filter, at: Site) -> Applied | None:
+    found = _ordered(node, at)
+    return None if found is node else Applied(found, (_change(node, at.hints),))
+
+
+def _ordered(top: Filter, at: Site) -> Node:
     """Return a stack of filters in a better order, split below the first Python function."""
     stack = [top]
-    while isinstance(below := stack[-1].input, Filter) and id(below) not in shared:
+    while isinstance(below := stack[-1].input, Filter) and not at.shared(below):
         stack.append(below)
     stack.reverse()
     if len(stack) == len(top.conditions) == 1:
         return top
-    if not context.allows("delay_costly", *stack):
+    if not at.allows(*stack):
         return top
     ranked = [
-        _Ranked(each, (cost(each, context.hints.costs), _keeps(node, each, context.hints)), node.models)
+        _Ranked(each, (cost(each, at.hints.costs), _keeps(node, each, at.hints)), node.models)
         for node in stack
         for each in node.conditions
     ]

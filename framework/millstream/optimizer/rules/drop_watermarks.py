@@ -11,8 +11,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.optimizer.context import Change, Context, Result
-from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Opaque, Output, Plan, Stateful, Watermark
-from millstream.plan.traits import traits_of
+from millstream.plan.nodes import Node, Output, Plan, Watermark
+from millstream.plan.traits import reads_event_time, traits_of
 from millstream.plan.walk import rewrite
 
 
@@ -47,19 +47,9 @@ def _below_state(context: Context) -> set[int]:
     for node in reversed(context.order):
         # A view that nobody reads yet may be read by a query of somebody's own.
         view = isinstance(node, Output) and node.kind == "view"
-        if view or id(node) in found or _looks_at_time(node):
+        if view or id(node) in found or reads_event_time(node):
             found.update(map(id, node.inputs))
     return found
-
-
-def _looks_at_time(node: Node) -> bool:
-    match node:
-        case Aggregate():
-            # Of its traits: the keys that are event times, or windows of one.
-            return bool(traits_of(node).watermarks)
-        case Dedupe() | Join() | Stateful() | Opaque():
-            return any(traits_of(each).watermarks for each in node.inputs)
-    return False
 
 
 def _named(node: Watermark) -> Node:

@@ -9,38 +9,26 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.expressions import Expression
-from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.context import Change, Context
+from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.optimizer.names import both
-from millstream.plan.nodes import Filter, Node, Plan
-from millstream.plan.walk import rewrite
+from millstream.plan.nodes import Filter
 
 
-def merge_filters(plan: Plan, context: Context) -> Result:
-    nodes = context.changed("merge_filters")
-    if not any(isinstance(node, Filter) and isinstance(node.input, Filter) for node in nodes):
-        return plan, ()
-    changes: list[Change] = []
-
-    def visit(node: Node, before: Node) -> Node:
-        # Who reads a filter stays the same here: so what is below was shared if it is.
-        if not isinstance(node, Filter) or not isinstance(before, Filter) or context.shared(before.input):
-            return node
-        found = _merged(node, context)
-        if found is not node:
-            changes.append(Change("two filters are one", found.models))
-        return found
-
-    return rewrite(plan, visit, nodes), tuple(changes)
+def _over_a_filter(node: Filter, context: Context) -> bool:
+    return isinstance(node.input, Filter) and not context.shared(node.input)
 
 
-def _merged(node: Filter, context: Context) -> Filter:
+@local_rule(Filter, _over_a_filter)
+def merge_filters(node: Filter, at: Site) -> Applied | None:
     lower = node.input
-    if not isinstance(lower, Filter) or not context.allows("merge_filters", node, lower):
-        return node
+    if not isinstance(lower, Filter) or not at.allows(lower):
+        return None
     if _calls(node) != _calls(lower):
-        return node  # Python functions see only what a filter of its own lets through
+        return None  # Python functions see only what a filter of its own lets through
     conditions = _once((*lower.conditions, *node.conditions))
-    return replace(node, input=lower.input, conditions=conditions, models=both(lower, node))
+    found = replace(node, input=lower.input, conditions=conditions, models=both(lower, node))
+    return Applied(found, (Change("two filters are one", found.models),))
 
 
 def _calls(node: Filter) -> bool:

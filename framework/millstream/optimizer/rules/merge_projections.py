@@ -11,45 +11,31 @@ from collections import Counter
 from msgspec.structs import replace
 
 from millstream.expressions import can_substitute, substitute
-from millstream.optimizer.context import Change, Context, Result
+from millstream.optimizer.context import Change, Context
 from millstream.optimizer.cost import is_free
+from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.optimizer.names import both
-from millstream.plan.nodes import Item, Node, Plan, Project
+from millstream.plan.nodes import Item, Node, Project
 from millstream.plan.traits import NotIncrementalError, Traits, projected, traits_of
-from millstream.plan.walk import rewrite
 
 
-def merge_projections(plan: Plan, context: Context) -> Result:
-    nodes = context.changed("merge_projections")
-    if not any(_may_go(node) for node in nodes):
-        return plan, ()
+def _may_go(node: Project, _context: Context) -> bool:
+    return isinstance(node.input, Project) or _is_identity(node)
+
+
+@local_rule(Project, _may_go)
+def merge_projections(node: Project, at: Site) -> Applied | None:
     changes: list[Change] = []
-    shared = set(context.fans)
-
-    def visit(node: Node, before: Node) -> Node:
-        found = node
-        if (
-            isinstance(node, Project)
-            and isinstance(node.input, Project)
-            and id(node.input) not in shared
-            and context.allows("merge_projections", node, node.input)
-        ):
-            found = _merged(node, node.input, traits_of(before)) or node
-            if found is not node:
-                name = node.label or "a projection"
-                changes.append(Change(f"{name} is calculated in one step", found.models))
-        if isinstance(found, Project) and _is_identity(found) and context.allows("merge_projections", found):
-            changes.append(Change(f"{found.label or 'a projection'} is what it reads", found.models))
-            found = _without(found, taken=id(found.input) in shared)
-        if context.shared(before):
-            shared.add(id(found))
-        return found
-
-    return rewrite(plan, visit, nodes), tuple(changes)
-
-
-def _may_go(node: Node) -> bool:
-    return isinstance(node, Project) and (isinstance(node.input, Project) or _is_identity(node))
+    lower = node.input
+    if isinstance(lower, Project) and not at.shared(lower) and at.allows(lower):
+        found = _merged(node, lower, traits_of(at.before))
+        if found is not None:
+            changes.append(Change(f"{node.label or 'a projection'} is calculated in one step", found.models))
+            node = found
+    if _is_identity(node) and at.allows(node):
+        changes.append(Change(f"{node.label or 'a projection'} is what it reads", node.models))
+        return Applied(_without(node, taken=at.shared(node.input)), tuple(changes))
+    return Applied(node, tuple(changes)) if changes else None
 
 
 def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:

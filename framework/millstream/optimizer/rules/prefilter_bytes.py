@@ -13,10 +13,11 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read, Ref, joined
-from millstream.optimizer.context import Change, Context, Result
-from millstream.plan.nodes import Decode, Filter, Node, Plan, TopicScan
-from millstream.plan.walk import rewrite
+from millstream.expressions import Expression, Read, Ref, joined, literal
+from millstream.formats import format_of
+from millstream.optimizer.context import Change, Context
+from millstream.optimizer.local import Applied, Site, local_rule
+from millstream.plan.nodes import Decode, Filter, Node, TopicScan
 from millstream.types import BOOLEAN, STRING
 
 _PLAIN = re.compile(r"[A-Za-z0-9_ -]{3,}")
@@ -44,41 +45,39 @@ Words = tuple[str, ...]
 """One of them is in every record that is wanted."""
 
 
-def prefilter_bytes(plan: Plan, context: Context) -> Result:
-    changes: list[Change] = []
-    found = {id(node): words for node in context.order if (words := _words_for(node, context))}
-    if not found:
-        return plan, ()
+def _may_leave_out(node: Decode, _context: Context) -> bool:
+    # A record that nobody decodes is never found to be bad, and an old version must be seen to be replaced.
+    return (
+        isinstance(node.input, TopicScan)
+        and bool(format_of(node.format).escape)
+        and node.on_bad_record == "skip"
+        and not node.unique_by
+    )
 
-    def visit(node: Node, before: Node) -> Node:
-        words = found.get(id(before))
-        if words is None or not isinstance(node, Decode):
-            return node
-        scan = node.input
-        condition = _condition(words)
-        listed = ", ".join(f"'{word}'" for word in words)
-        changes.append(Change(f"records of {_topic(scan)} without {listed} are not decoded", node.models))
-        kept = Filter(input=scan, conditions=(condition,), models=node.models)
-        return replace(node, input=kept)
 
-    return rewrite(plan, visit), tuple(changes)
+@local_rule(Decode, _may_leave_out)
+def prefilter_bytes(node: Decode, at: Site) -> Applied | None:
+    words = _words_for(node, at)
+    if not words:
+        return None
+    listed = ", ".join(f"'{word}'" for word in words)
+    what = f"records of {_topic(node.input)} without {listed} are not decoded"
+    kept = Filter(
+        input=node.input, conditions=(_condition(words, format_of(node.format).escape),), models=node.models
+    )
+    return Applied(replace(node, input=kept), (Change(what, node.models),))
 
 
 def _topic(node: Node) -> str:
     return node.topic if isinstance(node, TopicScan) else node.label
 
 
-def _words_for(node: Node, context: Context) -> Words:
+def _words_for(node: Decode, at: Site) -> Words:
     """Return the words of which every record that somebody wants holds one; none where that is not sure."""
-    if not (isinstance(node, Decode) and isinstance(node.input, TopicScan) and node.format == "json"):
-        return ()
-    # A record that nobody decodes is never found to be bad, and an old version must be seen to be replaced.
-    if node.on_bad_record != "skip" or node.unique_by or not context.allows("prefilter_bytes", node):
-        return ()
     texts = {field.name for field in node.fields if field.type == STRING}
     found: dict[str, None] = {}
-    for reader in context.consumers[id(node)]:
-        if not isinstance(reader, Filter) or not context.allows("prefilter_bytes", reader):
+    for reader in at.readers:
+        if not isinstance(reader, Filter) or not at.allows(reader):
             return ()
         asked = (w for c in reader.conditions if (w := _words(c, texts)))
         words = min((w for w in asked if not _everywhere(w, node)), key=len, default=())
@@ -154,9 +153,9 @@ def _everywhere(words: Words, node: Decode) -> bool:
     return any(word in field.name for word in words for field in node.fields)
 
 
-def _condition(words: Words) -> Expression:
+def _condition(words: Words, escape: str) -> Expression:
     value = Ref("value")
     pieces: list[str | Ref] = []
-    for word in (*words, r"\\"):
-        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), '{word}')"]
+    for word in (*words, escape):
+        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), {literal(word)})"]
     return Expression(joined(pieces), BOOLEAN)

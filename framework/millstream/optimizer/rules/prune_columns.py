@@ -11,6 +11,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from millstream.expressions import column
+from millstream.formats import format_of
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.names import kind
 from millstream.optimizer.needs import (
@@ -116,13 +117,9 @@ def _narrowed(node: Node, own: Names) -> Node:
     return node
 
 
-BY_POSITION = frozenset(("csv",))
-"""Formats whose fields are told by their position: none can be left out."""
-
-
 def _decode(node: Decode, own: Names) -> Decode:
     fields = node.fields
-    if node.format not in BY_POSITION:
+    if not format_of(node.format).by_position:
         # A record that can't be decoded is bad also for who reads nothing of its value.
         fields = tuple(field for field in fields if field.name.lower() in own) or fields[:1]
     metadata = tuple(name for name in node.metadata if name.lower() in own)

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.names import both, kind
-from millstream.optimizer.pure import is_pure
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.walk import rewrite
 
@@ -70,7 +69,7 @@ def _equal(context: Context) -> list[list[Node]]:
 
 
 def _may_be_shared(node: Node) -> bool:
-    return not isinstance(node, Output) and is_pure(node)
+    return not isinstance(node, Output) and node.deterministic
 
 
 def _named(node: Node, members: list[Node]) -> Node:

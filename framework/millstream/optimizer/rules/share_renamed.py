@@ -16,7 +16,6 @@ from millstream.expressions import column
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.gather import unused_names
 from millstream.optimizer.names import both
-from millstream.optimizer.pure import is_pure
 from millstream.optimizer.ways import Pieces
 from millstream.plan.nodes import Aggregate, Item, Node, Plan, Project
 from millstream.plan.walk import rewrite
@@ -71,7 +70,7 @@ def _alike(context: Context, kind: type[Aggregate | Project]) -> list[list[Node]
         if isinstance(node, kind):
             found[id(node.input)].append(node)
     several = (
-        [node for node in group if is_pure(node) and context.allows(_NAME, node)]
+        [node for node in group if node.deterministic and context.allows(_NAME, node)]
         for group in found.values()
         if len(group) > 1
     )

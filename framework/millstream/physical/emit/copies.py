@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import Node, Watermark
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 Leaf = Callable[[Node], "str | None"]
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, joined
-from millstream.physical.emit.draft import BAD, RECORD, Draft, Lateral
-from millstream.physical.formats import FORMATS
-from millstream.physical.formats.base import Decoded, literal
+from millstream.expressions import Expression, Piece, Ref, joined, literal
+from millstream.formats import format_of
+from millstream.formats.format import Decoded
+from millstream.formats.sql import BAD
+from millstream.physical.emit.draft import RECORD, Draft, Lateral
 from millstream.plan.nodes import RAW, Column, Decode, Node
-from millstream.types import BINARY, BOOLEAN, STRING, UNKNOWN, Type
+from millstream.types import BINARY, BOOLEAN, STRING, UNKNOWN, Field, Type
 
 _METADATA = {
     "_topic": "topic",
@@ -26,7 +27,7 @@ _TYPES = {column.name: column.type for column in RAW}
 def decoded(draft: Draft, node: Decode, alias: str, *, deletes: bool, good: bool = True) -> Draft:
     """Decode the records of a plain draft; `good` leaves out those that can't be, or fails on them."""
     records = draft.sources[0].alias
-    found = FORMATS[node.format].decode(node.fields)
+    found = _values(node)
     items: dict[str, Expression] = {}
     if node.key is not None:
         items[node.key.name] = _of_key(records, node.key.type)
@@ -68,17 +69,22 @@ def decoded(draft: Draft, node: Decode, alias: str, *, deletes: bool, good: bool
     )
 
 
+def _values(node: Decode) -> Decoded:
+    fields = [Field(column.name, column.type) for column in node.fields]
+    return format_of(node.format).spark.decode(fields)
+
+
 def counts_bad(node: Node) -> bool:
     """Tell whether records that can't be decoded are skipped, and counted."""
     if not isinstance(node, Decode) or node.on_bad_record != "skip":
         return False
-    found = FORMATS[node.format].decode(node.fields)
+    found = _values(node)
     return bool(found.rows or found.bad)
 
 
 def why_bad(node: Decode) -> str:
     """Return what is wrong with a record that can't be decoded."""
-    return FORMATS[node.format].decode(node.fields).why
+    return _values(node).why
 
 
 def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
@@ -119,7 +125,7 @@ def _raw(names: Sequence[str], records: str) -> tuple[Piece, ...]:
 
 
 def _bad(node: Decode, records: str, alias: str) -> Expression | None:
-    found = FORMATS[node.format].decode(node.fields)
+    found = _values(node)
     if found.rows:
         bad = Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
     elif found.bad:

@@ -14,9 +14,6 @@ from millstream.types import BOOLEAN
 DELETED = "_deleted"
 """The column of an upsert relation that tells rows which a reader should delete."""
 
-BAD = "_bad"
-"""Of a decoded record: the text that could not be decoded, or NULL."""
-
 RECORD = "_record"
 """The record that a row was decoded from, for who tells of it or sends it on."""
 

@@ -12,7 +12,7 @@ from millstream.expressions import Expression, Piece, Ref, called, joined, windo
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN
 
 JOINS = {

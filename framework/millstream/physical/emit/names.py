@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from millstream.plan.nodes import (
-    Aggregate,
     Binary,
     Decode,
-    Dedupe,
-    Expand,
-    Filter,
     Node,
-    Opaque,
-    Project,
     Repartition,
     Stateful,
     TopicScan,
-    Union,
 )
-
-_KINDS: dict[type[Node], str] = {
-    Filter: "filtered",
-    Project: "selected",
-    Aggregate: "grouped",
-    Expand: "expanded",
-    Dedupe: "deduplicated",
-    Union: "united",
-    Opaque: "opaque",
-}
 
 
 def called(node: Node) -> str:
@@ -47,7 +30,7 @@ def called(node: Node) -> str:
             case Binary():
                 done = done or "_joined"
             case _:
-                done = done or (f"_{_KINDS[type(node)]}" if type(node) in _KINDS else "")
+                done = done or (f"_{node.participle}" if node.participle else "")
         if not node.inputs:
             return f"rows{done}"
         node = node.inputs[0]

@@ -15,8 +15,8 @@ from millstream.physical.emit.names import called
 from millstream.physical.emit.text import Reads
 from millstream.physical.emit.walk import Emitted, How, Leaf, emit, read_names
 from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, Watermark
+from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import is_window
-from millstream.plan.walk import in_order
 
 
 class SqlView(Struct, frozen=True, tag="sql"):

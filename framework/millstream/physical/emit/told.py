@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, column, joined
+from millstream.expressions import Expression, Piece, Ref, column, joined, literal
 from millstream.optimizer.calls import calls, with_column, with_first
 from millstream.physical.emit.fuse import unused
-from millstream.physical.formats.base import literal
 from millstream.plan.nodes import (
     Aggregate,
     Binary,

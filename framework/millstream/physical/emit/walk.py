@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read, Ref, column, quoted
-from millstream.optimizer.pure import expressions_of
 from millstream.physical.emit.decode import counts_bad, decoded, with_bad, with_badness, with_record
 from millstream.physical.emit.deletes import upsert_related
 from millstream.physical.emit.draft import RECORD, Draft, barrier, of_relation
@@ -308,7 +307,7 @@ def _words(node: Opaque) -> set[str]:
 def read_names(nodes: Iterable[Node], reads: Reads) -> Iterator[str]:
     """Yield the views that subqueries read: a CTE of such a name would be read instead."""
     for node in nodes:
-        for expression in expressions_of(node):
+        for expression in node.expressions:
             yield from map(reads, expression.reads)
 
 

@@ -84,6 +84,8 @@ def _state_title(found: Review) -> str:
 def _query(query: QueryChange) -> str:
     told = [f"**{code(query.name)}: {query.status}** ({', '.join(map(code, query.models))})\n"]
     told += [f"- {sentence(each)}" for each in (*query.reasons, *query.notes)]
+    if query.stages:
+        told.append(f"- `millstream apply`: {', '.join(query.stages)}")
     if query.command:
         told.append(f"\nGo on, old rows as they were counted:\n\n{fenced(query.command, 'sh')}")
     if query.replay:

@@ -88,6 +88,8 @@ def _queries(found: Review) -> Iterator[Line]:
     for query in found.queries:
         yield Line(f"{query.name}: {query.status} ({', '.join(query.models)})")
         yield from (Line(f"    {each}") for each in (*query.reasons, *query.notes))
+        if query.stages:
+            yield Line(f"    apply: {', '.join(query.stages)}", "quiet")
         yield from _commands(query)
 
 

@@ -6,7 +6,7 @@ from support.plans import by, group, lookup, seed, select, sql, topic, where
 from millstream.physical.emit.told import left_within
 from millstream.physical.emit.walk import How, emit
 from millstream.plan.nodes import Decode
-from millstream.plan.walk import in_order
+from millstream.plan.nodes.order import in_order
 
 
 def text(node):

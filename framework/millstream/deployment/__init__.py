@@ -1,0 +1,1 @@
+"""What becomes of what runs on a target: records and an intent become stages, and nothing is touched."""

@@ -1,0 +1,38 @@
+"""Why a query may not go on, or not be rebuilt, and what to do instead."""
+
+from __future__ import annotations
+
+from millstream.errors import Diagnostic
+from millstream.physical.commands import rebuild_command
+from millstream.physical.resent import Twice
+from millstream.physical.values import Query
+from millstream.physical.verdict import Verdict
+
+
+def refusal(query: Query, found: Verdict) -> Diagnostic:
+    """Say why a query can't go on from its checkpoint."""
+    reasons, rebuild = "; ".join(found.reasons), rebuild_command(query)
+    if found.kind == "forward":
+        return Diagnostic(
+            "MS871",
+            f"{query.title}: {reasons}",
+            None,
+            f"continue from here with --accept-forward, or rebuild: {rebuild}",
+        )
+    return Diagnostic(
+        "MS870",
+        f"{query.title} can't continue from its checkpoint: {reasons}",
+        None,
+        f"rebuild it next to the running version, and swap: {rebuild}",
+    )
+
+
+def counted_twice_problem(found: Twice) -> Diagnostic:
+    """Say which query would count again what another one sends again."""
+    name = found.model.removeprefix("model.")
+    return Diagnostic(
+        "MS882",
+        f"{found.writer.title} would send its rows again, and {found.reader.title} would count them twice",
+        None,
+        f"rebuild both: --rebuild {name}+",
+    )

@@ -1,0 +1,23 @@
+"""A drawing of a plan as a diagram: a group for each query."""
+
+from __future__ import annotations
+
+from millstream.diagram import Diagram, Edge, Group, Node, Shape
+from millstream.explain.topology import Drawing, DrawnNode
+
+_STORES = frozenset(("topic", "sink", "table", "seed"))
+
+
+def diagram(found: Drawing) -> Diagram:
+    return Diagram(
+        tuple(map(_node, found.nodes)),
+        tuple(Edge(edge.source, edge.target) for edge in found.edges),
+        tuple(Group(f"query {group.name}", group.nodes) for group in found.groups),
+    )
+
+
+def _node(node: DrawnNode) -> Node:
+    notes = tuple((fact, text) for fact, text in node.details if fact in {"key", "state"})
+    tip = "\n".join([node.line, *(f"{fact}: {text}" for fact, text in node.details)])
+    shape: Shape = "state" if node.state else "store" if node.kind in _STORES else "box"
+    return Node(node.id, (node.id, node.line), heading=True, shape=shape, notes=notes, tip=tip)

@@ -1,0 +1,46 @@
+"""Bytes as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from millstream.expressions import Piece, joined
+from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.sql import VALUE
+from millstream.formats.values import UnfitError, encoded, one
+from millstream.types import BINARY, Field
+
+
+def _decode_sql(fields: Fields) -> Decoded:
+    return Decoded(fields=tuple((VALUE,) for _ in fields))
+
+
+def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
+    ((_, found),) = items
+    return joined(("cast(", *found.pieces, " as binary)"))
+
+
+def _encode(value: Any, fields: Fields) -> bytes:
+    found = one(value, fields)
+    match found:
+        case bytes() | bytearray() | memoryview():
+            return bytes(found)
+        case str():
+            return encoded(found)
+        case _:
+            raise UnfitError(f"a value is bytes, not {type(found).__name__}")
+
+
+def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
+    return value
+
+
+FORMAT = Format(
+    media_type="application/octet-stream",
+    spark=SparkCodec(_decode_sql, _encode_sql),
+    local=LocalCodec(_decode, _encode),
+    single=True,
+    columns=(Field("value", BINARY),),
+    round_trips=lambda given: given == BINARY,
+)

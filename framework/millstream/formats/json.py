@@ -1,0 +1,99 @@
+"""JSON objects; a text is JSON already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from millstream.expressions import Piece, Ref, joined, quoted
+from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.sql import BAD, TIMES, described, has_times, parsed, row
+from millstream.formats.values import encoded, from_json, to_json
+from millstream.types import INTERVAL, NULL, STRING, UNKNOWN, VARIANT, Array, Field, Map, Row, Type
+
+_LOST = (INTERVAL, VARIANT, NULL, UNKNOWN)
+
+
+def _decode_sql(fields: Fields) -> Decoded:
+    if not fields:
+        return Decoded()
+    read = [Field(field.name, _as_read(field.type)) for field in fields]
+    return Decoded(
+        rows=parsed("from_json", read, f"map('columnNameOfCorruptRecord', '{BAD}')"),
+        fields=tuple(
+            _restored((Ref(f.name),), f.type, 0) if r.type != f.type else ()
+            for f, r in zip(fields, read, strict=True)
+        ),
+        why=f"not a JSON object with {described(fields)}",
+    )
+
+
+def _as_read(given: Type) -> Type:
+    """Return a type as `from_json` takes it: keys of a map are texts there."""
+    match given:
+        case Map(value=value):
+            return Map(STRING, _as_read(value))
+        case Array(element=element):
+            return Array(_as_read(element))
+        case Row(fields=fields):
+            return Row(tuple(Field(f.name, _as_read(f.type)) for f in fields))
+        case _:
+            return given
+
+
+def _restored(found: tuple[Piece, ...], given: Type, depth: int) -> tuple[Piece, ...]:
+    """Return the SQL that gives back the keys of maps."""
+    if _as_read(given) == given:
+        return found
+    each = f"e{depth}"
+    match given:
+        case Map(key=key, value=value):
+            inner = _restored((f"{each}.value",), value, depth + 1)
+            made = ("struct(cast(", f"{each}.key as {key}) as key, ", *inner, " as value)")
+            return ("map_from_entries(transform(map_entries(", *found, f"), {each} -> ", *made, "))")
+        case Array(element=element):
+            return ("transform(", *found, f", {each} -> ", *_restored((each,), element, depth + 1), ")")
+        case Row(fields=fields):
+            parts: list[Piece] = []
+            for field in fields:
+                inner = _restored((*found, f".{quoted(field.name)}"), field.type, depth)
+                parts += [", " if parts else "", *inner, f" as {quoted(field.name)}"]
+            return ("if(", *found, " is null, null, struct(", *parts, "))")
+        case _:
+            return found
+
+
+def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
+    """Write a row; fields that are NULL are left out, which reads back as NULL."""
+    options = f", map({TIMES})" if any(has_times(each.type) for _, each in items) else ""
+    return joined(("to_json(", *row(items), f"{options})"))
+
+
+def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - what no column reads does no harm
+    return encoded(value) if isinstance(value, str) else to_json(value)
+
+
+def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
+    return from_json(value)
+
+
+def _round_trips(given: Type) -> bool:
+    match given:
+        case Array(element=element):
+            return _round_trips(element)
+        case Map(key=key, value=value):
+            return _round_trips(key) and _round_trips(value)
+        case Row(fields=fields):
+            return all(_round_trips(field.type) for field in fields)
+        case _:
+            return given not in _LOST
+
+
+FORMAT = Format(
+    media_type="application/json",
+    spark=SparkCodec(_decode_sql, _encode_sql),
+    local=LocalCodec(_decode, _encode),
+    round_trips=_round_trips,
+    omits_null=True,
+    escape="\\",
+)

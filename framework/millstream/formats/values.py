@@ -1,0 +1,124 @@
+"""Values in Python as the formats write and read them: as texts, numbers, JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from millstream.formats.format import Fields
+from millstream.types import BOOLEAN, DOUBLE, FLOAT, INTEGERS, Type
+
+
+class UnfitError(ValueError):
+    """A value that can't be written, or bytes that can't be read, in a format; its text says why."""
+
+
+def one(value: Any, fields: Fields) -> Any:
+    """Return the value of a format that is one column, which may be given as a row of that column."""
+    if isinstance(value, Mapping):
+        if len(value) != 1:
+            names = ", ".join(field.name for field in fields) or "one field"
+            raise UnfitError(f"a value is {names} alone, not {', '.join(map(str, value))}")
+        return next(iter(value.values()))
+    return value
+
+
+def as_mapping(value: Any) -> Any:
+    """Return a dataclass as a mapping, and anything else as it is."""
+    if not hasattr(type(value), "__dataclass_fields__"):
+        return value
+    from dataclasses import asdict  # only generators make them
+
+    return asdict(value)
+
+
+def row(value: Any, fields: Fields) -> list[Any]:
+    """Return the values of all fields in order, of a mapping, a dataclass or a sequence."""
+    value = as_mapping(value)
+    if isinstance(value, Mapping):
+        folded = {str(name).lower(): each for name, each in value.items()}
+        known = {field.name.lower() for field in fields}
+        if unknown := [str(name) for name in value if str(name).lower() not in known]:
+            raise UnfitError(f"'{unknown[0]}' is no column; there are {', '.join(f.name for f in fields)}")
+        return [folded.get(field.name.lower()) for field in fields]
+    if isinstance(value, list | tuple):
+        if len(value) != len(fields):
+            raise UnfitError(f"{len(value)} values for {len(fields)} columns")
+        return list(value)
+    raise UnfitError(f"a value is a mapping of columns, not {type(value).__name__}")
+
+
+def text_of(value: Any) -> str:
+    """Return a single value as a text that Spark reads it from."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case datetime():
+            return value.isoformat()
+        case date():
+            return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+        case int() | float():
+            return repr(value)
+        case Decimal():
+            return format(value, "f")
+        case bytes():
+            return utf8(value)
+        case _:
+            raise UnfitError(f"a {type(value).__name__} is no single value")
+
+
+def value_of(text: str, type_: Type) -> Any:
+    """Return what a text says as a value of a type; texts of types that JSON lacks stay texts."""
+    try:
+        if type_ in INTEGERS:
+            return int(text)
+        if type_ in {FLOAT, DOUBLE}:
+            return float(text)
+        if type_ == BOOLEAN:
+            return {"true": True, "false": False}[text.lower()]
+    except (ValueError, KeyError):
+        raise UnfitError(f"'{text}' is no {type_}") from None
+    return text
+
+
+def utf8(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise UnfitError(f"not UTF-8 at byte {error.start}") from None
+
+
+def encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise UnfitError("a text holds half a character (a lone surrogate)") from None
+
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+_DECODER = msgspec.json.Decoder(float_hook=Decimal)
+
+
+def to_json(value: Any) -> bytes:
+    """Write JSON as Spark reads it: decimals are numbers, bytes are base64, times are ISO."""
+    try:
+        return _ENCODER.encode(value)
+    except (TypeError, OverflowError, ValueError, UnicodeEncodeError, RecursionError) as error:
+        raise UnfitError(str(error)) from None
+
+
+def from_json(value: bytes) -> Any:
+    """Read JSON; numbers keep the digits that they have."""
+    try:
+        return _DECODER.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise UnfitError(f"not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None

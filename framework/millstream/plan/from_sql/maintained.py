@@ -1,0 +1,45 @@
+"""Forms over tables that change, which a row-by-row stream can't keep up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from millstream.plan.nodes import Given, Node, TableScan
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import Traits
+
+
+def join_of_tables(left: Node, traits: Traits, right: Node) -> tuple[str, str] | None:
+    """Return what is wrong with a join of a table's changes with another table, and a remedy.
+
+    Each change of the left table looks up the newest row of the right one. A change of the right one alone
+    would never reach the result.
+    """
+    if "table changes" not in traits.below:
+        return None
+    others = _changing((right,))
+    if not others:
+        return None
+    name = _name(others[0])
+    ours = next(iter(_changing((left,), changes=True)), "")
+    message = f"changes of '{name}' alone would not reach this join of tables"
+    of = f" that '{_name(ours)}' is built from" if ours else ""
+    return message, f"join the events{of} with '{name}': each event looks up its newest row"
+
+
+def _changing(nodes: Iterable[Node], *, changes: bool = False) -> list[str]:
+    """Return the tables that are read at rest, or by their changes."""
+    return [
+        node.relation
+        for node in in_order(nodes)
+        if (isinstance(node, TableScan) and node.changes == changes)
+        or (
+            isinstance(node, Given)
+            and (node.mode != "static") == changes
+            and not node.relation.startswith("seed.")
+        )
+    ]
+
+
+def _name(relation: str) -> str:
+    return relation.rpartition(".")[2]

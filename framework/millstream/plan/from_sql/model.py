@@ -1,0 +1,321 @@
+"""One model becomes nodes over the nodes of what it reads; what can't be kept up to date is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec.structs import replace
+
+from millstream.expressions import Read
+from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.forms import check_forms
+from millstream.plan.from_sql.keys import checked_keys
+from millstream.plan.from_sql.scope import kept
+from millstream.plan.from_sql.select import select
+from millstream.plan.from_sql.topics import without_watermarks
+from millstream.plan.from_sql.values import Around, BuiltModel, Cut, Place
+from millstream.plan.nodes import (
+    Aggregate,
+    Dedupe,
+    Join,
+    Node,
+    Opaque,
+    Project,
+    Repartition,
+    SeedScan,
+    Stateful,
+    Union,
+    Watermark,
+)
+from millstream.plan.streaming import STATES, ApartError
+from millstream.plan.traits import (
+    KeyLostError,
+    KnownTraits,
+    Mode,
+    NotIncrementalError,
+    Traits,
+    apart_ignored,
+    projected_keys,
+)
+from millstream.plan.unbounded import Stand, time_bound
+from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
+from millstream.sql.query import Union as UnionOf
+
+
+def build_model(spec: ModelSpec, around: Around, known: KnownTraits) -> BuiltModel:
+    """Return a model over the nodes of what it reads, cut off from those that can't run in its query."""
+    builder = ModelBuilder(spec, around, known)
+    root = builder.finished()
+    if not builder.cuts:
+        return BuiltModel(root, builder.problems, (), tuple(builder.stands))
+    again = ModelBuilder(spec, around, known, builder.behind_cuts())
+    root = again.finished()
+    for cut in again.cuts:
+        again.refuse(cut)
+    return BuiltModel(root, again.problems, tuple(again.relays), tuple(again.stands))
+
+
+class ModelBuilder:
+    """Builds one model; `problems` says what can't be, `cuts` what can't be in one query."""
+
+    def __init__(
+        self, spec: ModelSpec, around: Around, known: KnownTraits, relays: Collection[str] = ()
+    ) -> None:
+        self.spec = spec
+        self.around = around
+        self.traits = known
+        self.ctes: dict[str, Node] = {}
+        self.problems: list[PlanProblem] = []
+        self.cuts: list[Cut] = []
+        self.stands: list[Stand] = []
+        """What keeps state."""
+        self.relays: dict[str, Node] = {}
+        """The nodes of views that are read from topics."""
+        self._wanted = frozenset(relays)
+        self._provided: dict[int, tuple[Node, str]] = {}
+        """The relations that it reads by the `id` of their node."""
+
+    def finished(self) -> Node:
+        """Return the model's relation with the keys of its output."""
+        root = self.build()
+        return root if self.problems else checked_keys(self, root)
+
+    def build(self) -> Node:
+        """Return the model's relation, before it is stored anywhere."""
+        query = self.spec.query
+        check_forms(self, query)
+        for name, body in query.ctes.items():
+            self.ctes[name] = self._labelled(self.body(body), name)
+        node = self.body(query.body)
+        node = self._configured(node)
+        return self._labelled(node, self.spec.name)
+
+    def body(self, body: Body) -> Node:
+        match body:
+            case Select():
+                return select(self, body)
+            case UnionOf():
+                return self._union(body)
+            case Whole():
+                return self._opaque(body)
+
+    # -- what a model is made of
+
+    def relation(self, relation: str, *, at_rest: bool) -> Node:
+        if relation in self._wanted and relation not in self.relays:
+            found = self.around.relayed(relation)
+            if found is not None:
+                self.relays[relation] = found
+        if relation in self.relays:
+            return self.relays[relation]
+        node = self.around.provide(relation, at_rest and self.around.can_rest(relation))
+        self._provided[id(node)] = (node, relation)
+        return node
+
+    def behind_cuts(self) -> set[str]:
+        """Return the relations whose steps keep one of the model's own from running in their query."""
+        found: set[str] = set()
+        for cut in self.cuts:
+            waiting = [*cut.step.inputs]
+            while waiting:
+                node = waiting.pop()
+                if id(node) not in self._provided:
+                    waiting += node.inputs
+                elif cut.error.below & {*self.traits.of(node).below}:
+                    found.add(self._provided[id(node)][1])
+        return found
+
+    def refuse(self, cut: Cut) -> None:
+        """Report a step that no topic can come before: both are in this model, or no topic holds the rows."""
+        below = ", ".join(sorted(cut.error.below))
+        message = f"a {cut.error.above} can't share a query with the {below} that it reads: {cut.error.why}"
+        remedy = "make the inner step a model of its own: a topic then comes between"
+        start, stop = _extent(cut.place)
+        self.problem("MS529", message, remedy, start, stop)
+
+    def streams(self, given: Input) -> bool:
+        """Tell whether an input of a FROM clause can only be read row by row."""
+        match given:
+            case Scan(relation=relation):
+                return (
+                    not self.around.can_rest(relation)
+                    and self.mode(self.relation(relation, at_rest=False)) != "static"
+                )
+            case Cte(name=name):
+                return self.mode(self.ctes[name]) != "static"
+            case Derived(query=query):
+                return any(self._body_streams(query))
+            case Generated():
+                return False
+
+    def _body_streams(self, body: Body) -> list[bool]:
+        match body:
+            case Select():
+                return [self.streams(each.input) for each in body.relations]
+            case UnionOf():
+                return [found for side in body.sides for found in self._body_streams(side)]
+            case Whole():
+                return [True]
+
+    def one_row(self) -> Node:
+        """Return what `select 1` reads."""
+        return self.made(SeedScan(relation="", label="one row"), None)
+
+    def made(
+        self, node: Node, place: Place | None, names: Mapping[str, str] | None = None, option: str = ""
+    ) -> Node:
+        """Take note of a node's traits, and of what can't be done, which is reported at a place in the SQL.
+
+        `names` has the SQL of columns that the plan has given names to.
+        """
+        try:
+            self.traits.of(node)
+            self._check_clocks(node)
+        except NotIncrementalError as error:
+            if isinstance(error, KeyLostError):
+                error = error.written(names or {})
+            self.problem(error.code, error.message, self._remedy(error), *_extent(place), option)
+            self.traits.note(node, Traits("append"))
+        except ApartError as error:
+            self.cuts.append(Cut(node, error, place))
+            self.traits.note(node, apart_ignored(node, [self.traits.of(each) for each in node.inputs]))
+        return node
+
+    def _remedy(self, error: NotIncrementalError) -> str:
+        """Return what to do, with the times of the join where the model itself has it."""
+        joins = [each.times for each in self.stands if isinstance(each.node, Join) and len(each.times) == 2]
+        if error.code == "MS528" and joins:
+            return f"add to ON of the join: {time_bound(*joins[-1])}"
+        return error.remedy
+
+    def _check_clocks(self, node: Node) -> None:
+        """Refuse a key made of local times where clocks are put back: a plan's traits know no time zone."""
+        if isinstance(node, Project) and not (node.keys or self.around.fixed_offset):
+            given = self.traits.of(node.input)
+            if given.mode == "upsert":
+                projected_keys(given, node.input, list(node.items), fixed_offset=False)
+
+    def mode(self, node: Node) -> Mode:
+        return self.traits.of(self.made(node, None)).mode
+
+    def timed(
+        self, node: Node, time: str, delay: str, start: int = 0, stop: int = 0, option: str = ""
+    ) -> Node:
+        """Return a relation with an event time; Spark takes one watermark on the way of a row."""
+        known = self.traits.of(node).watermarks
+        if (time, delay) in known:
+            return node
+        if known:
+            message = "these rows have a watermark already: `{}`, {}".format(*known[0])
+            remedy = "change that one, or leave this one out"
+            self.problem("MS526", message, remedy, start, stop, option)
+            return node
+        if not {*STATES} & {*self.traits.of(node).below}:
+            node = without_watermarks(node)
+        found = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
+        return self.made(found, None)
+
+    def stand(
+        self,
+        node: Aggregate | Dedupe | Join | Stateful,
+        place: Place | None,
+        grown: Iterable[str],
+        times: Iterable[str] = (),
+        option: str = "",
+    ) -> None:
+        """Take note of what keeps state, and of where it stands."""
+        start, stop = (place.start, place.stop) if place else (0, 0)
+        if isinstance(place, Select | UnionOf):
+            stop = min(stop, start + len("select"))
+        inputs = tuple(self.traits.of(self.made(each, None)) for each in node.inputs)
+        self.stands.append(Stand(node, inputs, start, stop, option, tuple(grown), tuple(times)))
+
+    def problem(
+        self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
+    ) -> None:
+        found = PlanProblem(self.spec.id, code, message, remedy, start, stop, option)
+        if found not in self.problems:
+            self.problems.append(found)
+
+    # -- the other kinds of bodies
+
+    def _union(self, body: UnionOf) -> Node:
+        sides = tuple(self.body(side) for side in body.sides)
+        alike = all(
+            c.type == wanted for side in sides for c, wanted in zip(side.columns, body.types, strict=True)
+        )
+        types = () if alike else body.types
+        node = self.made(Union(sides=sides, types=types, models=(self.spec.id,)), body)
+        if not body.distinct:
+            return node
+        together = Repartition(input=node, keys=node.names, models=(self.spec.id,))
+        deduped = Dedupe(input=together, keys=node.names, models=(self.spec.id,))
+        self.stand(deduped, body, node.names)
+        return self.made(deduped, body)
+
+    def _opaque(self, body: Whole) -> Node:
+        relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
+        known = bool(self.problems)
+        # Beside a stream, what can be at rest is: a table is looked up, as in SQL that is understood.
+        streams = not all(map(self.around.can_rest, relations))
+        node = Opaque(
+            reads=tuple(self.relation(relation, at_rest=streams) for relation in relations),
+            pieces=body.pieces,
+            relations=relations,
+            reasons=body.reasons,
+            columns=self.spec.columns,
+            models=(self.spec.id,),
+        )
+        if known:
+            self.traits.note(node, Traits("append"))  # what it says is wrong with more than its rows
+            return node
+        return self.made(node, body)
+
+    # -- what the configuration adds
+
+    def _configured(self, node: Node) -> Node:
+        models = (self.spec.id,)
+        if self.spec.watermark:
+            node = self.timed(node, *self.spec.watermark, option="watermark")
+        if self.spec.dedupe:
+            keys, within = self.spec.dedupe
+            known = self.traits.of(node)
+            if within and known.mode == "append" and not known.watermarks:
+                self.problem(
+                    "MS523",
+                    "these rows have no event time by which `within` could forget them",
+                    "select the column of the source's watermark, or set `watermark` of the model",
+                    option="dedupe",
+                )
+            elif within and known.mode == "append" and len(known.watermarks) > 1:
+                first, *_, last = (f"`{name}`" for name, _ in known.watermarks)
+                self.problem(
+                    "MS523",
+                    f"these rows have several event times: `within` could count by {first} or by {last}",
+                    "select one of them only, or the other one as text: cast(... as string)",
+                    option="dedupe",
+                )
+            together = Repartition(input=node, keys=keys, models=models)
+            deduped = Dedupe(input=together, keys=keys, within=within, models=models)
+            self.stand(deduped, None, keys, option="dedupe")
+            node = self.made(deduped, None, option="dedupe")
+        return node
+
+    def _labelled(self, node: Node, label: str) -> Node:
+        """Give a relation its name; one that belongs to another model stays as it is."""
+        if (node.label and node.label != label) or self.spec.id not in node.models:
+            project = Project(input=node, items=tuple(kept(node)), label=label, models=(self.spec.id,))
+            return self.made(project, None)
+        named = replace(node, label=label)
+        self.traits.note(named, self.traits.of(node))
+        return named
+
+
+def _extent(place: Place | None) -> tuple[int, int]:
+    if place is None:
+        return 0, 0
+    if isinstance(place, Select | UnionOf | Whole):
+        return place.start, min(
+            place.stop, place.start + len("select")
+        )  # its first word stands for all of it
+    return place.start, place.stop

@@ -1,0 +1,188 @@
+"""All models of a project become one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.formats import DEFAULT_FORMAT
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
+from millstream.plan.from_sql.model import build_model
+from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
+from millstream.plan.from_sql.values import Around
+from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, Watermark
+from millstream.plan.traits import KnownTraits, Mode, Traits
+
+
+class StandIn(Struct, frozen=True):
+    """A model whose rows somebody gives: its SQL is no part of the plan, only what others see of it."""
+
+    model: ModelSpec
+    traits: Traits
+
+
+class Models(Struct, frozen=True):
+    plan: Plan
+    roots: dict[str, Node]
+    """By model: what it holds, before it is stored anywhere; over views, the very nodes of these."""
+    problems: list[PlanProblem]
+
+
+def build_plan(
+    catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None
+) -> tuple[Plan, list[PlanProblem]]:
+    """Return the plan as written: nothing is shared but what a model names, nothing is moved."""
+    found = build_models(catalog, stand_ins)
+    return found.plan, found.problems
+
+
+def build_models(catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None) -> Models:
+    """Return the plan as written, and what of it each model is."""
+    building = _Building(catalog, stand_ins or {})
+    for model in catalog.models.values():
+        building.add(model)
+    return Models(building.plan(), building.roots, building.problems)
+
+
+def seen_traits(catalog: Catalog) -> dict[str, Traits]:
+    """Return what others see of each model."""
+    building = _Building(catalog, {})
+    for model in catalog.models.values():
+        building.add(model)
+    return {id_: seen(spec, building.traits.of(building.roots[id_])) for id_, spec in catalog.models.items()}
+
+
+def seen(model: ModelSpec, found: Traits) -> Traits:
+    """Return what others see of a model whose SQL has these traits."""
+    match model.kind:
+        case "table":
+            return Traits("upsert", model.keys or found.keys, below=("table changes",))
+        case "sink":
+            # A topic is read row by row, whatever it was written from.
+            mode: Mode = "upsert" if found.mode == "upsert" else "append"
+            return _of_topic(mode, model.keys if mode == "upsert" else (), found)
+        case "view":
+            return found
+
+
+def relayed_traits(found: Traits) -> Traits:
+    """Return what a reader sees of a view through a topic of its own."""
+    return _of_topic("append", (), found)
+
+
+def _of_topic(mode: Mode, keys: tuple[str, ...], found: Traits) -> Traits:
+    return Traits(mode, keys, None, found.watermarks, ("watermark",) if found.watermarks else ())
+
+
+def zone_of(catalog: Catalog) -> str:
+    """Return the time zone of the target's sessions."""
+    return str(catalog.target.get("timezone") or "UTC")
+
+
+class _Building:
+    def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn]) -> None:
+        self.catalog = catalog
+        self.stand_ins = stand_ins
+        self.around = Around(self.provide, self.can_rest, catalog.keyed, self.relayed, zone_of(catalog))
+        self.problems: list[PlanProblem] = []
+        self.traits = KnownTraits()
+        self.roots: dict[str, Node] = {}
+        self.read: set[str] = set()
+        """Models that others read as they are, without a topic or a table between."""
+        self.relays: set[str] = set()
+        """Views that some models read from topics of their own."""
+        self.leaves: dict[tuple[str, bool], Node] = {}
+
+    def can_rest(self, relation: str) -> bool:
+        stand_in = self.stand_ins.get(relation)
+        return stand_in.model.kind == "table" if stand_in else self.catalog.can_rest(relation)
+
+    def add(self, model: ModelSpec) -> None:
+        # Each model reads for itself: that one read serves several is for the optimizer to see.
+        self.leaves = {}
+        found = build_model(model, self.around, self.traits)
+        self.roots[model.id] = found.root
+        self.problems += found.problems
+        self.relays.update(found.relays)
+
+    def relayed(self, relation: str) -> Node | None:
+        model = self.catalog.models.get(relation)
+        if model is None or model.kind != "view" or not can_relay(model.columns):
+            return None
+        return sink_node(relay_of(model, self.catalog.project), self.traits.of(self.roots[relation]))
+
+    def provide(self, relation: str, at_rest: bool) -> Node:
+        model = self.catalog.models.get(relation)
+        if model is not None and model.kind == "view":
+            self.read.add(relation)
+            return self.roots[relation]
+        key = (relation, at_rest)
+        if key not in self.leaves:
+            self.leaves[key] = self._leaf(relation, at_rest=at_rest)
+        return self.leaves[key]
+
+    def _leaf(self, relation: str, *, at_rest: bool) -> Node:
+        if stand_in := self.stand_ins.get(relation):
+            return _given(stand_in, at_rest=at_rest)
+        if topic := self.catalog.topics.get(relation):
+            if at_rest:
+                columns = tuple(c for c in topic_node(topic).columns if not c.name.startswith("_"))
+                return TableScan(relation=relation, columns=columns, label=topic.name)
+            return topic_node(topic)
+        if seed := self.catalog.seeds.get(relation):
+            return SeedScan(relation=relation, columns=seed.columns, label=seed.name)
+        model = self.catalog.models[relation]
+        if model.kind == "table":
+            keys = () if at_rest else model.keys
+            return TableScan(
+                relation=relation, columns=model.columns, changes=not at_rest, keys=keys, label=model.name
+            )
+        return sink_node(model, self.traits.of(self.roots[relation]))
+
+    def plan(self) -> Plan:
+        outputs: list[Output] = []
+        for model in self.catalog.models.values():
+            if model.id in self.relays:
+                relay = relay_of(model, self.catalog.project)
+                outputs.append(_output(relay, self.roots[model.id]))
+            elif model.kind != "view" or model.id not in self.read:
+                outputs.append(_output(model, self.roots[model.id]))
+        return Plan(tuple(outputs))
+
+
+def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
+    """Return the rows of a model as its readers see them; any column may be left out, and is NULL then."""
+    columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
+    model, traits = replace(stand_in.model, columns=columns, format=DEFAULT_FORMAT), stand_in.traits
+    model = replace(model, topic=model.topic or model.name)
+    if traits.mode == "append":
+        return sink_node(model, traits)
+    comes = traits.mode == "upsert" and not at_rest
+    node: Node = TableScan(
+        relation=model.id,
+        columns=columns,
+        changes=comes,
+        keys=traits.keys if comes else (),
+        stored=model.kind == "table",
+        label=model.name,
+    )
+    for time, delay in traits.watermarks if comes else ():
+        node = Watermark(input=node, time=time, delay=delay, label=model.name)
+    return node
+
+
+def _output(model: ModelSpec, root: Node) -> Output:
+    return Output(
+        input=root,
+        model=model.id,
+        kind=model.kind,
+        keys=model.keys,
+        options=model.options
+        | ({"topic": model.topic, "format": model.format} if model.kind == "sink" else {}),
+        extras=tuple(Item(name, expression) for name, expression in model.extras),
+        checks=model.checks,
+        label=model.name,
+        models=(model.id,),
+    )

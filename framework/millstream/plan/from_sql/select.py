@@ -1,0 +1,170 @@
+"""One SELECT becomes nodes: relations, WHERE, GROUP BY, HAVING, items, DISTINCT, from the inside out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, called, column, quoted, render
+from millstream.plan.from_sql.relations import Relations
+from millstream.plan.from_sql.scope import Scope, kept, unused
+from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
+from millstream.sql.query import Item as Written
+from millstream.sql.query import Select
+
+if TYPE_CHECKING:
+    from millstream.plan.from_sql.model import ModelBuilder
+
+
+def select(builder: ModelBuilder, query: Select) -> Node:
+    scope = Scope()
+    node = Relations(builder, scope).node(query)
+    models = (builder.spec.id,)
+    if query.where:
+        node = builder.made(
+            Filter(input=node, conditions=scope.bind_all(query.where), models=models),
+            query,
+        )
+    if query.keys is not None:
+        node, scope = _grouped(builder, query, query.keys, node, scope)
+        if query.having:
+            node = builder.made(
+                Filter(input=node, conditions=scope.bind_all(query.having), models=models), query
+            )
+    node = builder.made(_project(builder, query, node, scope), query, _as_written(query))
+    if query.distinct:
+        names = node.names
+        _check_times(builder, node, [column(c.name, c.type) for c in node.columns], query)
+        below = [name for name, _ in builder.traits.of(node.inputs[0]).watermarks]
+        together = builder.made(Repartition(input=node, keys=names, models=models), query)
+        deduped = Dedupe(input=together, keys=names, models=models)
+        builder.stand(deduped, query, names, below)
+        node = builder.made(deduped, query)
+    return node
+
+
+def _sql(query: Select, expression: Expression) -> str:
+    """Return an expression as the SELECT has it; columns of its only relation need no alias."""
+    return (
+        render(expression, lambda ref: quoted(ref.column)) if len(query.relations) == 1 else expression.text
+    )
+
+
+def _as_written(query: Select) -> dict[str, str]:
+    """Return the SQL of group keys, a window by its start."""
+    return {
+        key.name: f"{key.name}.start" if is_window(key.expression) else _sql(query, key.expression)
+        for key in query.keys or ()
+    }
+
+
+def _project(builder: ModelBuilder, query: Select, node: Node, scope: Scope) -> Node:
+    """Calculate the items; first, in projections of their own, those that later items read by their alias."""
+    models = (builder.spec.id,)
+    aliases = {item.name.lower() for item in query.items}
+    read = {
+        ref.column.lower()
+        for item in query.items
+        for ref in item.expression.refs
+        if not ref.relation and ("", ref.column.lower()) not in scope.names and ref.column.lower() in aliases
+    }
+    done: dict[str, Column] = {}
+    for item in query.items:
+        if item.name.lower() not in read or item.name.lower() in done:
+            continue
+        expression = scope.bind(item.expression)
+        name = unused(item.name, node.names)
+        node = Project(input=node, items=(*kept(node), Item(name, expression)), models=models)
+        found = node.column(name)
+        done[item.name.lower()] = found
+        scope.add("", item.name, found)
+    items = [_item(item, done, scope) for item in query.items]
+    return Project(input=node, items=tuple(items), models=models)
+
+
+def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
+    found = done.get(item.name.lower())
+    if found is not None:
+        return Item(item.name, column(found.name, found.type, nullable=found.nullable))
+    return Item(item.name, scope.bind(item.expression))
+
+
+def _grouped(
+    builder: ModelBuilder, query: Select, keys: tuple[Written, ...], node: Node, scope: Scope
+) -> tuple[Node, Scope]:
+    models = (builder.spec.id,)
+    bound = [Item(key.name, scope.bind(key.expression)) for key in keys]
+    measures = tuple(
+        Measure(m.name, scope.bind(m.call), m.function, scope.bind(m.condition) if m.condition else None)
+        for m in query.measures
+    )
+    _check_times(builder, node, [key.expression for key in bound], query)
+    node, bound = _computed_keys(node, bound, models)
+    together = tuple(c for key in bound if (c := key.expression.column) is not None)
+    node = builder.made(Repartition(input=node, keys=together, models=models), query)
+    first = next((m.call for m in query.measures), keys[0].expression if keys else query)
+    place = next((key.expression for key in keys if is_window(key.expression)), first)
+    grouped = Aggregate(
+        input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models
+    )
+    written = ["window" if is_window(key.expression) else _sql(query, key.expression) for key in keys]
+    builder.stand(grouped, _span(keys), written)
+    node = builder.made(grouped, first if builder.mode(node) == "upsert" else place)
+    above = Scope()
+    for found in node.columns:
+        above.add("", found.name, found)
+    return node, above
+
+
+def _check_times(builder: ModelBuilder, node: Node, keys: list[Expression], query: Select) -> None:
+    """Refuse a state whose keys have several event times: Spark forgets them by one."""
+    times = {name for name, _ in builder.traits.of(node).watermarks}
+    found = [key for key in keys if (key.column or called(key) in _OF_TIME) and key.columns & times]
+    if len(found) < 2:
+        return
+    names = " and ".join(f"`{key.column or key}`" for key in found[:2])
+    place = next((key for key in found[1:] if key.stop), query)
+    start, stop = (
+        place.start,
+        place.stop if place is not query else min(query.stop, query.start + len("select")),
+    )
+    builder.problem(
+        "MS541",
+        f"{names} are both event times, and Spark keeps a state by one",
+        "leave one of them out, or take it as an aggregate (max(…)) or as text (cast(… as string))",
+        start,
+        stop,
+    )
+
+
+_OF_TIME = frozenset(("window", "session_window", "window_time"))
+
+
+def _span(keys: tuple[Written, ...]) -> Expression | None:
+    """Return a place from the first group key to the last."""
+    if not keys:
+        return None
+    starts, stops = [key.expression.start for key in keys], [key.expression.stop for key in keys]
+    return replace(keys[0].expression, start=min(starts), stop=max(stops))
+
+
+def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tuple[Node, list[Item]]:
+    """Calculate keys that are no columns below the aggregate; only a window stays in it."""
+    items = kept(node)
+    found: list[Item] = []
+    for key in keys:
+        if key.expression.column is not None or is_window(key.expression):
+            found.append(key)
+            continue
+        name = unused(key.name, [item.name for item in items], "key")
+        items.append(Item(name, key.expression))
+        found.append(Item(key.name, column(name, key.expression.type, nullable=key.expression.nullable)))
+    if len(items) > len(node.columns):
+        node = Project(input=node, items=tuple(items), models=models)
+    return node, found
+
+
+def is_window(expression: Expression) -> bool:
+    """Tell whether a key is a window; `window(…).start` is a time like any other."""
+    return called(expression) in {"window", "session_window"}

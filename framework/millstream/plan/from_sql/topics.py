@@ -1,0 +1,89 @@
+"""Sources become nodes: the scan, the decoding, derived columns, the watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from millstream.expressions import column
+from millstream.formats import DEFAULT_FORMAT, format_of
+from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
+from millstream.plan.nodes import METADATA, RAW, Column, Decode, Item, Node, Project, TopicScan, Watermark
+from millstream.plan.nodes.order import in_order
+from millstream.plan.streaming import kind_of
+from millstream.plan.traits import Traits
+
+
+def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
+    """Return a source as its readers see it, metadata columns at the end."""
+    node: Node = Decode(
+        input=TopicScan(relation=topic.id, topic=topic.topic, columns=RAW, label=f"{topic.name}_records"),
+        relation=topic.id,
+        format=topic.format,
+        fields=topic.fields,
+        key=topic.key,
+        key_type=topic.key_type,
+        metadata=tuple(metadata),
+        on_bad_record=topic.on_bad_record,
+        unique_by=topic.unique_by,
+        label="" if topic.derived or topic.watermark else topic.name,
+    )
+    if topic.derived:
+        derived = dict(topic.derived)
+        plain = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
+        names = [*topic.order, *metadata]
+        items = tuple(Item(name, derived.get(name) or plain[name]) for name in names)
+        node = Project(input=node, items=items, label="" if topic.watermark else topic.name)
+    if topic.watermark:
+        time, delay = topic.watermark
+        node = Watermark(input=node, time=time, delay=delay, label=topic.name)
+    return node
+
+
+RELAYS = "_millstream."
+"""What the names of topics begin with that hold the rows of a view for a query of their own."""
+
+
+def relay_of(view: ModelSpec, project: str) -> ModelSpec:
+    """Return a view as a model whose rows go to a topic of its own, for those that can't share its query."""
+    topic = f"{RELAYS}{project}.{view.name}"
+    return replace(view, kind="sink", topic=topic, format=DEFAULT_FORMAT, keys=(), extras=(), checks=())
+
+
+def is_relay(topic: str) -> bool:
+    return topic.startswith(RELAYS)
+
+
+def can_relay(columns: Iterable[Column]) -> bool:
+    """Tell whether a topic gives back the rows of a view as they were."""
+    return all(format_of(DEFAULT_FORMAT).round_trips(column.type) for column in columns)
+
+
+def without_watermarks(node: Node) -> Node:
+    """Return rows of streams without their event times, down to the first step that keeps state."""
+    found: dict[int, Node] = {}
+    for each in in_order((node,)):
+        if isinstance(each, Watermark):
+            found[id(each)] = found[id(each.input)]
+        elif kind_of(each) is not None:
+            found[id(each)] = each
+        else:
+            found[id(each)] = each.with_inputs(*(found[id(below)] for below in each.inputs))
+    return found[id(node)]
+
+
+def sink_node(model: ModelSpec, written: Traits) -> Node:
+    """Return the topic that a model writes, as another model reads it back; times keep their watermarks."""
+    scan = TopicScan(relation=model.id, topic=model.topic, columns=RAW, label=f"{model.name}_records")
+    node: Node = Decode(
+        input=scan,
+        relation=model.id,
+        format=model.format,
+        fields=model.columns,
+        unique_by=model.keys if written.mode == "upsert" else (),
+        label="" if written.watermarks else model.name,
+    )
+    for time, delay in written.watermarks:
+        node = Watermark(input=node, time=time, delay=delay, label=model.name)
+    return node

@@ -1,0 +1,88 @@
+"""What functions keep of the values of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec.structs import replace
+
+from millstream.plan.keys.texts import HEX, Texts
+from millstream.plan.keys.values import Value, lost
+from millstream.types import BINARY, DATE, INTEGERS, STRING, Decimal
+
+
+def all_of(name: str, values: list[Value]) -> Value:
+    """Return values side by side, NULLs among them."""
+    wrong = [value for value in values if value.why]
+    same = len({value.type for value in values}) == 1
+    if wrong or (name == "array" and not same):
+        return lost(name, *wrong)
+    return Value(columns=frozenset().union(*(value.columns for value in values)), nullable=False)
+
+
+def defaulted(name: str, value: Value, default: Value) -> Value:
+    """Return a value, NULL replaced by a text that no other value has."""
+    if not value.nullable:
+        return value
+    text = default.literal
+    if value.texts is None or not isinstance(text, str) or set(text) <= value.texts.all:
+        return lost(name, value)
+    texts = Texts(value.texts.first | set(text[:1]), value.texts.rest | set(text[1:]))
+    return replace(value, nullable=False, texts=texts)
+
+
+def shifted(name: str, *values: Value) -> Value:
+    """Return an integer or a date that is moved by a fixed number."""
+    moved = [value for value in values if value.literal is None]
+    dates = name.startswith("date_")
+    fits = len(values) == 2 and len(moved) == 1 and all(
+        value.type in INTEGERS for value in values if value is not moved[0]
+    )  # fmt: skip
+    if not fits or moved[0].why or (moved[0] is not values[0] and (dates or moved[0].type == DATE)):
+        return lost(name, *values)
+    (value,) = moved
+    if value.type in INTEGERS and not dates:
+        wider = max(values, key=lambda each: INTEGERS.index(each.type))
+        return replace(value, type=wider.type)
+    return value if value.type == DATE else lost(name, value)
+
+
+def _hashed(name: str, values: list[Value]) -> Value:
+    first = values[0]
+    fits = first.type in {STRING, BINARY} and all(each.literal in _SHA2 for each in values[1:])
+    return replace(first, type=STRING, texts=HEX, apart=1) if fits and not first.why else lost(name, *values)
+
+
+_SHA2 = (0, 224, 256, 384, 512)
+
+
+def _hex(values: list[Value]) -> Value:
+    (first,) = values
+    fits = first.type in {STRING, BINARY, *INTEGERS}
+    # An empty text is written as an empty one, so that nothing is known of its characters.
+    return replace(first, type=STRING, texts=None, apart=1) if fits else lost("hex", first)
+
+
+def _base64(values: list[Value]) -> Value:
+    (first,) = values
+    fits = first.type in {STRING, BINARY}
+    return replace(first, type=STRING, texts=None, apart=1) if fits else lost("base64", first)
+
+
+def _negative(values: list[Value]) -> Value:
+    (first,) = values
+    fits = first.type in INTEGERS or isinstance(first.type, Decimal)
+    return (
+        replace(first, literal=None)
+        if fits and first.literal is None
+        else Value(why=first.why or "the minus can't be read")
+    )
+
+
+UNARY: dict[str, Callable[[list[Value]], Value]] = {
+    "hex": _hex,
+    "base64": _base64,
+    "negative": _negative,
+    **{name: partial(_hashed, name) for name in ("md5", "sha", "sha1", "sha2")},
+}

@@ -1,0 +1,218 @@
+"""What all nodes have, and what is known of each kind without asking which one it is.
+
+A fact that holds for most kinds has its default here; a kind that differs says so where it is defined.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+
+from millstream.expressions import Expression
+from millstream.once import once
+from millstream.plan.nodes.parts import Check, Column, Item, JoinColumn, JoinKind, Measure
+
+
+class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
+    """What all nodes have: their columns, and names for people."""
+
+    columns: tuple[Column, ...] = ()
+    label: str = ""
+    """What the relation is called: the model or source, if this is all of it, else what it does for it."""
+    models: tuple[str, ...] = ()
+    """Ids of the models in whose SQL it stands."""
+
+    quiet: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy", "stored"))
+    """What a fingerprint says nothing of: names for people, and what follows from the rest."""
+
+    stateful: ClassVar[bool] = False
+    """Whether it keeps state between the rows of a stream."""
+    one_to_one: ClassVar[bool] = False
+    """Whether each row of its input becomes one row."""
+    participle: ClassVar[str] = ""
+    """What it does to a relation, for the names of relations: `filtered`."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "columns", self.derived_columns())
+
+    @once
+    def fingerprint(self) -> str:
+        """Of what it does and of what it reads, not of what it is called."""
+        waiting = list(self.inputs)
+        while waiting:  # inputs first, however deep they are
+            missing = [each for each in waiting[-1].inputs if "fingerprint" not in each.__dict__]
+            if missing:
+                waiting += missing
+            else:
+                assert waiting.pop().fingerprint
+        said = [type(self).__name__]
+        said += [_content(getattr(self, name)) for name in self.__struct_fields__ if name not in self.quiet]
+        if type(self).derived_columns is Node.derived_columns:
+            said.append(_content(self.columns))
+        return blake2b("\x1f".join(said).encode(), digest_size=12).hexdigest()
+
+    def derived_columns(self) -> tuple[Column, ...]:
+        """Return the columns that follow from inputs and content; a leaf has those that it was given."""
+        return self.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    def with_inputs(self, *inputs: Node) -> Node:
+        """Return the same node over other inputs with the same columns."""
+        assert not inputs
+        return self
+
+    @property
+    def relation(self) -> str:
+        """Id of the source, seed or model that it reads; empty where it reads other nodes alone."""
+        return ""
+
+    @property
+    def operator(self) -> str:
+        """The word for what it is, as `explain` and drawings use it: `filter`."""
+        return type(self).__name__.lower()
+
+    @property
+    def noun(self) -> str:
+        """What it is called in a sentence: `the projection of orders`."""
+        return type(self).__name__.lower()
+
+    @property
+    def summary(self) -> str:
+        """One line that says what it does."""
+        raise NotImplementedError(type(self))
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """All expressions that it evaluates."""
+        return ()
+
+    @property
+    def own_function(self) -> str:
+        """The Python function that it is a call of itself, in no expression."""
+        return ""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The Python functions that it calls for a row, each as often as it does."""
+        found = [name for each in self.expressions for name in each.functions]
+        return (*found, self.own_function) if self.own_function else tuple(found)
+
+    @once
+    def deterministic(self) -> bool:
+        """Whether it gives the same each time, whatever it reads."""
+        return all(each.deterministic for each in self.expressions)
+
+    @property
+    def state_columns(self) -> tuple[Column, ...]:
+        """The columns of a row of its state, where it keeps any."""
+        return self.columns
+
+    def origin(self, name: str) -> tuple[Node, str] | None:  # noqa: ARG002 - for kinds that pass it on
+        """Return the input that a column comes from, and its name there; None where the node makes it."""
+        return None
+
+    @once
+    def by_name(self) -> dict[str, Column]:
+        """The columns by their names in lower case."""
+        return {column.name.lower(): column for column in self.columns}
+
+    def column(self, name: str) -> Column:
+        return self.by_name[name.lower()]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+class Unary(Node, frozen=True, eq=False, kw_only=True):
+    input: Node
+
+    def derived_columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def with_inputs(self, *inputs: Node) -> Node:
+        (only,) = inputs
+        return self if only is self.input else replace(self, input=only)
+
+    def origin(self, name: str) -> tuple[Node, str] | None:
+        # A kind that has the columns of its input passes them on.
+        return (self.input, name) if type(self).derived_columns is Unary.derived_columns else None
+
+
+class Binary(Node, frozen=True, eq=False, kw_only=True):
+    left: Node
+    right: Node
+    kind: JoinKind
+    on: tuple[Expression, ...]
+    """Conjuncts over the names of `joined`."""
+    joined: tuple[JoinColumn, ...]
+    """The columns of both sides under names of their own; SEMI and ANTI give only those of the left."""
+
+    def derived_columns(self) -> tuple[Column, ...]:
+        outer = {"left": ("right",), "right": ("left",), "full": ("left", "right")}.get(self.kind, ())
+        sides = {"left": self.left.by_name, "right": self.right.by_name}
+        found: list[Column] = []
+        for joined in self.joined:
+            if joined.side == "right" and self.kind in {"semi", "anti"}:
+                continue
+            column = sides[joined.side][joined.source.lower()]
+            found.append(Column(joined.name, column.type, column.nullable or joined.side in outer))
+        return tuple(found)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return self.on
+
+    def origin(self, name: str) -> tuple[Node, str] | None:
+        joined = self.by_joined[name.lower()]
+        return (self.left if joined.side == "left" else self.right), joined.source
+
+    @once
+    def folded(self) -> tuple[tuple[str, JoinColumn], ...]:
+        """The columns of both sides with their names in lower case."""
+        return tuple((joined.name.lower(), joined) for joined in self.joined)
+
+    @once
+    def by_joined(self) -> dict[str, JoinColumn]:
+        """The columns of both sides by their names in lower case."""
+        return dict(self.folded)
+
+    def with_inputs(self, *inputs: Node) -> Node:
+        left, right = inputs
+        return self if left is self.left and right is self.right else replace(self, left=left, right=right)
+
+
+def _content(value: Any) -> str:
+    match value:
+        case Expression():
+            return value.content
+        case Item(name=name, expression=expression):
+            return f"Item({name},{expression.content})"
+        case Check(name=name, severity=severity, wrong=wrong):
+            return f"Check({name},{severity},{wrong.content})"
+        case tuple():
+            return f"({','.join(map(_content, value))})"
+        case Node():
+            return value.fingerprint
+        case Measure():
+            said = (_content(getattr(value, name)) for name in value.__struct_fields__)
+            return f"Measure({','.join(said)})"
+        case str() | bool() | None:
+            return str(value)
+        case _:
+            return msgspec.json.encode(value).decode()

@@ -1,0 +1,104 @@
+"""What nodes are built from: columns, items, measures, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.expressions import Expression
+from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Row, Type
+
+Emit = Literal["on_change", "on_close"]
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "cross"]
+
+
+class Column(Struct, frozen=True):
+    name: str
+    type: Type
+    nullable: bool = True
+
+
+class Item(Struct, frozen=True):
+    """A column that is calculated."""
+
+    name: str
+    expression: Expression
+
+    def __str__(self) -> str:
+        return self.name if self.expression.column == self.name else f"{self.name} = {self.expression}"
+
+
+class Measure(Struct, frozen=True):
+    """A column that an aggregate calculates: `sum(x * 2) filter (where ok)`."""
+
+    name: str
+    call: Expression
+    function: str
+    condition: Expression | None = None
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.call,) if self.condition is None else (self.call, self.condition)
+
+    def __str__(self) -> str:
+        condition = f" filter (where {self.condition})" if self.condition else ""
+        return f"{self.name} = {self.call}{condition}"
+
+
+class Check(Struct, frozen=True):
+    """A data test of single rows: those for which `wrong` is true are wrong."""
+
+    name: str
+    severity: Literal["warn", "error", "drop", "dead_letter"]
+    wrong: Expression
+
+    @property
+    def keeps_out(self) -> bool:
+        """Tell whether rows that are wrong are not stored."""
+        return self.severity in {"drop", "dead_letter"}
+
+
+class JoinColumn(Struct, frozen=True):
+    """A column of a join: which side it is of, and its name there."""
+
+    name: str
+    side: Literal["left", "right"]
+    source: str
+
+
+METADATA = {
+    column.name: column
+    for column in (
+        Column("_key", BINARY),
+        Column("_topic", STRING, nullable=False),
+        Column("_partition", INT, nullable=False),
+        Column("_offset", BIGINT, nullable=False),
+        Column("_timestamp", TIMESTAMP, nullable=False),
+        Column("_headers", Array(Row((Field("key", STRING), Field("value", BINARY))))),
+    )
+}
+"""What every record has beside its value."""
+
+RAW = (
+    Column("key", BINARY),
+    Column("value", BINARY),
+    Column("topic", STRING, nullable=False),
+    Column("partition", INT, nullable=False),
+    Column("offset", BIGINT, nullable=False),
+    Column("timestamp", TIMESTAMP, nullable=False),
+    Column("headers", Array(Row((Field("key", STRING), Field("value", BINARY))))),
+)
+"""The columns of a TopicScan."""
+
+
+# -- as text
+
+
+def columns_text(columns: Iterable[Column]) -> str:
+    return ", ".join(column.name for column in columns)
+
+
+def conditions_text(conditions: Iterable[Expression]) -> str:
+    return " and ".join(str(c) if c.atomic or " or " not in str(c) else f"({c})" for c in conditions)

@@ -1,0 +1,101 @@
+"""Nodes that keep state between the rows of a stream."""
+
+from __future__ import annotations
+
+from millstream.expressions import Expression
+from millstream.once import once
+from millstream.plan.nodes.base import Binary, Unary
+from millstream.plan.nodes.parts import Column, Emit, Item, Measure, conditions_text
+
+
+class Aggregate(Unary, frozen=True, eq=False, kw_only=True):
+    """One row per group: the keys, then the measures."""
+
+    keys: tuple[Item, ...]
+    """Columns of the input (renamed perhaps), and at most one `window(…)` or `session_window(…)`."""
+    measures: tuple[Measure, ...]
+    emit: Emit = "on_change"
+
+    stateful = True
+    participle = "grouped"
+
+    @property
+    def summary(self) -> str:
+        measures, keys = (", ".join(map(str, each)) for each in (self.measures, self.keys))
+        emit = self.emit.replace("_", " ")
+        return f"aggregate {measures or 'distinct'} by {keys or 'nothing'} ({emit})"
+
+    @once
+    def expressions(self) -> tuple[Expression, ...]:
+        measures = (part for measure in self.measures for part in measure.expressions)
+        return (*(key.expression for key in self.keys), *measures)
+
+    def derived_columns(self) -> tuple[Column, ...]:
+        keys = tuple(Column(k.name, k.expression.type, k.expression.nullable) for k in self.keys)
+        return (*keys, *(Column(m.name, m.call.type, m.call.nullable) for m in self.measures))
+
+    @property
+    def window(self) -> Item | None:
+        """The key that is a window of time."""
+        return next((key for key in self.keys if key.expression.column is None), None)
+
+
+class Dedupe(Unary, frozen=True, eq=False, kw_only=True):
+    """The first row of each key; `within` a time, after which it is forgotten."""
+
+    keys: tuple[str, ...]
+    within: str | None = None
+
+    stateful = True
+    participle = "deduplicated"
+
+    @property
+    def summary(self) -> str:
+        within = f" within {self.within}" if self.within else ""
+        return f"dedupe {', '.join(self.keys)}{within}"
+
+    @property
+    def state_columns(self) -> tuple[Column, ...]:
+        return tuple(map(self.column, self.keys))
+
+
+class Stateful(Unary, frozen=True, eq=False, kw_only=True):
+    """A Python function that keeps state by key."""
+
+    function: str
+    keys: tuple[str, ...]
+    made: tuple[Column, ...]
+    ttl: str | None = None
+    """How long the state of a key that does not come again is kept; None: for ever."""
+
+    stateful = True
+
+    @property
+    def summary(self) -> str:
+        ttl = f" for {self.ttl}" if self.ttl else ""
+        return f"stateful {self.function} by {', '.join(self.keys)}{ttl}"
+
+    @property
+    def own_function(self) -> str:
+        return self.function
+
+    @once
+    def deterministic(self) -> bool:
+        return False  # what a function with state does depends on all rows before
+
+    def derived_columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+class Join(Binary, frozen=True, eq=False, kw_only=True):
+    """Two streams, or two relations at rest."""
+
+    stateful = True
+
+    @property
+    def summary(self) -> str:
+        return f"{self.kind} join on {conditions_text(self.on) or 'nothing'}"
+
+    @property
+    def state_columns(self) -> tuple[Column, ...]:
+        return (*self.left.columns, *self.right.columns)

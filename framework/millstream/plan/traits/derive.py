@@ -1,0 +1,151 @@
+"""Each kind of node: its traits from those of its inputs. A new kind has a case in `_traits`."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from millstream.plan.nodes import (
+    Aggregate,
+    Decode,
+    Dedupe,
+    Expand,
+    Filter,
+    Given,
+    Join,
+    Lookup,
+    Node,
+    Opaque,
+    Output,
+    Project,
+    Repartition,
+    SeedScan,
+    Stateful,
+    TableScan,
+    TopicScan,
+    Union,
+    Watermark,
+)
+from millstream.plan.streaming import ApartError, Kind, Refused, conflicts, kind_of
+from millstream.plan.traits.aggregates import aggregated
+from millstream.plan.traits.joins import bounds, joined, joined_streams
+from millstream.plan.traits.projections import projected
+from millstream.plan.traits.values import NotIncrementalError, Spaced, Traits, appended, listed
+
+
+def derived_traits(node: Node, inputs: list[Traits]) -> Traits:
+    """Return the traits of a node that reads these; raise where a streaming query can't run it right."""
+    found = _traits(node, inputs)
+    if found.mode == "static":
+        return found
+    own = _own_kind(node, inputs)
+    below = {*found.below, *(kind for each in inputs for kind in each.below), *((own,) if own else ())}
+    return found if below == {*found.below} else replace(found, below=tuple(sorted(below)))
+
+
+def apart_ignored(node: Node, inputs: list[Traits]) -> Traits:
+    """Return the traits that a node would have if it could share a query with what it reads."""
+    return derived_traits(node, [replace(each, below=()) for each in inputs])
+
+
+def _own_kind(node: Node, inputs: list[Traits]) -> Kind | None:
+    """Return what a step is to its query, once it is sure that the query can run it."""
+    kind = kind_of(node, bounded=isinstance(node, Join) and bounds(node, *inputs))
+    if kind is None:
+        return None
+    found = conflicts(kind, {below for each in inputs for below in each.below})
+    for rule in found.values():
+        if isinstance(rule, Refused):
+            raise NotIncrementalError(rule.code, rule.why, rule.remedy)
+    if found:
+        raise ApartError(kind, frozenset(found), next(iter(found.values())).why)
+    return kind
+
+
+def _traits(node: Node, inputs: list[Traits]) -> Traits:
+    match node:
+        case Filter() | Output():
+            return inputs[0]
+        case Project():
+            return projected(inputs[0], node.input, node.items, node.keys)
+        case Union():
+            return _united(inputs)
+        case Given():
+            spaced = tuple(Spaced(*each) for each in node.spaced)
+            return Traits(node.mode, node.keys, None, node.watermarks, node.below, spaced)
+        case TopicScan():
+            return Traits("append")
+        case SeedScan():
+            return Traits("static")
+        case TableScan():
+            if not node.changes:
+                return Traits("static")
+            return Traits("upsert", node.keys, below=("table changes",) if node.stored else ())
+        case Decode():
+            return Traits("upsert", node.unique_by) if node.unique_by else Traits("append")
+        case Watermark():
+            first = inputs[0]
+            times = {name: delay for name, delay in first.watermarks if name != node.time}
+            return Traits(
+                first.mode,
+                first.keys,
+                first.partitioned,
+                (*times.items(), (node.time, node.delay)),
+                spaced=first.spaced,
+            )
+        case Expand():
+            return _expanded(node, inputs[0])
+        case Repartition():
+            return replace(inputs[0], partitioned=node.keys)
+        case Aggregate():
+            return aggregated(node, inputs[0])
+        case Dedupe():
+            return appended("a dedupe", "dedupe before the aggregate, where events are only added", inputs[0])
+        case Stateful():
+            appended(f"{node.function}()", "give it events, not the results of an aggregate", inputs[0])
+            return Traits("append", (), None, ())
+        case Lookup():
+            return joined(node, inputs[0], inputs[1])
+        case Join():
+            return joined_streams(node, inputs[0], inputs[1])
+        case Opaque():
+            return _opaque(node, inputs)
+        case _:
+            raise TypeError(type(node))
+
+
+def _expanded(node: Expand, given: Traits) -> Traits:
+    if given.mode == "upsert":
+        raise NotIncrementalError(
+            "MS510",
+            f"{node.function}() makes several rows of one that changes: the newest per {listed(given.keys)}",
+            "expand the events before they are aggregated",
+        )
+    return given
+
+
+def _united(inputs: list[Traits]) -> Traits:
+    for given in inputs:
+        if given.mode == "upsert":
+            raise NotIncrementalError(
+                "MS510",
+                f"UNION can't tell apart rows that change later, the newest per {listed(given.keys)}",
+                "unite the events before they are aggregated",
+            )
+    if all(given.mode == "static" for given in inputs):
+        return Traits("static")
+    first = inputs[0]
+    shared = tuple(time for time in first.watermarks if all(time in other.watermarks for other in inputs))
+    return Traits("append", (), None, shared)
+
+
+def _opaque(node: Opaque, inputs: list[Traits]) -> Traits:
+    if all(given.mode == "static" for given in inputs):
+        return Traits("static")
+    changing = next((given for given in inputs if given.mode == "upsert"), None)
+    if changing is not None:
+        raise NotIncrementalError(
+            "MS514",
+            "SQL that is not understood can't read rows that change later, since it might count them twice",
+            f"move what is not understood to a seed, or to a model over events: {node.reasons[0]}",
+        )
+    return Traits("append")

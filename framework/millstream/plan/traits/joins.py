@@ -1,0 +1,53 @@
+"""The traits of joins and lookups."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from millstream.plan.nodes import Join, Lookup
+from millstream.plan.streaming import bounds_both
+from millstream.plan.traits.projections import renamed
+from millstream.plan.traits.values import NotIncrementalError, Traits, listed
+
+
+def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
+    if table.mode != "static":
+        raise TypeError(f"the right side of a lookup is {table.mode}")
+    left = {joined.source.lower(): joined.name for joined in node.joined if joined.side == "left"}
+    keys = tuple(left[key.lower()] for key in stream.keys)
+    partitioned = None if stream.partitioned is None else renamed(stream.partitioned, left)
+    times = tuple((left[name.lower()], delay) for name, delay in stream.watermarks if name.lower() in left)
+    spaced = tuple(
+        replace(each, column=left[each.column.lower()])
+        for each in stream.spaced
+        if each.column.lower() in left
+    )
+    return Traits(stream.mode, keys, partitioned, times, spaced=spaced)
+
+
+def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
+    if left.mode == right.mode == "static":
+        return Traits("static")
+    names: dict[tuple[str, str], str] = {(j.side, j.source.lower()): j.name for j in node.joined}
+    for given in (left, right):
+        if given.mode == "upsert":
+            raise NotIncrementalError(
+                "MS513",
+                f"a join of streams can't read rows that change later: the newest per {listed(given.keys)}",
+                "store that side as a table (materialized='table') and join the table: a lookup of its rows",
+            )
+    times = [(names["left", n.lower()], d) for n, d in left.watermarks if ("left", n.lower()) in names]
+    if node.kind not in {"semi", "anti"}:
+        times += [
+            (names["right", n.lower()], d) for n, d in right.watermarks if ("right", n.lower()) in names
+        ]
+    return Traits("append", (), None, tuple(times))
+
+
+def bounds(node: Join, left: Traits, right: Traits) -> bool:
+    names: dict[tuple[str, str], str] = {(j.side, j.source.lower()): j.name for j in node.joined}
+    sides = [
+        {names[side, name.lower()] for name, _ in given.watermarks if (side, name.lower()) in names}
+        for side, given in (("left", left), ("right", right))
+    ]
+    return bounds_both(node, *sides)

@@ -1,1 +1,0 @@
-"""Where state tables are kept: one file a store."""

@@ -1,0 +1,37 @@
+"""Which function evaluates which kind of expression."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from millstream.sql import access, aggregates, calls, columns, conditions, literals, operators, subqueries
+from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.findings import Findings
+from millstream.sql.scope import Scope
+from millstream.sql.value import Value
+
+
+def expressions(findings: Findings, scope: Scope) -> Expressions:
+    """Return what evaluates the expressions of one SELECT."""
+    return Expressions(findings, scope, HANDLERS)
+
+
+def _inner(walk: Expressions, node: exp.Expr) -> Value:
+    return walk.value(node.this)
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Column: columns.column,
+    exp.Identifier: columns.identifier,
+    **literals.HANDLERS,
+    **operators.HANDLERS,
+    **conditions.HANDLERS,
+    **access.HANDLERS,
+    **aggregates.HANDLERS,
+    **subqueries.HANDLERS,
+    exp.Anonymous: calls.call,
+    **dict.fromkeys(
+        (exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.Overlay, exp.Chr), calls.special
+    ),
+    **dict.fromkeys((exp.Paren, exp.Alias, exp.PropertyEQ), _inner),
+}

@@ -1,0 +1,22 @@
+"""What a store declares: profiles, the JSON schema and Spark's settings are derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class Declaration(Struct, frozen=True):
+    title: str
+    """The store's name in messages."""
+    options: type[Struct]
+    """Keys of `tables:` in profiles.yml. All stores share that mapping, so each key belongs to one store."""
+    required: Mapping[str, str] = {}
+    """Options without which a target can't use the store, each with an example."""
+    words: Mapping[str, str] = {}
+    """Keys that users bring from elsewhere, with what to write instead."""
+    change_feed: bool = False
+    """Whether the changes of a table can be read as a stream."""
+    spark_settings: Mapping[str, str] = {}
+    """Settings of every Spark session that can use the store."""

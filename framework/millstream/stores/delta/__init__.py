@@ -1,0 +1,1 @@
+"""State tables in Delta Lake, one folder per table."""

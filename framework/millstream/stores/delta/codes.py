@@ -1,0 +1,16 @@
+"""Errors of Delta tables."""
+
+from millstream.codes import Code
+
+CODES: dict[str, Code] = {
+    "MS847": Code(
+        "a Delta table can't be read",
+        "The files of a Delta table are damaged, out of reach, or of a newer format. The message comes "
+        "from delta-rs. Credentials of storage are taken from the environment.",
+    ),
+    "MS866": Code(
+        "A table has a column of another type",
+        "A column of a state table got another type. Columns can be added to a table, but their types stay. "
+        "Rebuild the model with `--full-refresh`, or give the column a new name.",
+    ),
+}

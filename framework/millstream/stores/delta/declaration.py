@@ -1,0 +1,25 @@
+"""What a profile may say of Delta tables."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from millstream.stores.declaration import Declaration
+
+
+class Options(Struct):
+    path: Annotated[str | None, Meta(description="where Delta tables are")] = None
+
+
+DECLARATION = Declaration(
+    title="Delta",
+    options=Options,
+    change_feed=True,
+    spark_settings={
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    },
+)

@@ -1,0 +1,50 @@
+"""Delta tables without Spark: delta-rs opens them, DataFusion answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.folders import is_outside
+from millstream.project.values import Target
+from millstream.stores.delta.folder import DeltaFolder, delta_folder
+from millstream.tables.known import Known
+from millstream.tables.values import Answer
+
+if TYPE_CHECKING:
+    from millstream.tables.datafusion import Opened
+
+
+class LocalDelta(Struct, frozen=True):
+    folder: DeltaFolder
+
+    def answer(
+        self, _sql: str, _known: Mapping[str, Known], *, zone: str, limit: int | None
+    ) -> Answer | None:
+        """Leave the answer to DataFusion."""
+
+    def open(self, table: Known, opened: Opened) -> None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        from millstream.tables.mistakes import cleaned
+
+        try:
+            opened.add(table, DeltaTable(self.folder.of(table.id)))
+        except TableNotFoundError:
+            return
+        except (DeltaError, OSError) as error:
+            remedy = "is the storage reachable, and are its credentials in the environment?"
+            message = f"the table '{table.name}' can't be read: {cleaned(str(error))[:300]}"
+            raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
+
+    def outside(self, own: Path) -> str | None:
+        return self.folder.path if is_outside(self.folder.path, own) else None
+
+
+def locate(target: Target, root: Path) -> LocalDelta:
+    return LocalDelta(delta_folder(target, root))

@@ -1,0 +1,76 @@
+"""Delta tables with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from millstream.expressions import quoted
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.project.values import Target
+from millstream.stores.delta.folder import DeltaFolder, delta_folder
+from millstream.stores.delta.spark import swap, table
+from millstream.stores.files import files_of
+from millstream.stores.retention import Newest, within
+from millstream.stores.spark import Batch, StreamedTables
+
+_ROWS = "_millstream_rows"
+"""The view of a batch."""
+
+
+class DeltaTables:
+    def __init__(self, folder: DeltaFolder, spark: SparkSession) -> None:
+        self._folder = folder
+        self._spark = spark
+
+    def create(self, output: TableOutput, *, changes: bool) -> bool:
+        return table.create(self._spark, output, self._folder.of(output.model), changes=changes)
+
+    def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
+        path, session = self._folder.of(output.model), rows.sparkSession
+
+        def newest() -> Newest | None:
+            return None if batch.new else table.newest(session, output, path)
+
+        once = table.once(session, batch.writer, batch.number)
+        with within(rows, output, newest) as (kept, limit), once:
+            if limit is not None:
+                table.note(session, path, limit.newest)
+            if batch.new:
+                first = kept.where("not _deleted").drop("_deleted") if batch.deletes else kept
+                first.write.format("delta").mode("append").save(path)
+            else:
+                kept.createOrReplaceTempView(_ROWS)
+                session.sql(table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit))
+
+    def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
+        paths = self._folder.of(new.model), self._folder.of(output.model)
+        swap.swap(self._spark, output, *paths, app=id_, changes=changes)
+
+    def copy(self, output: TableOutput, to: TableOutput) -> None:
+        swap.copy(self._spark, self._folder.of(output.model), self._folder.of(to.model))
+
+    def drop(self, output: TableOutput) -> None:
+        path = self._folder.of(output.model)
+        files_of(path, self._spark).remove(path)
+
+    def has_rows(self, output: TableOutput) -> bool:
+        path = self._folder.of(output.model)
+        return table.is_there(self._spark, path) and not table.rows(self._spark, path).isEmpty()
+
+    def rows(self, session: SparkSession, relation: str, _columns: Iterable[Column]) -> DataFrame:
+        return table.rows(session, self._folder.of(relation))
+
+    def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+        feed = session.readStream.format("delta").option("readChangeFeed", "true")
+        newest = feed.load(self._folder.of(relation)).where("_change_type <> 'update_preimage'")
+        deleted = (f.col("_change_type") == "delete").alias("_deleted")
+        return newest.select(*(f.col(quoted(column.name)) for column in columns), deleted)
+
+
+def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:
+    return DeltaTables(delta_folder(target, root), session)

@@ -1,0 +1,68 @@
+"""A Delta table gets the rows of another one in one transaction: who reads it sees all of them or none."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from millstream.expressions import quoted
+from millstream.physical.values import TableOutput
+from millstream.stores.delta.spark.table import create, is_there, newest, note, once, rows, table_at
+from millstream.types import has_equality
+
+
+def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app: str, changes: bool) -> None:
+    """Give the table at `path` the rows of the one at `new`, which is left out where the table has them."""
+    if not is_there(session, new):
+        return  # removed after an earlier try
+    app = f"{app}/swap"
+    if table.options.get("retention") and (found := newest(session, table, new)) is not None:
+        note(session, path, found)
+    if _same_columns(session, table, path):
+        create(session, table, path, changes=changes)
+        with once(session, app, 0):
+            session.sql(swap_sql(table, new, path))
+        return
+    if not is_there(session, path):
+        create(session, table, path, changes=changes)
+    with once(session, app, 0):
+        made = rows(session, new).select(*(quoted(column.name) for column in table.columns))
+        made.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+
+
+def copy(session: SparkSession, path: str, to: str) -> None:
+    """Make a table at another place with the rows of this one, if it is there."""
+    if is_there(session, path):
+        made = rows(session, path).write.format("delta").mode("overwrite")
+        made.option("overwriteSchema", "true").save(to)
+
+
+def swap_sql(table: TableOutput, new: str, path: str) -> str:
+    """Return a MERGE that touches only what differs: those who read changes hear of nothing else."""
+    names = [quoted(column.name) for column in table.columns]
+    on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
+    differs = ""
+    if all(has_equality(column.type) for column in table.columns):
+        same = " and ".join(f"old.{name} <=> new.{name}" for name in names)
+        differs = f" and not ({same})"
+    values = ", ".join(f"new.{name}" for name in names)
+    lines = (
+        f"merge into {table_at(path)} as old",
+        f"using {table_at(new)} as new",
+        f"on {on}",
+        f"when matched{differs} then update set {', '.join(f'{n} = new.{n}' for n in names)}",
+        f"when not matched then insert ({', '.join(names)}) values ({values})",  # noqa: S608 -- quoted names
+        "when not matched by source then delete",
+    )
+    return "\n".join(lines)
+
+
+def _same_columns(session: SparkSession, table: TableOutput, path: str) -> bool:
+    """Tell whether the table has no column that is gone now, or of another type."""
+    if not is_there(session, path):
+        return True
+    fields = {field.name.lower(): field for field in rows(session, path).schema.fields}
+    own = {column.name.lower(): column for column in table.columns}
+    return all(
+        name in own and field.dataType == type(field.dataType).fromDDL(str(own[name].type))
+        for name, field in fields.items()
+    )

@@ -1,0 +1,123 @@
+"""One Delta table: created, merged into once for each batch, and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.expressions import quoted
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.stores.files import files_of
+from millstream.stores.retention import Limit, Newest, newest_time
+
+_APP = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
+_NEWEST = "_millstream_newest.json"
+"""Beside the files of a table; what begins with `_` is none of them."""
+_PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100'"
+
+
+def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
+    """Create the table, or add the columns that it lacks; return whether it is new.
+
+    `changes`: it needs a change feed.
+    """
+    new = not is_there(session, path)
+    columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
+    properties = f"{_PROPERTIES}, 'delta.enableChangeDataFeed' = '{str(changes).lower()}'"
+    session.sql(
+        f"create table if not exists {table_at(path)} ({columns}) using delta tblproperties ({properties})"
+    )
+    if changes:
+        session.sql(f"alter table {table_at(path)} set tblproperties ('delta.enableChangeDataFeed' = 'true')")
+    there = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
+    missing: list[Column] = []
+    for column in table.columns:
+        if (field := there.get(column.name.lower())) is None:
+            missing.append(column)
+        elif field.dataType != type(field.dataType).fromDDL(str(column.type)):
+            raise _changed(table, column, field.dataType.simpleString())
+    if missing:
+        added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
+        session.sql(f"alter table {table_at(path)} add columns ({added})")
+    return new
+
+
+def is_there(session: SparkSession, path: str) -> bool:
+    java: Any = session._jvm  # noqa: SLF001 -- PySpark has no other way to ask
+    return bool(java.io.delta.tables.DeltaTable.isDeltaTable(session._jsparkSession, path))  # noqa: SLF001
+
+
+def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
+    """Return the newest time that a table got; one that had no retention before is asked for it."""
+    content = files_of(path, session).read(f"{path}/{_NEWEST}")
+    found = None if content is None else msgspec.json.decode(content, type=Newest)
+    if found is not None and found.column.lower() == str(table.options["order_by"]).lower():
+        return found
+    return newest_time(rows(session, path), table)
+
+
+def note(session: SparkSession, path: str, newest: Newest) -> None:
+    """Remember the newest time, before the batch is stored: tried again, it finds the same one."""
+    files_of(path, session).write(f"{path}/{_NEWEST}", msgspec.json.encode(newest))
+
+
+def rows(session: SparkSession, path: str) -> DataFrame:
+    return session.read.format("delta").load(path)
+
+
+def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None) -> str:
+    names = [quoted(column.name) for column in table.columns]
+    on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
+    order_by = table.options.get("order_by")
+    newer = ""
+    if order_by:
+        column = quoted(order_by)
+        newer = f" and (old.{column} is null or new.{column} >= old.{column})"
+    lines = [f"merge into {table_at(path)} as old", f"using {view} as new", f"on {on}"]
+    if deletes:
+        lines.append(f"when matched and new._deleted{newer} then delete")
+    condition = newer if deletes else newer.removeprefix(" and")
+    matched = " and not new._deleted" + condition if deletes else (f" and{condition}" if condition else "")
+    lines.append(f"when matched{matched} then update set {', '.join(f'{n} = new.{n}' for n in names)}")
+    unmatched = " and not new._deleted" if deletes else ""
+    values = ", ".join(f"new.{name}" for name in names)
+    lines.append(f"when not matched{unmatched} then insert ({', '.join(names)}) values ({values})")  # noqa: S608
+    if limit is not None:
+        # A matched row needs no such clause: the new one is not too old, nor is one that it does not replace.
+        lines.append(f"when not matched by source and {limit.expired('old')} then delete")
+    return "\n".join(lines)
+
+
+@contextmanager
+def once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
+    """Let Delta leave out a batch that it has; the settings are those of the batch's own session."""
+    session.conf.set(_APP, app)
+    session.conf.set(_VERSION, str(batch))
+    try:
+        yield
+    finally:
+        session.conf.unset(_APP)
+        session.conf.unset(_VERSION)
+
+
+def table_at(path: str) -> str:
+    return f"delta.`{path.replace('`', '``')}`"
+
+
+def _changed(table: TableOutput, column: Column, was: str) -> MillstreamError:
+    name = table.model.removeprefix("model.")
+    return MillstreamError(
+        Diagnostic(
+            "MS866",
+            f"column '{column.name}' of the table '{name}' is {was} there and {column.type} in the model",
+            None,
+            f"rebuild it: millstream build --full-refresh --select {name}",
+        )
+    )

@@ -1,0 +1,58 @@
+"""The port of stores without Spark: where tables are, and how they are read on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.project.values import Target
+from millstream.stores.registry import DEFAULT, configured, declaration, part
+from millstream.tables.known import Known
+from millstream.tables.values import Answer
+
+if TYPE_CHECKING:
+    from millstream.tables.datafusion import Opened
+
+
+class LocalTables(Protocol):
+    """The tables of one store on one target. Two are equal where their tables are in the same place."""
+
+    def answer(
+        self, sql: str, known: Mapping[str, Known], /, *, zone: str, limit: int | None
+    ) -> Answer | None:
+        """Answer a query that names tables of this store only; None leaves it to DataFusion."""
+
+    def open(self, table: Known, opened: Opened) -> None:
+        """Give DataFusion a table. One that does not exist is left out: its name may be that of a column."""
+
+    def outside(self, own: Path) -> str | None:
+        """Return for people where tables are that `clean` leaves, which removes `own` alone."""
+
+
+def store_of(relation: str, options: Mapping[str, Any], target: Target) -> str:
+    """Return the store of a model's table or of a reference topic; a model's own option takes precedence."""
+    settings = target.settings.get("tables") or {}
+    store: str = options.get("store") or settings.get("store") or DEFAULT
+    if relation.startswith("source."):
+        return DEFAULT
+    if store in configured(settings):
+        return store
+    found, name = declaration(store), relation.partition(".")[2]
+    message = (
+        f"the table '{name}' is stored in {found.title}, which target '{target.name}' does not configure"
+    )
+    needed = ", ".join(f"{key}: {example}" for key, example in found.required.items())
+    remedy = f"add tables: {{{needed}, …}} to the target, or remove store: {store}"
+    raise MillstreamError(Diagnostic("MS841", message, target.location, remedy))
+
+
+def local_tables(store: str, target: Target, root: Path) -> LocalTables:
+    found: LocalTables = part(store, "local").locate(target, root)
+    return found
+
+
+def all_local_tables(target: Target, root: Path) -> list[LocalTables]:
+    """Return the tables of all stores that a target can use."""
+    return [local_tables(store, target, root) for store in configured(target.settings.get("tables") or {})]

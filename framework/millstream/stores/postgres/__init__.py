@@ -1,0 +1,1 @@
+"""State tables in a schema of a PostgreSQL database."""

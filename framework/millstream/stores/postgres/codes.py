@@ -1,0 +1,42 @@
+"""Errors of tables in PostgreSQL."""
+
+from millstream.codes import Code
+
+CODES: dict[str, Code] = {
+    "MS846": Code(
+        "PostgreSQL can't be reached",
+        "The server does not answer or refuses the user. Start it, or fix `url`, `username` and `password` "
+        "of `tables:` in profiles.yml.",
+    ),
+    "MS851": Code(
+        "a type that PostgreSQL has no column for",
+        "Intervals and values of unknown type can't be stored. Cast the column in the model, such as to "
+        "string.",
+    ),
+    "MS852": Code(
+        "a table in PostgreSQL has other types",
+        "The table has a column of another type than the model now gives. Its rows can't be taken over "
+        "without loss: rebuild it, or give the column its former type.",
+    ),
+    "MS853": Code(
+        "a table in PostgreSQL has another key",
+        "The table was created with another key than the model now has. Rebuild it, or give the model its "
+        "former `unique_key`.",
+    ),
+    "MS854": Code(
+        "a name that PostgreSQL can't hold",
+        "PostgreSQL cuts names after 63 bytes, so that two could become one. Give the model or the column a "
+        "shorter name.",
+    ),
+    "MS855": Code(
+        "PostgreSQL refuses rows",
+        "A batch could not be stored. The message is PostgreSQL's own: a value that a column can't hold "
+        "(such as a text with the character U+0000), a missing permission, a full disk. Nothing of the batch "
+        "was stored; it is tried again with the next start.",
+    ),
+    "MS856": Code(
+        "PostgreSQL refuses a table",
+        "The schema or table could not be created. The message is PostgreSQL's own, for example that a "
+        "permission is missing.",
+    ),
+}

@@ -1,0 +1,24 @@
+"""What a profile may say of PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from millstream.stores.declaration import Declaration
+
+
+class Options(Struct):
+    url: Annotated[str | None, Meta(description="a PostgreSQL database")] = None
+    username: str | None = None
+    password: Annotated[str | None, Meta(description="a secret: use env_var()")] = None
+    database_schema: Annotated[str | None, Meta(description="the schema of PostgreSQL tables")] = None
+
+
+DECLARATION = Declaration(
+    title="PostgreSQL",
+    options=Options,
+    required={"url": "postgresql://host:5432/name"},
+    words={"schema": "write database_schema: …", "user": "write username: …"},
+)

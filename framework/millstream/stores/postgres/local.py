@@ -1,0 +1,42 @@
+"""Tables in PostgreSQL without Spark. The client library is loaded by what needs a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from millstream.project.values import Target
+from millstream.stores.postgres.schema import NESTED, PostgresSchema, postgres_schema
+from millstream.tables.known import Known
+from millstream.tables.values import Answer
+from millstream.types import STRING, parse_type
+
+if TYPE_CHECKING:
+    from millstream.tables.datafusion import Opened
+
+
+class LocalPostgres(Struct, frozen=True):
+    schema: PostgresSchema
+
+    def answer(self, sql: str, known: Mapping[str, Known], *, zone: str, limit: int | None) -> Answer:
+        from millstream.stores.postgres import query
+
+        return query.answer(sql, self.schema, known, zone=zone, limit=limit)
+
+    def open(self, table: Known, opened: Opened) -> None:
+        from millstream.stores.postgres.query import read_table
+
+        columns = [(name, parse_type(kind)) for name, kind in table.columns]
+        if (rows := read_table(self.schema, table, columns)) is not None:
+            flat = [(name, STRING if isinstance(kind, NESTED) else kind) for name, kind in columns]
+            opened.add_rows(table, flat, rows)
+
+    def outside(self, _own: Path) -> str:
+        return f"{self.schema.url}, schema {self.schema.schema}"
+
+
+def locate(target: Target, _root: Path) -> LocalPostgres:
+    return LocalPostgres(postgres_schema(target))

@@ -1,0 +1,82 @@
+"""A schema of a PostgreSQL database, and how names and values are stored there."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from millstream.project.secrets import Secret, mask
+from millstream.project.values import Target
+from millstream.types import Array, Map, Row
+
+_TIMEOUT = 10
+"""Seconds for a connection."""
+NESTED = (Array, Map, Row)
+"""Types that are stored as jsonb."""
+
+
+class PostgresSchema(Struct, frozen=True):
+    """A schema of a database; a table there has the name of its model."""
+
+    url: str
+    """Without user and password, which an address may carry."""
+    username: str | None = None
+    password: Secret | str | None = None
+    schema: str = "public"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.password, str):
+            force_setattr(self, "password", Secret(self.password))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a connection needs besides the address, the password in clear text."""
+        given = {"user": self.username, "password": self.clear_password, "application_name": "millstream"}
+        options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        return options if "connect_timeout" in self.url else options | {"connect_timeout": _TIMEOUT}
+
+    @property
+    def clear_password(self) -> str | None:
+        return self.password.reveal() if isinstance(self.password, Secret) else self.password
+
+    def masked(self, text: str) -> str:
+        """Return a text on one line, without the password."""
+        password = self.clear_password
+        return mask(" ".join(text.split()), [Secret(password)] if password else [])
+
+
+def postgres_schema(target: Target) -> PostgresSchema:
+    """Return the schema of a target that has a `url`."""
+    settings = target.settings["tables"]
+    url, username, password = _parted(_text(settings["url"]))
+    return PostgresSchema(
+        url,
+        _text(settings["username"]) if "username" in settings else username,
+        Secret(_text(settings["password"])) if "password" in settings else password and Secret(password),
+        _text(settings.get("database_schema", "public")),
+    )
+
+
+def stored_name(name: str) -> str:
+    """Return the name of a table or column as PostgreSQL has it: it reads `userId` without quotes so."""
+    return name.lower()
+
+
+def _parted(address: str) -> tuple[str, str | None, str | None]:
+    """Take user and password out of an address, also out of JDBC's `?user=…&password=…`."""
+    parts = urlsplit(address.removeprefix("jdbc:"))
+    query = dict(parse_qsl(parts.query))
+    user, password = query.pop("user", None), query.pop("password", None)
+    rest = parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(query))
+    # `urlunsplit` drops the empty host of `postgresql:///name`.
+    url = urlunsplit(rest) if rest.netloc else f"{rest.scheme}://{urlunsplit(rest._replace(scheme=''))}"
+    given = (unquote(part) if part else None for part in (parts.username, parts.password))
+    in_user, in_password = given
+    return url, in_user or user, in_password or password
+
+
+def _text(value: Any) -> str:
+    return value.reveal() if isinstance(value, Secret) else str(value)

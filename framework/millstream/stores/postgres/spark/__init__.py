@@ -1,0 +1,47 @@
+"""Tables in PostgreSQL with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.project.values import Target
+from millstream.stores.postgres import swap, table
+from millstream.stores.postgres.schema import PostgresSchema, postgres_schema
+from millstream.stores.postgres.spark import merge, rows
+from millstream.stores.spark import Batch, SparkTables
+
+
+class PostgresTables:
+    def __init__(self, schema: PostgresSchema) -> None:
+        self._schema = schema
+
+    def create(self, output: TableOutput, *, changes: bool) -> bool:  # noqa: ARG002 -- there is no change feed
+        table.create(self._schema, output)
+        return False
+
+    def merge(self, given: DataFrame, output: TableOutput, batch: Batch) -> None:
+        merge.merge(given, output, self._schema, batch)
+
+    def swap(self, new: TableOutput, output: TableOutput, _id: str, *, changes: bool) -> None:  # noqa: ARG002
+        swap.swap(self._schema, new, output)
+
+    def copy(self, output: TableOutput, to: TableOutput) -> None:
+        swap.copy(self._schema, output, to)
+
+    def drop(self, output: TableOutput) -> None:
+        table.drop(self._schema, output)
+
+    def has_rows(self, output: TableOutput) -> bool:
+        return table.has_rows(self._schema, output)
+
+    def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+        return rows.rows(session, self._schema, relation, columns)
+
+
+def connect(target: Target, _root: Path, _session: SparkSession) -> SparkTables:
+    return PostgresTables(postgres_schema(target))

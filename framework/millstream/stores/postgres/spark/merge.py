@@ -1,0 +1,245 @@
+"""State tables in PostgreSQL: each batch is stored in one transaction, once, however often it is tried.
+
+Workers copy the rows of their partitions into a staging table, each try under a name of its own; the driver
+merges those that Spark counts. What a killed or repeated task left behind is never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
+from millstream.stores.postgres.spark.retention import expire, newest
+from millstream.stores.postgres.table import BATCHES, column_type, table_name
+from millstream.stores.retention import within
+from millstream.stores.spark import Batch
+from millstream.types import BINARY, VARIANT
+
+_ATTEMPT = "_millstream_attempt"
+_DELETED = "_deleted"
+_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+_COPIED = "attempt string, rows bigint, failed string"
+
+Connection = psycopg.Connection[Any]
+
+
+def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: Batch) -> None:
+    """Store the newest row of each key; a row replaces one that is not newer by `order_by`."""
+    staging = sql.Identifier(_staging(batch.writer, table))
+    try:
+        with connected(schema) as connection:
+            if _is_stored(connection, table, batch):
+                return
+            _make_staging(connection, staging, table)
+        with within(given, table, lambda: newest(schema, table)) as (rows, limit):
+            attempts = _copy(rows, table, schema, staging, deletes=batch.deletes)
+        with connected(schema) as connection:
+            if _record(connection, table, batch):
+                _merge(connection, table, staging, attempts, deletes=batch.deletes)
+                if limit is not None:
+                    expire(connection, table, limit)
+            connection.execute(sql.SQL("drop table if exists {}").format(staging))
+    except psycopg.Error as error:
+        raise _refused(table, error.diag.message_primary or str(error), schema) from None
+
+
+def _is_stored(connection: Connection, table: TableOutput, batch: Batch) -> bool:
+    text = sql.SQL("select 1 from {} where query = %s and relation = %s and batch >= %s")
+    return (
+        connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number)).fetchone()
+        is not None
+    )
+
+
+def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
+    """Note the batch; False where it is there. Who tries the same at the same time waits here."""
+    text = sql.SQL(
+        "insert into {0} as old (query, relation, batch, stored_at) values (%s, %s, %s, now())"
+        " on conflict (query, relation) do update set batch = excluded.batch, stored_at = now()"
+        " where old.batch < excluded.batch returning 1"
+    )
+    return (
+        connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number)).fetchone()
+        is not None
+    )
+
+
+def _make_staging(connection: Connection, staging: sql.Identifier, table: TableOutput) -> None:
+    columns = sql.SQL(", ").join(
+        sql.SQL("{} {}").format(_name(column), sql.SQL(column_type(table, column)))
+        for column in table.columns
+    )
+    connection.execute(sql.SQL("drop table if exists {}").format(staging))
+    connection.execute(
+        sql.SQL("create unlogged table {} ({}, {} boolean, {} text)").format(
+            staging, columns, sql.Identifier(_DELETED), sql.Identifier(_ATTEMPT)
+        )
+    )
+
+
+def _copy(
+    batch: DataFrame, table: TableOutput, schema: PostgresSchema, staging: sql.Identifier, *, deletes: bool
+) -> list[tuple[str, int]]:
+    """Copy all partitions; return the tries that count, and how many rows each copied."""
+    deleted = f.coalesce(f.col(_DELETED), f.lit(False)) if deletes else f.lit(False)
+    rows = batch.select(*(_written(column) for column in table.columns), deleted.alias(_DELETED))
+    names = [*map(_name, table.columns), sql.Identifier(_DELETED), sql.Identifier(_ATTEMPT)]
+    target = sql.SQL("{}.{}").format(sql.Identifier(schema.schema), staging)
+    text = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(
+        target, sql.SQL(", ").join(names)
+    )
+    copier = _copier(schema.url, schema.options, text.as_string(), _ATTEMPT)
+    copied = rows.mapInArrow(copier, _COPIED).collect()
+    for row in copied:
+        if row.failed:
+            raise _refused(table, row.failed, schema)
+    return [(row.attempt, row.rows) for row in copied]
+
+
+def _copier(
+    url: str, options: dict[str, Any], text: str, attempt_column: str
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return what copies a partition on a worker, which needs nothing but psycopg and pyarrow."""
+
+    def copy(batches: Iterable[Any]) -> Iterator[Any]:
+        import io
+        import itertools
+        import uuid
+
+        import psycopg
+        import pyarrow as pa
+        from pyarrow import csv
+
+        attempt, rows, failed = uuid.uuid4().hex, 0, None
+        schema = pa.schema({"attempt": pa.string(), "rows": pa.int64(), "failed": pa.string()})
+        written = csv.WriteOptions(include_header=False)
+        full = (batch for batch in batches if batch.num_rows)
+        if (first := next(full, None)) is None:
+            return
+        try:
+            with psycopg.connect(url, **options) as connection, connection.cursor().copy(text) as out:
+                for batch in itertools.chain([first], full):
+                    name = pa.array([attempt] * batch.num_rows, pa.string())
+                    buffer = io.BytesIO()
+                    csv.write_csv(batch.append_column(attempt_column, name), buffer, written)
+                    out.write(buffer.getvalue())
+                    rows += batch.num_rows
+        except psycopg.Error as error:
+            failed = error.diag.message_primary or str(error)
+        yield pa.RecordBatch.from_pylist([{"attempt": attempt, "rows": rows, "failed": failed}], schema)
+
+    return copy
+
+
+def _written(column: Column) -> Any:
+    """Return a column as CSV for PostgreSQL can hold it."""
+    value = f.col(f"`{column.name.replace('`', '``')}`")
+    if isinstance(column.type, NESTED):
+        value = f.to_json(value, _JSON)
+    elif column.type == VARIANT:
+        value = f.to_json(value)
+    elif column.type == BINARY:
+        value = f.concat(f.lit("\\x"), f.hex(value))
+    return value.alias(stored_name(column.name))
+
+
+def _merge(
+    connection: Connection,
+    table: TableOutput,
+    staging: sql.Identifier,
+    attempts: list[tuple[str, int]],
+    *,
+    deletes: bool,
+) -> None:
+    ids = [attempt for attempt, _ in attempts]
+    counted = sql.SQL("select count(*) from {} where {} = any(%s)").format(staging, sql.Identifier(_ATTEMPT))
+    found = connection.execute(counted, (ids,)).fetchone()
+    if found is None or found[0] != sum(rows for _, rows in attempts):
+        raise _refused(table, "another run of the same query is storing the same batch")
+    if deletes:
+        for text in _delete_sql(table, staging):
+            connection.execute(text, (ids,))
+    connection.execute(_upsert_sql(table, staging), (ids,))
+
+
+def _upsert_sql(table: TableOutput, staging: sql.Identifier) -> sql.Composed:
+    names = [_name(column) for column in table.columns]
+    keys = [sql.Identifier(stored_name(key)) for key in table.keys]
+    rest = [name for name in names if name not in keys]
+    update: sql.Composable = sql.SQL("nothing")
+    if rest:
+        sets = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(name) for name in rest)
+        newer = _newer(table, "excluded")
+        update = sql.SQL("update set {}{}").format(
+            sets, sql.SQL(" where {}").format(newer) if newer else sql.SQL("")
+        )
+    return sql.SQL(
+        "insert into {} as old ({}) select {} from {} where {} = any(%s) and not {} on conflict ({}) do {}"
+    ).format(
+        table_name(table),
+        sql.SQL(", ").join(names),
+        sql.SQL(", ").join(names),
+        staging,
+        sql.Identifier(_ATTEMPT),
+        sql.Identifier(_DELETED),
+        sql.SQL(", ").join(keys),
+        update,
+    )
+
+
+def _delete_sql(table: TableOutput, staging: sql.Identifier) -> Iterator[sql.Composed]:
+    """Delete by equal keys, which an index finds; then what has a NULL in its key, which none does."""
+    keys = [sql.Identifier(stored_name(key)) for key in table.keys]
+    text = "delete from {} as old using {} as new where new.{} = any(%s) and new.{} and {}"
+    newer = _newer(table, "new")
+    nullable = any(column.nullable for column in table.columns if column.name in table.keys)
+    has_null = sql.SQL(" or ").join(sql.SQL("new.{} is null").format(key) for key in keys)
+    ways: list[tuple[str, sql.Composed | None]] = [("old.{0} = new.{0}", None)]
+    if nullable:
+        ways.append(("old.{0} is not distinct from new.{0}", sql.SQL("({})").format(has_null)))
+    for same, only in ways:
+        conditions = [sql.SQL(same).format(key) for key in keys]
+        conditions += [part for part in (only, newer) if part is not None]
+        yield sql.SQL(text).format(
+            table_name(table),
+            staging,
+            sql.Identifier(_ATTEMPT),
+            sql.Identifier(_DELETED),
+            sql.SQL(" and ").join(conditions),
+        )
+
+
+def _newer(table: TableOutput, new: str) -> sql.Composed | None:
+    """Return the condition by which a row may replace the stored one: NULL is the lowest."""
+    order_by = table.options.get("order_by")
+    if not order_by:
+        return None
+    name = sql.Identifier(stored_name(order_by))
+    return sql.SQL("(old.{0} is null or {1}.{0} >= old.{0})").format(name, sql.SQL(new))
+
+
+def _staging(query: str, table: TableOutput) -> str:
+    return f"millstream_{blake2b(f'{query} {table.model}'.encode(), digest_size=8).hexdigest()}"
+
+
+def _name(column: Column) -> sql.Identifier:
+    return sql.Identifier(stored_name(column.name))
+
+
+def _refused(table: TableOutput, said: str, schema: PostgresSchema | None = None) -> MillstreamError:
+    said = schema.masked(said) if schema else said
+    name = table.model.removeprefix("model.")
+    message = f"PostgreSQL can't store rows of '{name}': {said}"
+    remedy = "fix the cause; nothing of the batch was stored, and it is tried again"
+    return MillstreamError(Diagnostic("MS855", message, None, remedy))

@@ -1,0 +1,46 @@
+"""How long tables in PostgreSQL keep their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from millstream.physical.values import TableOutput
+from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.schema import PostgresSchema, stored_name
+from millstream.stores.postgres.table import NEWEST, table_name, type_name
+from millstream.stores.retention import Limit, Newest
+
+Connection = psycopg.Connection[Any]
+
+
+def newest(schema: PostgresSchema, table: TableOutput) -> Newest | None:
+    """Return the newest time that a table got; one that had no retention before is asked for it."""
+    column = str(table.options["order_by"])
+    with connected(schema) as connection:
+        made = "create table if not exists {} (relation text primary key, by_column text, newest text)"
+        connection.execute(sql.SQL(made).format(NEWEST))
+        known = sql.SQL("select newest from {} where relation = %s and by_column = %s").format(NEWEST)
+        found = connection.execute(known, (table.model, stored_name(column))).fetchone()
+        if found is None:
+            name = sql.Identifier(stored_name(column))
+            of_rows = sql.SQL("select max({})::text from {}").format(name, table_name(table))
+            found = connection.execute(of_rows).fetchone()
+    return Newest(column, found[0]) if found is not None and found[0] is not None else None
+
+
+def expire(connection: Connection, table: TableOutput, limit: Limit) -> None:
+    """Delete what is too old, and note the newest time, in the transaction of a batch."""
+    column, kind = stored_name(limit.newest.column), sql.SQL(type_name(limit.type))
+    connection.execute(
+        sql.SQL("delete from {0} where {1} is null or {1} < {2}::{3}").format(
+            table_name(table), sql.Identifier(column), sql.Literal(limit.oldest), kind
+        )
+    )
+    text = (
+        "insert into {} (relation, by_column, newest) values (%s, %s, %s) on conflict (relation)"
+        " do update set by_column = excluded.by_column, newest = excluded.newest"
+    )
+    connection.execute(sql.SQL(text).format(NEWEST), (table.model, column, limit.newest.time))

@@ -1,0 +1,35 @@
+"""Tables in PostgreSQL as relations that other models look up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from millstream.expressions import quoted
+from millstream.plan.nodes import Column
+from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
+
+
+def rows(
+    session: SparkSession, schema: PostgresSchema, relation: str, columns: Iterable[Column]
+) -> DataFrame:
+    """Return the rows of a model's table; each scan of it asks the database again."""
+    options = {
+        "url": "jdbc:postgresql:" + schema.url.partition(":")[2],
+        "dbtable": f'"{schema.schema}"."{stored_name(relation.partition(".")[2])}"',
+        "driver": "org.postgresql.Driver",
+    }
+    given = {"user": schema.username, "password": schema.clear_password}
+    options |= {name: value for name, value in given.items() if value is not None}
+    found = session.read.format("jdbc").options(**options).load()
+    return found.select(*(_read(column) for column in columns))
+
+
+def _read(column: Column) -> SparkColumn:
+    stored = f.col(quoted(stored_name(column.name)))
+    nested = isinstance(column.type, NESTED)
+    read = f.from_json(stored, str(column.type)) if nested else stored.cast(str(column.type))
+    return read.alias(column.name)

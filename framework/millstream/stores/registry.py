@@ -1,0 +1,46 @@
+"""Which stores there are. Everything that depends on a store's name starts here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from millstream.stores.declaration import Declaration
+
+STORES = (
+    "delta",
+    "postgres",
+)
+
+DEFAULT = STORES[0]
+"""The store of tables for which no other is configured, and of all reference topics."""
+
+if TYPE_CHECKING:
+    StoreName: TypeAlias = str
+else:
+    StoreName = Literal[STORES]
+
+
+def part(store: str, module: str) -> Any:
+    """Load a module of a store's folder."""
+    return import_module(f"{__package__}.{store}.{module}")
+
+
+@cache
+def declaration(store: str) -> Declaration:
+    found: Declaration = part(store, "declaration").DECLARATION
+    return found
+
+
+def configured(settings: Mapping[str, Any]) -> list[str]:
+    """Return the stores that a target can use; `settings` are its `tables:`."""
+    return [store for store in STORES if all(settings.get(key) for key in declaration(store).required)]
+
+
+def jar_files() -> dict[str, Path]:
+    """Return the lists of jars by store, for those that need any."""
+    files = {store: Path(__file__).parent / store / "jars.toml" for store in STORES}
+    return {store: file for store, file in files.items() if file.is_file()}

@@ -1,0 +1,94 @@
+"""How long a table keeps its rows: by event time, so that a replay gives the same rows.
+
+A row is kept while its `order_by` is within `retention` of the newest one that the table ever got, be it of a
+row that was deleted since: so neither a late row nor the way in which rows are cut into batches brings one
+back. A row whose time is NULL is older than all others, as it is for `order_by`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from msgspec import Struct
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from millstream.expressions import quoted
+from millstream.physical.durations import parts
+from millstream.physical.values import TableOutput
+from millstream.types import DATE, TIMESTAMP, Type
+
+
+class Newest(Struct, frozen=True):
+    """The newest time that a table got, as text that can be cast to the column's type."""
+
+    column: str
+    time: str
+
+
+class Limit(Struct, frozen=True):
+    newest: Newest
+    oldest: str
+    """The oldest time that is kept."""
+    type: Type
+
+    def expired(self, relation: str = "") -> str:
+        """Return the condition for rows that are too old, as Spark SQL."""
+        column = quoted(self.newest.column)
+        column = f"{relation}.{column}" if relation else column
+        return f"({column} is null or {column} < cast('{self.oldest}' as {self.type}))"
+
+
+@contextmanager
+def within(
+    rows: DataFrame, table: TableOutput, known: Callable[[], Newest | None]
+) -> Iterator[tuple[DataFrame, Limit | None]]:
+    """Give the rows of a batch that are not too old, and what makes those of the table too old.
+
+    `known` tells the newest time before the batch, where the table has one.
+    """
+    if not table.options.get("retention"):
+        yield rows, None
+        return
+    rows.persist()
+    try:
+        limit = _limit(rows, table, known())
+        yield (rows if limit is None else rows.where(f"not {limit.expired()}")), limit
+    finally:
+        rows.unpersist()
+
+
+def newest_time(rows: DataFrame, table: TableOutput) -> Newest | None:
+    """Return the newest time of some rows."""
+    name, kind = _time(table)
+    found = rows.agg(f.max(quoted(name)).alias("newest")).select(_text(f.col("newest"), kind)).first()
+    return Newest(name, found[0]) if found and found[0] is not None else None
+
+
+def _limit(rows: DataFrame, table: TableOutput, known: Newest | None) -> Limit | None:
+    name, kind = _time(table)
+    newest = f.max(quoted(name))
+    if known is not None:
+        newest = f.greatest(newest, f.lit(known.time).cast(str(kind)))
+    months, micros = parts(str(table.options["retention"]))
+    ago = f.expr(f"make_interval(0, {months}, 0, 0, 0, 0, {micros} / 1000000)")
+    time = f.col("newest")
+    # An interval with a time can't be taken from a date.
+    oldest = (time.cast("timestamp_ntz") - ago).cast("date") if kind == DATE else time - ago
+    found = rows.agg(newest.alias("newest")).select(_text(time, kind), _text(oldest, kind)).first()
+    if found is None or found[0] is None:
+        return None
+    return Limit(Newest(name, found[0]), found[1], kind)
+
+
+def _time(table: TableOutput) -> tuple[str, Type]:
+    order_by = str(table.options["order_by"]).lower()
+    column = next(column for column in table.columns if column.name.lower() == order_by)
+    return column.name, column.type
+
+
+def _text(time: SparkColumn, kind: Type) -> SparkColumn:
+    """Write a time so that no zone can change it."""
+    return f.date_format(time, "y-MM-dd'T'HH:mm:ss.SSSSSSXXX") if kind == TIMESTAMP else time.cast("string")

@@ -1,0 +1,91 @@
+"""The port of stores with Spark: how tables are created, written, swapped and read.
+
+What every store promises:
+
+- Each batch is stored exactly once, however often it is tried, in one transaction with what is known of it.
+- A column is never given another type. `create` refuses that, so that no row is stored before.
+- Rows older than `retention` are dropped with each batch (`stores.retention` says which).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.physical.values import TableOutput
+from millstream.plan.nodes import Column
+from millstream.project.values import Target
+from millstream.stores.registry import STORES, declaration, part
+
+
+class Batch(Struct, frozen=True):
+    writer: str
+    """The query and its checkpoint: batches are counted from 0 again with each new one."""
+    number: int
+    deletes: bool
+    """The rows have a column `_deleted`."""
+    new: bool
+    """The table is as it was created, so there is nothing to merge with."""
+
+
+class SparkTables(Protocol):
+    """The tables of one store on one target. A table is known by its relation, such as `model.totals`."""
+
+    def create(self, table: TableOutput, *, changes: bool) -> bool:
+        """Create a table, or add the columns that it lacks; return whether it is known to be new.
+
+        `changes`: the table needs a change feed.
+        """
+
+    def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
+        """Store the rows of a batch, one for each key. By `order_by`, no row replaces a newer one."""
+
+    def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
+        """Give a table the rows of a rebuilt one, in one transaction, once for each `swap`.
+
+        `changes` as for `create`; readers of changes see the differences only.
+        """
+
+    def copy(self, table: TableOutput, copy: TableOutput) -> None:
+        """Create a table with the rows of another one, if that exists, and what is known of its batches."""
+
+    def drop(self, table: TableOutput) -> None:
+        """Remove a table, and what is known of its batches."""
+
+    def has_rows(self, table: TableOutput) -> bool:
+        """Return whether a table exists and is not empty."""
+
+    def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+        """Return the current rows of a table; each batch that scans them sees the newest version."""
+
+
+class StreamedTables(SparkTables, Protocol):
+    """The tables of a store that declares a change feed."""
+
+    def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+        """Return a stream of the newest version of each changed row; `_deleted` marks those that are gone."""
+
+
+def spark_tables(store: str, target: Target, root: Path, session: SparkSession) -> SparkTables:
+    found: SparkTables = part(store, "spark").connect(target, root, session)
+    return found
+
+
+def streamed_tables(
+    relation: str, store: str, target: Target, root: Path, session: SparkSession
+) -> StreamedTables:
+    """Return a store's tables; refuse where the store has no change feed, which `relation` needs."""
+    if declaration(store).change_feed:
+        found: StreamedTables = part(store, "spark").connect(target, root, session)
+        return found
+    name = relation.partition(".")[2]
+    message = f"'{name}' is stored in {declaration(store).title}, which has no change feed"
+    others = " or ".join(f"store: {each}" for each in STORES if declaration(each).change_feed)
+    raise MillstreamError(
+        Diagnostic("MS875", message, None, f"give '{name}' {others}, or look it up in a join")
+    )

@@ -1,0 +1,1 @@
+"""Which models, branches and filters unit tests reach."""

@@ -1,0 +1,50 @@
+"""A unit test's rows are sent through the plan as written, to see which ways they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from millstream.errors import MillstreamError
+from millstream.manifest import ManifestNode
+from millstream.optimizer.driver import optimize
+from millstream.optimizer.rules.bypass_topics import bypass_topics
+from millstream.physical.values import ToKafka
+from millstream.plan.nodes import Output
+from millstream.plan.nodes.order import in_order
+from millstream.testing.coverage.source_lines import SourceLines
+from millstream.testing.coverage.ways import RowCoverage, Way, coverage_queries
+from millstream.testing.units.clock import freeze_clock
+from millstream.testing.units.plan import UnitTestPlan, plan_unit_test
+from millstream.testing.units.run import RunContext, UnitTestRun
+from millstream.testing.units.schedule import batch_per_step
+from millstream.testing.units.values import UnitTestCase
+from millstream.topology import hints_of
+
+
+def measure_coverage(
+    context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]
+) -> RowCoverage:
+    """Return which ways the rows of a test take; those that can't be counted are left out."""
+    from millstream.runner.trial import as_batch
+
+    plan = plan_unit_test(test, context.relations, nodes)
+    output = _as_written(context, test, plan)
+    models = frozenset({test.model, *(model for node in in_order((output,)) for model in node.models)})
+    run, given = UnitTestRun(context, test, plan), batch_per_step(test)
+    ways: dict[Way, int] = {}
+    for query, counted in coverage_queries(plan.query, output, SourceLines(context.project)):
+        one = replace(freeze_clock(query, test.now), deliver=ToKafka(()))
+        try:
+            (made,) = as_batch(context.spark(), run.trial(given, given, one), context.log).made
+        except MillstreamError:
+            continue
+        ways |= dict(zip(counted, made.rows[0].values(), strict=True))
+    return RowCoverage(models - test.relations, ways)
+
+
+def _as_written(context: RunContext, test: UnitTestCase, plan: UnitTestPlan) -> Output:
+    """Return the plan before the rules, without the topics between models of a chain: no test writes them."""
+    found = optimize(plan.written, (bypass_topics,), hints_of(context.relations.catalog)).plan
+    return next(each for each in found.outputs if each.model == test.model)

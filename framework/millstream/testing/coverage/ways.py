@@ -1,0 +1,120 @@
+"""Which models, branches and filters the rows of unit tests reach.
+
+The plan as written is asked, node by node: of the rows that a filter or a CASE gets, how many take which way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.expressions import Expression, quoted, render
+from millstream.physical.emit.steps import in_steps
+from millstream.physical.emit.walk import How
+from millstream.physical.naming import Views, sources, static_reads
+from millstream.physical.values import Query
+from millstream.plan.nodes import Aggregate, Filter, Node, Output, Project
+from millstream.plan.nodes.order import in_order
+from millstream.testing.coverage.branches import Branch, find_branches
+from millstream.testing.coverage.source_lines import SourceLines
+
+_LONGEST = 90
+
+
+class Way(Struct, frozen=True):
+    """A way that a row can take."""
+
+    model: str
+    kind: Literal["branch", "filter"]
+    label: str
+    condition: str
+    line: int = 0
+    """Where it begins in the model's file; 0: not in this file."""
+
+
+class RowCoverage(Struct, frozen=True):
+    models: frozenset[str]
+    """Those whose SQL has been run."""
+    ways: Mapping[Way, int]
+    """By way: how many rows took it."""
+
+
+def find_ways(output: Output, lines: SourceLines) -> list[tuple[Node, list[Way]]]:
+    """Return the nodes of a plan as written that let rows go several ways, and these."""
+    found: list[tuple[Node, list[Way]]] = []
+    for node in in_order((output,)):
+        model = node.models[0] if node.models else ""
+        match node:
+            case Filter(conditions=conditions):
+                ways = [way for each in conditions for way in _filter(model, each, lines)]
+            case Project(items=items):
+                ways = [way for item in items for way in _branches(model, item.expression, lines)]
+            case Aggregate(measures=measures):
+                ways = [way for each in measures for way in _branches(model, each.call, lines)]
+            case _:
+                continue
+        if ways:
+            found.append((node.inputs[0], ways))
+    return found
+
+
+def _filter(model: str, condition: Expression, lines: SourceLines) -> Iterable[Way]:
+    if condition.reads or condition.functions or not condition.deterministic:
+        return
+    sql, label = _sql(condition), _short(render(condition))
+    line = lines.line(model, condition)
+    yield Way(model, "filter", f"no row passes: {label}", f"coalesce({sql}, false)", line)
+    yield Way(model, "filter", f"no row is dropped: {label}", f"not coalesce({sql}, false)", line)
+
+
+def _branches(model: str, expression: Expression, lines: SourceLines) -> Iterable[Way]:
+    # What a lambda's variable or an aggregate decides can't be asked outside of it.
+    if expression.variables or expression.reads or expression.functions:
+        return
+    branches = [each for one in find_branches(_sql(expression)) for each in one]
+    for each, line in zip(branches, _lines(model, expression, branches, lines), strict=True):
+        label = f"no row: {_short(each.label.replace('`', ''))}"
+        yield Way(model, "branch", label, each.condition, line)
+
+
+def _lines(
+    model: str, expression: Expression, branches: Sequence[Branch], lines: SourceLines
+) -> Iterator[int]:
+    """Yield the line of each branch: it has as many in the SQL as it was written, in the same order."""
+    written = [each for one in find_branches(lines.text(model, expression)) for each in one]
+    if len(written) == len(branches):
+        yield from (lines.line(model, expression, each.start) for each in written)
+    else:  # a comment within it has such a word
+        yield from (lines.line(model, expression) for _ in branches)
+
+
+def _sql(expression: Expression) -> str:
+    return render(expression, ref=lambda ref: quoted(ref.column))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def coverage_queries(query: Query, output: Output, lines: SourceLines) -> list[tuple[Query, list[Way]]]:
+    """Return a query for each node, whose one row has a count for each of its ways."""
+    found: list[tuple[Query, list[Way]]] = []
+    for node, ways in find_ways(output, lines):
+        views = Views()
+        stepped = in_steps((node,), views.leaf, reads=views.of, how=How())
+        order = in_order((node,))
+        counts = ", ".join(f"count_if({way.condition}) as way_{i}" for i, way in enumerate(ways))
+        sql = f"select {counts} from (\n{stepped.emitted.statement()}\n)"  # noqa: S608 - of the project
+        asked = replace(
+            query,
+            sources=sources(order, views),
+            reads=static_reads(order, views),
+            steps=stepped.steps,
+            sql=sql,
+        )
+        found.append((asked, ways))
+    return found

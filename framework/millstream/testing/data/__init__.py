@@ -1,0 +1,1 @@
+"""Data tests of stored relations."""

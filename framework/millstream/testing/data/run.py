@@ -1,0 +1,112 @@
+"""Data tests of stored relations: all that look at one row of a relation run in a single pass over it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from millstream.data_tests import DataTest, QueryTest, RowTest, TotalTest, data_test
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import Compiled, ManifestNode
+from millstream.testing.data.result import DataTestResult, NotBuilt
+from millstream.testing.data.stored import StoredRelations
+from millstream.testing.styled_text import Line, styled
+from millstream.testing.value_text import format_value
+
+_SHOWN = 5
+_MOST = 1000
+"""Rows that a query returns, unless the test tolerates more."""
+
+
+class DataTests:
+    """Runs the data tests of a project, each once."""
+
+    def __init__(self, compiled: Compiled, stored: StoredRelations) -> None:
+        self._compiled = compiled
+        self._stored = stored
+        self._results: dict[str, DataTestResult] = {}
+        self._lock = threading.Lock()
+
+    def run(self, node: ManifestNode) -> DataTestResult | NotBuilt:
+        """Run a test; raise what prevents it."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        test = self._test(node)
+        try:
+            with self._lock:
+                return self._result(test)
+        except (PySparkException, Py4JError) as error:
+            said = str(error).strip().partition("\n")[0]
+            message = f"data test '{node.name}' can't be run: {said[:400]}"
+            raise MillstreamError(Diagnostic("MS661", message, None, "fix its SQL")) from None
+
+    def _test(self, node: ManifestNode) -> DataTest:
+        return data_test(node, self._compiled.tests)
+
+    def _result(self, test: DataTest) -> DataTestResult | NotBuilt:
+        if test.id in self._results:
+            return self._results[test.id]
+        match test:
+            case QueryTest(relations=relations):
+                views = map(self._stored.view, relations)
+                missing = [view for view in views if isinstance(view, NotBuilt)]
+                return missing[0] if missing else self._query(self._stored.with_views(test.sql), test.at_most)
+            case RowTest() | TotalTest():
+                view = self._stored.view(test.relation)
+                if isinstance(view, NotBuilt):
+                    return view
+                self._run_all(test.relation, view)
+                if test.id not in self._results:
+                    self._run(view, [test])  # raises again what is wrong with it
+                return self._results[test.id]
+
+    def _run_all(self, relation: str, view: str) -> None:
+        """Run all tests of a relation that one pass over it can answer."""
+        from pyspark.errors import PySparkException
+
+        nodes = self._compiled.manifest.nodes.values()
+        every = [self._test(node) for node in nodes if node.kind == "test" and relation in node.depends_on]
+        tests = [each for each in every if isinstance(each, RowTest | TotalTest)]
+        tests = [each for each in tests if each.relation == relation]
+        try:
+            self._run(view, tests)
+        except PySparkException:
+            # The SQL of one of them is wrong: only that one shall fail.
+            for test in tests:
+                with suppress(PySparkException):
+                    self._run(view, [test])
+
+    def _run(self, view: str, tests: Sequence[RowTest | TotalTest]) -> None:
+        items: list[str] = ["count(*)"]
+        for test in tests:
+            match test:
+                case RowTest():
+                    items += [f"count_if({self._stored.with_views(test.wrong)})", "''"]
+                case TotalTest():
+                    items += [f"if({test.wrong}, 1L, 0L)", test.told]
+        (row,) = self._stored.session.sql(f"select {', '.join(items)} from {view}").collect()  # noqa: S608
+        for index, test in enumerate(tests):
+            failures, message = row[2 * index + 1] or 0, row[2 * index + 2]
+            lines: tuple[Line, ...] = ()
+            if failures and isinstance(test, RowTest):
+                condition = self._stored.with_views(test.wrong)
+                lines = self._query(f"select * from {view} where {condition}").lines  # noqa: S608
+            self._results[test.id] = DataTestResult(failures, row[0], message or "", lines)
+
+    def _query(self, sql: str, at_most: int = 0) -> DataTestResult:
+        body, limit = sql.strip().rstrip(";"), max(_MOST, at_most) + 1
+        limited = self._stored.session.sql(f"select * from (\n{body}\n) limit {limit}")  # noqa: S608
+        rows = limited.toArrow().to_pylist()
+        lines = tuple(styled(f"    {_row(each)}") for each in rows[:_SHOWN])
+        more = (styled(f"    … and {len(rows) - _SHOWN:,} more"),) if len(rows) > _SHOWN else ()
+        return DataTestResult(len(rows), lines=(*lines, *more))
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    text = ", ".join(
+        f"{name}: {format_value(value)}" for name, value in row.items() if not name.startswith("_")
+    )
+    return text if len(text) <= 160 else f"{text[:159]}…"

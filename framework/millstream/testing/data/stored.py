@@ -1,0 +1,114 @@
+"""The relations that a project has stored, as views of a session of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millstream.data_tests import named
+from millstream.errors import MillstreamError
+from millstream.graph import build_graph
+from millstream.manifest import ManifestNode
+from millstream.project.folders import broker_folder
+from millstream.project.values import Project
+from millstream.testing.data.result import NotBuilt
+from millstream.testing.units.relations import Relations
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from millstream.kafka.clients import Admin
+
+_NAMES = re.compile(r"('(?:[^'\\]|\\.)*')|\b((?:models|seeds)\.\w+|sources\.\w+\.\w+)\b")
+
+
+class StoredRelations:
+    """Each relation is opened when it is first asked for."""
+
+    def __init__(
+        self,
+        project: Project,
+        nodes: Mapping[str, ManifestNode],
+        relations: Relations,
+        spark: Callable[[], SparkSession],
+        log: str,
+    ) -> None:
+        self._project = project
+        self._nodes = nodes
+        self._relations = relations
+        self._spark = spark
+        self._log = log
+        self._stack = ExitStack()
+        self._session: SparkSession | None = None
+        self._admin: Admin | None = None
+        self._views: dict[str, str | NotBuilt] = {}
+
+    @property
+    def session(self) -> SparkSession:
+        if self._session is None:
+            self._session = self._spark().newSession()
+        return self._session
+
+    def frame(self, relation: str) -> DataFrame | NotBuilt:
+        """Return all rows of a relation."""
+        view = self.view(relation)
+        return view if isinstance(view, NotBuilt) else self.session.table(view)
+
+    def view(self, relation: str) -> str | NotBuilt:
+        if relation not in self._views:
+            self._views[relation] = self._create_view(relation)
+        return self._views[relation]
+
+    def with_views(self, sql: str) -> str:
+        """Write the names of views for those of relations; subqueries may name any."""
+        return _NAMES.sub(self._view_name, sql)
+
+    def close(self) -> None:
+        for view in self._views.values():
+            if isinstance(view, str):
+                self.session.catalog.dropGlobalTempView(view.partition(".")[2])
+        self._stack.close()
+
+    def _view_name(self, match: re.Match[str]) -> str:
+        if match[1]:
+            return match[0]
+        kind, _, name = match[2].partition(".")
+        view = self.view(f"{kind[:-1]}.{name}")
+        return view if isinstance(view, str) else match[0]
+
+    def _create_view(self, relation: str) -> str | NotBuilt:
+        from millstream.runner.resting import NotBuiltError, Resting
+
+        catalog, traits = self._relations.catalog, self._relations.traits
+        resting = Resting(self._project, catalog, traits, self._connect, self._with_ancestors, self._log)
+        name = f"stored_{id(self)}_" + re.sub(r"\W", "_", named(relation))
+        try:
+            # Each relation is read in a session of its own, so that its views collide with no others.
+            own = self.session.newSession()
+            resting.rows(own, relation).createGlobalTempView(name)
+        except NotBuiltError as error:
+            return NotBuilt(str(error))
+        except MillstreamError as error:
+            if any(each.code in {"MS827", "MS843"} for each in error.diagnostics):
+                return NotBuilt(relation.partition(".")[2])
+            raise
+        return f"global_temp.{name}"
+
+    def _with_ancestors(self, relation: str) -> frozenset[str]:
+        return build_graph(self._nodes).ancestors(relation) | {relation}
+
+    def _connect(self) -> Admin:
+        """Return the target's Kafka; the local one is started only where it has topics."""
+        if self._admin is None:
+            from millstream.kafka.opening import connected
+            from millstream.runner.resting import NotBuiltError
+
+            project = self._project
+            embedded = project.target.settings.get("kafka", "embedded") == "embedded"
+            if embedded and not broker_folder(Path(project.root)).is_dir():
+                raise NotBuiltError(project.settings.name)
+            self._admin = self._stack.enter_context(connected(project))
+        return self._admin

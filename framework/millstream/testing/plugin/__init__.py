@@ -1,0 +1,1 @@
+"""Tests as items of pytest, and what runs pytest over them."""

@@ -1,0 +1,65 @@
+"""How pytest shows a test of a project that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from _pytest._code.code import TerminalRepr
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.testing.styled_text import Line, Style, diagnostic_lines, plain_text
+
+if TYPE_CHECKING:
+    from _pytest._io import TerminalWriter
+
+_MARKUP: dict[Style, dict[str, bool]] = {
+    "": {},
+    "bold": {"bold": True},
+    "red": {"red": True},
+    "green": {"green": True},
+    "dim": {"light": True},
+    "bad": {"red": True, "bold": True, "invert": True},
+    "good": {"green": True, "bold": True, "invert": True},
+    "cyan": {"cyan": True},
+}
+
+
+class TestFailedError(Exception):
+    """A test that failed: what is wrong, and the rows that show it."""
+
+    __test__ = False  # not a test of pytest's
+
+    def __init__(self, problems: Iterable[Diagnostic], lines: Iterable[Line]) -> None:
+        self.problems = tuple(problems)
+        self.lines = tuple(lines)
+        super().__init__("; ".join(f"{each.code}: {each.message}" for each in self.problems))
+
+
+class FailureReport(TerminalRepr):
+    """Diagnostics and rows, in colours where the terminal has them."""
+
+    def __init__(self, problems: Iterable[Diagnostic], rows: Iterable[Line]) -> None:
+        self.problems = tuple(problems)
+        self.rows = tuple(rows)
+        self.lines = (*(each for problem in self.problems for each in diagnostic_lines(problem)), *self.rows)
+
+    def __str__(self) -> str:
+        return plain_text(self.lines)
+
+    def toterminal(self, tw: TerminalWriter) -> None:
+        for each in self.lines:
+            for piece in each:
+                tw.write(piece.text, **_MARKUP[piece.style])
+            tw.line()
+
+
+def failure_report(error: BaseException) -> FailureReport | None:
+    """Return the report of a failed or wrong test; None for an internal error."""
+    match error:
+        case TestFailedError(problems=problems, lines=rows):
+            return FailureReport(problems, rows)
+        case MillstreamError(diagnostics=problems):
+            return FailureReport(problems, ())
+        case _:
+            return None

@@ -1,0 +1,95 @@
+"""What tests in Python get from their fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from millstream.errors import MillstreamError
+from millstream.plan.nodes import Column
+from millstream.project.references import reference
+from millstream.project.values import UnitTest
+from millstream.testing.data.result import NotBuilt
+from millstream.testing.session import TestSession
+from millstream.testing.units.files import tested_model
+from millstream.testing.units.records import arrow_value
+from millstream.testing.units.run import column_ddl
+from millstream.text import Location
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+InputRows = Sequence[Mapping[str, Any]]
+
+
+class Rows(list[dict[str, Any]]):
+    """Rows as dictionaries, and as a DataFrame."""
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]], frame: Callable[[], DataFrame]) -> None:
+        super().__init__(map(dict, rows))
+        self._frame = frame
+
+    @property
+    def df(self) -> DataFrame:
+        """The same rows with the types of their columns, all of which may be NULL."""
+        return self._frame()
+
+
+class RunModel:
+    """Runs a model over rows: `run_model("+daily_totals", inputs={"source('shop', 'events')": [{…}]})`."""
+
+    def __init__(self, session: TestSession) -> None:
+        self.session = session
+
+    def __call__(
+        self,
+        name: str,
+        inputs: Mapping[str, InputRows],
+        *,
+        at: str | None = None,
+        now: str | None = None,
+        vars: Mapping[str, Any] | None = None,  # noqa: A002 - as in YAML
+        functions: Mapping[str, Any] | None = None,
+    ) -> Rows:
+        """Return the rows that a model gives, as a unit test in YAML would see them.
+
+        `+name` computes the models above, too; `at` is the event time that has been reached in the end.
+        """
+        given = [{"input": each, "rows": [dict(row) for row in rows]} for each, rows in inputs.items()]
+        body: dict[str, Any] = {"given": given, "expect": [], "strict": False}
+        body |= {key: value for key, value in (("at", at), ("now", now)) if value is not None}
+        body |= {"vars": dict(vars)} if vars else {}
+        body |= {"overrides": {"functions": dict(functions)}} if functions else {}
+        place = Location("", 1, 1)
+        chain = name.startswith("+")
+        unit = UnitTest(f"run_model({name!r})", place, tested_model(name), body=body, chain=chain)
+        verdict = self.session.judge(unit)
+        if verdict.outcome is None:
+            raise MillstreamError(*verdict.problems)
+        columns, rows = verdict.outcome.columns, verdict.outcome.final
+        return Rows(rows, lambda: self._frame(columns, rows))
+
+    def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
+        from millstream.runner.trial import frame
+
+        made = [{each.name: arrow_value(row.get(each.name), each.type) for each in columns} for row in rows]
+        return frame(self.session.spark(), made, column_ddl(columns))
+
+
+class ReadTopic:
+    """Reads what is stored: `topic("processed_events")` gives the rows of a sink, a table or a source."""
+
+    def __init__(self, session: TestSession) -> None:
+        self.session = session
+
+    def __call__(self, name: str) -> Rows:
+        from millstream.runner.trial import values
+
+        self.session.needs_jars = True
+        stored = self.session.stored.frame(reference(name) or name)
+        if isinstance(stored, NotBuilt):
+            pytest.skip(f"'{stored.name}' has not been built")
+        table, schema = stored.toArrow(), stored.schema.toNullable()
+        return Rows(table.to_pylist(), lambda: values(stored.sparkSession, table, schema))

@@ -1,0 +1,126 @@
+"""Tests of YAML and SQL files as items of pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import ManifestNode
+from millstream.testing.data.result import DataTestResult, NotBuilt
+from millstream.testing.data.tolerance import describe_tolerance, is_tolerated
+from millstream.testing.plugin.failure import FailureReport, TestFailedError, failure_report
+from millstream.testing.plugin.project_tests import ProjectTests
+from millstream.testing.units.expectations import update_expectations
+from millstream.testing.units.verdict import Verdict
+from millstream.text import Location
+
+
+class ProjectFile(pytest.File):
+    """A YAML file with tests, or an SQL file that is one."""
+
+    def __init__(self, *, tests: ProjectTests, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.tests = tests
+
+    def collect(self) -> Iterator[pytest.Item]:
+        nodes = self.tests.nodes_in(self.path)
+        names = [node.name for node in nodes]
+        found: list[ProjectItem] = []
+        for node in nodes:
+            name = node.name if names.count(node.name) == 1 else node.id.partition(".")[2]
+            kind = UnitItem if node.kind == "unit_test" else DataItem
+            found.append(kind.from_parent(self, name=name, node=node, tests=self.tests))
+        yield from sorted(found, key=lambda item: item.reportinfo()[1] or 0)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
+        return failure_report(excinfo.value) or super().repr_failure(excinfo)
+
+
+class ProjectItem(pytest.Item):
+    def __init__(self, *, node: ManifestNode, tests: ProjectTests, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.node = node
+        self.tests = tests
+        self.user_properties += [("id", node.id), ("kind", node.kind)]
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        return failure_report(excinfo.value) or super().repr_failure(excinfo, style)
+
+
+class UnitItem(ProjectItem):
+    """A unit test of a model."""
+
+    def __init__(self, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.unit = self.tests.session.unit_test(self.node.id)
+
+    def runtest(self) -> None:
+        verdict = self.tests.verdict(self.nodeid, self.unit)
+        if not verdict.passed and self.tests.update and self._updated(verdict):
+            return
+        if not verdict.passed:
+            raise TestFailedError(verdict.problems, verdict.lines)
+
+    def _updated(self, verdict: Verdict) -> bool:
+        """Replace the expected rows by the actual ones, if nothing else is wrong."""
+        if len(verdict.differences) < len(verdict.problems):
+            return False
+        written = update_expectations(self.tests.session.files, self.unit, verdict.differences)
+        if written:
+            self.tests.updated.append(self.nodeid)
+        return written
+
+    def reportinfo(self) -> tuple[Any, int, str]:
+        place = self.tests.session.files.location(self.unit, ("name",))
+        return self.path, place.line - 1, f"{self.unit.model}: {self.name}"
+
+
+class DataItem(ProjectItem):
+    """A data test of what is stored."""
+
+    def runtest(self) -> None:
+        found = self.tests.session.data_tests.run(self.node)
+        if isinstance(found, NotBuilt):
+            self._skip(found.name)
+        elif not is_tolerated(self.node, found):
+            self._fail(found)
+
+    def _skip(self, name: str) -> None:
+        if self.tests.request.strict:
+            remedy = "build it: `millstream build`"
+            raise MillstreamError(Diagnostic("MS661", f"'{name}' has not been built", self._place(), remedy))
+        pytest.skip(f"'{name}' has not been built")
+
+    def _fail(self, found: DataTestResult) -> None:
+        severity = self.node.config.get("severity", "error")
+        place = self._place()
+        text, _ = self.tests.session.files.file(place.path)
+        said = found.message or f"{_rows(found.failures)} wrong{describe_tolerance(self.node)}"
+        message = f"data test '{self.node.name}': {said}"
+        remedy = "fix the model, or the test"
+        problem = Diagnostic("MS660", message, place, remedy, text.line(place.line))
+        if severity == "warn":
+            self.user_properties.append(("warned", message))
+            self.tests.warned.append(FailureReport((replace(problem, severity="warning"),), found.lines))
+            return
+        raise TestFailedError((problem,), found.lines)
+
+    def _place(self) -> Location:
+        number = int(self.node.meta.get("line", 1))
+        text, _ = self.tests.session.files.file(self.node.path)
+        start = text.offset(number, 1)
+        whole = text.line(number)
+        return text.location(start + len(whole) - len(whole.lstrip()), start + len(whole))
+
+    def reportinfo(self) -> tuple[Any, int, str]:
+        return self.path, int(self.node.meta.get("line", 1)) - 1, self.name
+
+
+def _rows(number: int) -> str:
+    """Say `3 rows are`; a query is not asked for more than a thousand."""
+    many = "more than 1,000" if number > 1000 else f"{number:,}"
+    return "1 row is" if number == 1 else f"{many} rows are"

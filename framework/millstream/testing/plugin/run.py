@@ -1,0 +1,122 @@
+"""pytest over the tests of a project, as `millstream test` runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from millstream.errors import Diagnostic
+from millstream.project.values import Settings
+from millstream.tested import ModelCoverage, Status, TestResult
+from millstream.testing.plugin.failure import FailureReport
+from millstream.testing.plugin.hooks import REPORTER
+from millstream.testing.plugin.request import TestRequest
+from millstream.testing.styled_text import plain_text
+
+_EXITS = {
+    int(pytest.ExitCode.OK): 0,
+    int(pytest.ExitCode.NO_TESTS_COLLECTED): 0,
+    int(pytest.ExitCode.TESTS_FAILED): 1,
+    int(pytest.ExitCode.INTERRUPTED): 1,
+}
+
+
+class Reporter:
+    """Makes the request of `millstream test`, and collects the results."""
+
+    __name__ = REPORTER
+
+    def __init__(self, request: TestRequest) -> None:
+        self.request = request
+        self.results: list[TestResult] = []
+        self.coverage: tuple[ModelCoverage, ...] = ()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or report.outcome != "passed":
+            self.results.append(_result(report))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            text = str(report.longrepr)
+            self.results.append(TestResult(report.nodeid, "python", "error", 0.0, report.nodeid, 1, (), text))
+
+
+def run_pytest(
+    root: Path,
+    settings: Settings,
+    reporter: Reporter,
+    flags: Sequence[str],
+    *,
+    quiet: bool,
+    color: bool,
+    silent: bool,
+) -> int:
+    """Run the tests and return the exit code."""
+    places = [
+        *settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths,
+    ]  # fmt: skip
+    folders = list(dict.fromkeys(str(root / place) for place in places if (root / place).is_dir()))
+    arguments = [*folders, f"--rootdir={root}", "--no-header", "--tb=short", *flags]
+    # pytest would rewrite the assertions of a plugin's modules, and these are imported already.
+    arguments += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
+    arguments += ["-q"] if quiet else ["-v"]
+    arguments += ["--color=auto" if color else "--color=no"]
+    with contextlib.redirect_stdout(io.StringIO()) if silent else contextlib.nullcontext():
+        code = pytest.main(arguments, plugins=[reporter])
+    wrong = any(each.status == "error" for each in reporter.results)
+    return 2 if wrong else _EXITS.get(int(code), 2)
+
+
+def _result(report: pytest.TestReport) -> TestResult:
+    about = dict(report.user_properties)
+    path, line, _ = report.location
+    shown = report.longrepr if isinstance(report.longrepr, FailureReport) else None
+    problems = shown.problems if shown else ()
+    details = ""
+    if shown is not None:
+        details = plain_text(shown.rows)
+    elif isinstance(report.longrepr, tuple):
+        details = str(report.longrepr[2])
+    elif report.longrepr is not None:
+        details = str(report.longrepr)
+    elif "warned" in about:
+        details = str(about["warned"])
+    return TestResult(
+        id=str(about.get("id", report.nodeid)),
+        kind=about.get("kind", "python"),  # type: ignore[arg-type]
+        status=_status(report, about, problems),
+        seconds=round(report.duration, 3),
+        path=path,
+        line=(line or 0) + 1,
+        diagnostics=tuple(_as_data(each) for each in problems),
+        details=details,
+    )
+
+
+_WRONG = frozenset(f"MS{number}" for number in range(650, 658)) | {"MS661"}
+"""What is wrong with a test, not with what it tests."""
+
+
+def _status(report: pytest.TestReport, about: dict[str, object], problems: Sequence[Diagnostic]) -> Status:
+    if report.skipped:
+        return "skipped"
+    if report.passed:
+        return "warn" if about.get("warned") else "pass"
+    return "error" if any(each.code in _WRONG for each in problems) else "fail"
+
+
+def _as_data(found: Diagnostic) -> dict[str, Any]:
+    place = found.location
+    return {
+        "code": found.code,
+        "message": found.message,
+        "path": place.path if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "help": found.help,
+    }

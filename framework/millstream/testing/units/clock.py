@@ -1,0 +1,54 @@
+"""What SQL asks of the clock becomes what a test says that it is."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from millstream.physical.emit.steps import SqlView
+from millstream.physical.values import PerBatch, Query
+
+_CLOCK_CALL = re.compile(
+    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)"""
+    r"""|\b(current_timestamp|now|localtimestamp|current_date|curdate|unix_timestamp)\s*\(\s*\)"""
+    r"""|(?<![\w.`])(current_timestamp|localtimestamp|current_date)\b(?!\s*\()""",
+    re.IGNORECASE,
+)
+
+
+def freeze_clock(query: Query, now: datetime | None) -> Query:
+    """Return a query for which it is always the same time; without one, as it is."""
+    if now is None:
+        return query
+    clock = _Clock(now)
+    steps = tuple(
+        replace(step, sql=clock.sql(step.sql)) if isinstance(step, SqlView) else step for step in query.steps
+    )
+    deliver = query.deliver
+    if isinstance(deliver, PerBatch):
+        kept = tuple(replace(each, sql=clock.sql(each.sql)) for each in deliver.deliveries)
+        deliver = replace(deliver, deliveries=kept)
+    return replace(query, sql=clock.sql(query.sql), steps=steps, deliver=deliver)
+
+
+class _Clock:
+    def __init__(self, now: datetime) -> None:
+        stamp = f"timestamp '{now.isoformat(sep=' ')}'"
+        self.texts = {
+            "current_timestamp": stamp,
+            "now": stamp,
+            "localtimestamp": f"cast({stamp} as timestamp_ntz)",
+            "current_date": f"cast({stamp} as date)",
+            "curdate": f"cast({stamp} as date)",
+            "unix_timestamp": f"{int(now.timestamp())}L",
+        }
+
+    def sql(self, text: str) -> str:
+        return _CLOCK_CALL.sub(self._one, text)
+
+    def _one(self, match: re.Match[str]) -> str:
+        if match[1]:
+            return match[0]
+        return self.texts[(match[2] or match[3]).lower()]

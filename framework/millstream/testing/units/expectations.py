@@ -1,0 +1,158 @@
+"""Actual rows replace the expected ones in the file of a test: only what differs changes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from yaml.nodes import MappingNode, Node, SequenceNode
+
+from millstream.project.values import UnitTest
+from millstream.project.yaml import entries, span
+from millstream.testing.units.files import YamlFiles
+from millstream.testing.units.row_diff import RowDiff, RowPair
+from millstream.testing.units.values import DELETED
+from millstream.testing.value_text import format_value
+from millstream.text import Text
+
+_PLAIN = re.compile(r"[A-Za-z_][\w@./ -]*\Z")
+_WIDEST = 100
+
+Edit = tuple[int, int, str]
+"""Offsets in the file, and what stands between them then."""
+
+
+def update_expectations(
+    files: YamlFiles, unit: UnitTest, differences: Iterable[tuple[int | None, RowDiff]]
+) -> bool:
+    """Write the actual rows into the file of a test; tell whether all of it could be written."""
+    path = unit.location.path
+    text, _ = files.file(path)
+    edits: list[Edit] = []
+    for step, found in differences:
+        node = _rows_node(files, unit, step)
+        if node is None:
+            return False
+        edits += _edits(text, node, found)
+    content = text.content
+    for start, stop, new in sorted(edits, reverse=True):
+        content = content[:start] + new + content[stop:]
+    Path(files.root, path).write_text(content, encoding="utf-8")
+    files.forget(path)
+    return True
+
+
+def _rows_node(files: YamlFiles, unit: UnitTest, step: int | None) -> SequenceNode | None:
+    """Return the list of rows that are expected; None where they are CSV."""
+    node: Node | None = files.node(unit)
+    if node is not None and step is not None:
+        node = entries(node)["steps"][1].value[step]
+    node = entries(node)["expect"][1] if node is not None else None
+    if isinstance(node, MappingNode):
+        node = entries(node)["rows"][1] if "rows" in entries(node) else None
+    return node if isinstance(node, SequenceNode) else None
+
+
+def _edits(text: Text, rows: SequenceNode, found: RowDiff) -> list[Edit]:
+    by_line = {span(text, node)[0]: node for node in rows.value}
+    missing = [pair for pair in found.pairs if pair.actual is None]
+    extra = [pair.actual for pair in found.pairs if pair.expected is None and pair.actual is not None]
+    changed = [pair for pair in found.pairs if pair.expected is not None and pair.actual is not None]
+    edits = [edit for pair in changed for edit in _row(text, _node(text, by_line, pair), pair)]
+    if not missing and not extra:
+        return edits
+    new = [_flow(_named(row, found.columns)) for row in extra]
+    if rows.flow_style or not rows.value:
+        return [_whole(text, rows, edits, {id(_node(text, by_line, pair)) for pair in missing}, new)]
+    for pair in missing:
+        start, stop = span(text, _node(text, by_line, pair))
+        first = text.content.rfind("\n", 0, start) + 1
+        end = text.content.find("\n", stop)
+        edits.append((first, len(text.content) if end < 0 else end + 1, ""))
+    if new:
+        start, stop = span(text, rows.value[-1])
+        dash = text.content.rfind("-", 0, start)
+        indent = dash - (text.content.rfind("\n", 0, dash) + 1)
+        end = text.content.find("\n", stop)
+        lines = "".join(f"{' ' * indent}- {row}\n" for row in new)
+        edits.append((end + 1, end + 1, lines) if end >= 0 else (stop, stop, f"\n{lines.rstrip()}"))
+    return edits
+
+
+def _node(text: Text, by_line: Mapping[int, Node], pair: RowPair) -> Node:
+    assert pair.location is not None
+    return by_line[text.offset(pair.location.line, pair.location.column)]
+
+
+def _row(text: Text, node: Node, pair: RowPair) -> list[Edit]:
+    """Return the edits of one row: its values that differ."""
+    assert pair.expected is not None
+    assert pair.actual is not None
+    if DELETED in pair.wrong:
+        names = [name for name in pair.actual if name in pair.expected or name == DELETED]
+        return [(*span(text, node), _flow({name: pair.actual[name] for name in names}))]
+    cells = {name.lower(): flow_value for name, (_, flow_value) in entries(node).items()}
+    return [(*span(text, cells[name.lower()]), flow_value(pair.actual.get(name))) for name in pair.wrong]
+
+
+def _whole(text: Text, rows: SequenceNode, edits: Sequence[Edit], gone: set[int], new: Sequence[str]) -> Edit:
+    """Return a list in brackets as it is then."""
+    kept: list[str] = []
+    for node in rows.value:
+        if id(node) in gone:
+            continue
+        start, stop = span(text, node)
+        row = text.content[start:stop]
+        for first, last, said in sorted(edits, reverse=True):
+            if start <= first and last <= stop:
+                row = row[: first - start] + said + row[last - start :]
+        kept.append(row)
+    start, stop = span(text, rows)
+    line = text.line(text.location(start).line)
+    flow = f"[{', '.join([*kept, *new])}]"
+    if len(line) - (stop - start) + len(flow) > _WIDEST:
+        indent = " " * (len(line) - len(line.lstrip(" -")) + 2)
+        flow = "[" + ",".join(f"\n{indent}{row}" for row in (*kept, *new)) + f"\n{indent[2:]}]"
+    return start, stop, flow
+
+
+def _named(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    return {name: row[name] for name in columns if name in row}
+
+
+def _flow(row: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f"{name}: {flow_value(each)}" for name, each in row.items()) + "}"
+
+
+def flow_value(found: Any) -> str:
+    """Return a value as YAML within brackets."""
+    match found:
+        case str():
+            plain = _PLAIN.match(found) and found == found.strip() and format_value(found) == found
+            return found if plain else json.dumps(found, ensure_ascii=False)
+        case datetime() | date():
+            return f'"{format_value(found)}"'
+        case Mapping():
+            return _flow(found)
+        case list():
+            return "[" + ", ".join(map(flow_value, found)) + "]"
+        case bytes():
+            return f"{{hex: {found.hex()}}}" if not _is_text(found) else flow_value(found.decode())
+        case float() if found.is_integer() and abs(found) < 1e15:
+            return f"{found:.1f}"
+        case Decimal() | None | bool() | int() | float():
+            return format_value(found)
+        case _:
+            return json.dumps(str(found))
+
+
+def _is_text(found: bytes) -> bool:
+    try:
+        return found.decode().isprintable()
+    except UnicodeDecodeError:
+        return False

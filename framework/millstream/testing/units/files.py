@@ -1,0 +1,84 @@
+"""Where the parts of a unit test stand in its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from yaml.nodes import MappingNode, Node, SequenceNode
+
+from millstream.errors import Diagnostic
+from millstream.project.files import File, read_file
+from millstream.project.references import reference
+from millstream.project.values import UnitTest
+from millstream.project.yaml import entries, parse_yaml, place
+from millstream.text import Location, Text
+
+NodePath = tuple[str | int, ...]
+
+
+class YamlFiles:
+    """The files of tests, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._files: dict[str, tuple[Text, Node | None]] = {}
+        self._tests: dict[str, dict[tuple[str, str], Node]] = {}
+        """By file: the nodes of tests, by model and name."""
+
+    def file(self, path: str) -> tuple[Text, Node | None]:
+        if path not in self._files:
+            file = read_file(self.root, path)
+            text = Text(path, file.content if isinstance(file, File) else "")
+            self._files[path] = (text, parse_yaml(text)[0])
+        return self._files[path]
+
+    def forget(self, path: str) -> None:
+        """Read a file again: it was changed."""
+        self._files.pop(path, None)
+        self._tests.pop(path, None)
+
+    def node(self, unit: UnitTest) -> Node | None:
+        """Return the node of a whole test."""
+        path = unit.location.path
+        if path not in self._tests:
+            self._tests[path] = self._tests_in(path)
+        return self._tests[path].get((unit.model, unit.name))
+
+    def _tests_in(self, path: str) -> dict[tuple[str, str], Node]:
+        _, root = self.file(path)
+        listed = entries(root).get("unit_tests") if root is not None else None
+        found: dict[tuple[str, str], Node] = {}
+        for node in listed[1].value if listed and isinstance(listed[1], SequenceNode) else ():
+            said = {name: value.value for name, (_, value) in entries(node).items()}
+            found[tested_model(str(said.get("model", ""))), str(said.get("name"))] = node
+        return found
+
+    def location(self, unit: UnitTest, path: NodePath = (), *, key: bool = False) -> Location:
+        """Return where a part of a test stands, or the nearest that there is; `key`: the name of the last."""
+        text, _ = self.file(unit.location.path)
+        node = self.node(unit)
+        if node is None:
+            return unit.location
+        found: Node = node
+        for index, step in enumerate(path):
+            last = index == len(path) - 1
+            if isinstance(found, MappingNode) and str(step) in (known := entries(found)):
+                found = known[str(step)][0 if last and key else 1]
+            elif isinstance(found, SequenceNode) and isinstance(step, int) and step < len(found.value):
+                found = found.value[step]
+            else:
+                break
+        return place(text, found)
+
+    def problem(
+        self, unit: UnitTest, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False
+    ) -> Diagnostic:
+        where = self.location(unit, path, key=key)
+        text, _ = self.file(where.path)
+        return Diagnostic(code, f"unit test '{unit.name}': {message}", where, remedy, text.line(where.line))
+
+
+def tested_model(written: str) -> str:
+    """Return the name of the model that a test is of; `+` before it asks for all above, too."""
+    bare = written.strip().removeprefix("+")
+    return (reference(bare) or bare).removeprefix("model.")

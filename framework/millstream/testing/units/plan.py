@@ -1,0 +1,154 @@
+"""What runs for a unit test: the project's plan, restricted to what the tested model needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.errors import Diagnostic, MillstreamError
+from millstream.manifest import ManifestNode
+from millstream.optimizer.choose import chosen, switched_off
+from millstream.optimizer.driver import optimize
+from millstream.optimizer.rules import RULES
+from millstream.optimizer.rules.bypass_topics import bypass_topics
+from millstream.physical.durations import milliseconds
+from millstream.physical.plan import physical_plan
+from millstream.physical.references import kept_references
+from millstream.physical.values import DeadLetters, Query
+from millstream.plan.from_sql.plan import build_plan
+from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import Traits, traits_of
+from millstream.testing.units.relations import Relations
+from millstream.testing.units.values import UnitTestCase
+from millstream.topology import hints_of, physical_settings
+
+
+class UnitTestPlan(Struct, frozen=True):
+    query: Query
+    output: Output
+    written: Plan
+    """Before any rule."""
+    traits: Traits
+    dead_letters: tuple[Query, ...] = ()
+    """Queries that send on what can't be decoded, where the tested one does not."""
+    references: Mapping[str, Query] = {}
+    """By reference topic: what keeps its newest rows."""
+    delay: int = 0
+    """Milliseconds that the watermark is behind the event time."""
+
+    @property
+    def closes(self) -> bool:
+        """Tell whether something happens when event time goes on, without rows that come in.
+
+        A build lets Spark make batches without rows in this mode alone.
+        """
+        return self.stateful and self.query.output_mode == "append"
+
+    @property
+    def stateful(self) -> bool:
+        return self.query.signature.stateful
+
+
+def plan_unit_test(
+    test: UnitTestCase, relations: Relations, nodes: Mapping[str, ManifestNode]
+) -> UnitTestPlan:
+    """Return the query of a test's model over what the test gives, optimized as in production."""
+    needed = _needed(test, relations, nodes)
+    catalog = relations.catalog
+    # A test that gives only the columns that matter shall not fail by data tests of the others.
+    models = {id_: spec.untested for id_, spec in catalog.models.items() if id_ in needed}
+    own = replace(catalog, models=models)
+    stand_ins = {id_: relations.stand_in(id_) for id_ in test.relations if id_ in catalog.models}
+    written, problems = build_plan(own, stand_ins)
+    if problems:
+        raise MillstreamError(_not_testable(test, f"the plan can't be made: {problems[0].message}"))
+    wanted = {bypass_topics, *chosen(catalog.target.get("optimization"))}
+    rules = tuple(rule for rule in RULES if rule in wanted)
+    off = switched_off(((id_, model.options) for id_, model in own.models.items()), None)
+    optimized = optimize(written, rules, hints_of(own), off).plan
+    output = next(each for each in optimized.outputs if each.model == test.model)
+    order = in_order((output,))
+    if apart := [node.relation for node in order if isinstance(node, TopicScan) and node.relation in needed]:
+        said = "runs in a query of its own: its rows come through a topic"
+        raise MillstreamError(*(_not_testable(test, f"'{_name(each)}' {said}", each) for each in apart))
+    plan = Plan((output,))
+    # One part for each state: it is as right as many, and starts fewer tasks.
+    settings = replace(physical_settings(own), shuffle_partitions=1)
+    references = kept_references(plan, catalog.topics)
+    queries = physical_plan(plan, settings, None, references, written, views=True).queries
+    delays = [milliseconds(node.delay) for node in order if isinstance(node, Watermark)]
+    return UnitTestPlan(
+        query=next(query for query in queries if _makes(query, test.model)),
+        output=output,
+        written=written,
+        traits=traits_of(output.input),
+        dead_letters=tuple(
+            query
+            for query in queries
+            if not _makes(query, test.model) and any(isinstance(o, DeadLetters) for o in query.outputs)
+        ),
+        references={each.model: q for each in references for q in queries if _makes(q, each.model)},
+        delay=max(delays, default=0),
+    )
+
+
+def _makes(query: Query, model: str) -> bool:
+    return any(not isinstance(each, DeadLetters) and each.model == model for each in query.outputs)
+
+
+def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, ManifestNode]) -> set[str]:
+    """Return the models whose SQL is run; refuse a test that leaves open what they read."""
+    needed, used, problems = {test.model}, set[str](), list[Diagnostic]()
+    waiting = [test.model]
+    while waiting:
+        model = waiting.pop()
+        for parent in nodes[model].depends_on:
+            used.add(parent)
+            if parent in test.relations or parent.startswith("seed."):
+                continue
+            if parent in relations.catalog.models and test.chain:
+                if relations.catalog.models[parent].kind == "table":
+                    problems.append(
+                        _not_testable(test, f"'{_name(parent)}' is a table within the chain", parent)
+                    )
+                elif parent not in needed:
+                    needed.add(parent)
+                    waiting.append(parent)
+            elif not test.chain:
+                problems.append(_open(test, model, parent))
+    problems += [_unread(test, each) for each in sorted(test.relations - used)]
+    if problems:
+        raise MillstreamError(*problems)
+    return needed
+
+
+def _open(test: UnitTestCase, model: str, parent: str) -> Diagnostic:
+    shown = _written(parent)
+    message = f"unit test '{test.name}': '{_name(model)}' reads {shown}, of which the test gives no rows"
+    quoted = f'"{shown}"' if "," in shown else shown  # a comma would end the value
+    remedy = f"add - {{input: {quoted}, rows: []}}"
+    if parent.startswith("model."):
+        remedy += f", or test the chain: model: +{_name(model)}"
+    return Diagnostic("MS653", message, test.location, remedy)
+
+
+def _written(id_: str) -> str:
+    kind, _, name = id_.partition(".")
+    return "source('{}', '{}')".format(*name.split(".")) if kind == "source" else f"ref('{name}')"
+
+
+def _unread(test: UnitTestCase, relation: str) -> Diagnostic:
+    message = f"unit test '{test.name}': '{_name(test.model)}' does not read '{_name(relation)}'"
+    return Diagnostic("MS654", message, test.location, "remove this input, or test a model that reads it")
+
+
+def _not_testable(test: UnitTestCase, message: str, relation: str = "") -> Diagnostic:
+    remedy = f"give the rows of '{_name(relation)}'" if relation else "give the rows of a model nearer to it"
+    return Diagnostic("MS657", f"unit test '{test.name}': {message}", test.location, remedy)
+
+
+def _name(id_: str) -> str:
+    return id_.partition(".")[2]

@@ -1,0 +1,164 @@
+"""A unit test as YAML writes it becomes one that can be run, or what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from millstream.errors import Diagnostic, did_you_mean
+from millstream.project.references import reference
+from millstream.project.values import UnitTest
+from millstream.testing.units.convert import WrongValueError, convert, to_bytes, to_timestamp
+from millstream.testing.units.files import NodePath, YamlFiles
+from millstream.testing.units.relations import Relation, Relations
+from millstream.testing.units.rows import RowReader
+from millstream.testing.units.values import ExpectedRow, Given, Overrides, Step, UnitTestCase
+
+DEAD_LETTER = ("key", "value", "reason", "topic")
+"""What can be expected of a dead letter."""
+
+
+def read_unit_test(
+    unit: UnitTest, relations: Relations, files: YamlFiles, zone: ZoneInfo
+) -> tuple[UnitTestCase | None, list[Diagnostic]]:
+    """Return a test and everything that is wrong with it."""
+    reader = _Reader(files, unit, zone, relations)
+    found = reader.test()
+    return (found if not reader.problems else None), reader.problems
+
+
+def read_overrides(body: Mapping[str, Any]) -> Overrides:
+    """Return the variables, environment and functions that a test replaces; values are not checked yet."""
+    over = body.get("overrides") or {}
+    return Overrides(
+        vars={**(over.get("vars") or {}), **(body.get("vars") or {})},
+        env={name: str(value) for name, value in (over.get("env_vars") or {}).items()},
+        functions=dict(over.get("functions") or {}),
+    )
+
+
+class _Reader(RowReader):
+    def __init__(self, files: YamlFiles, unit: UnitTest, zone: ZoneInfo, relations: Relations) -> None:
+        super().__init__(files, unit, zone)
+        self.relations = relations
+
+    def test(self) -> UnitTestCase | None:
+        body, model = self.unit.body, f"model.{self.unit.model}"
+        relation = self.relations.find(model)
+        if relation is None or model not in self.relations.catalog.models:
+            self.problem(("model",), "MS656", f"model '{self.unit.model}' is disabled", "enable it")
+            return None
+        stepped = bool(body.get("steps"))
+        steps = self._steps(body, relation) if stepped else (self._step(body, relation, ()),)
+        dead_letters = self._dead_letters(body.get("expect_dead_letters"))
+        error = body.get("expect_error")
+        if dead_letters is None and not error and all(step.expect is None for step in steps):
+            self.problem(
+                ("name",), "MS652", "nothing is expected", "write expect: with rows, or expect: [] for none"
+            )
+        if stepped and (body.get("given") or body.get("expect") is not None or body.get("at")):
+            name = next(key for key in ("given", "expect", "at") if key in body)
+            self.problem(
+                (name,), "MS656", f"'{name}' can't stand next to steps", "move it into a step", key=True
+            )
+        return UnitTestCase(
+            id=f"unit_test.{self.unit.model}.{self.unit.name}",
+            name=self.unit.name,
+            model=model,
+            location=self._place(("name",)),
+            steps=steps,
+            chain=self.unit.chain,
+            stepped=stepped,
+            strict=body.get("strict"),
+            overrides=self._overrides(body),
+            now=self._time(body.get("now"), ("now",)),
+            dead_letters=dead_letters,
+            error=error,
+            error_location=self._place(("expect_error",)) if error else None,
+        )
+
+    def _steps(self, body: Mapping[str, Any], relation: Relation) -> tuple[Step, ...]:
+        return tuple(self._step(step, relation, ("steps", index)) for index, step in enumerate(body["steps"]))
+
+    def _step(self, said: Mapping[str, Any], relation: Relation, path: NodePath) -> Step:
+        given = [
+            found
+            for index, each in enumerate(said.get("given") or ())
+            if (found := self._input(each, (*path, "given", index))) is not None
+        ]
+        wanted = said.get("expect")
+        where = (*path, "expect")
+        return Step(
+            tuple(given),
+            None if wanted is None else self.expected(wanted, relation, where),
+            self._time(said.get("at"), (*path, "at")),
+            self._place(where) if wanted is not None else None,
+        )
+
+    def _input(self, said: Mapping[str, Any], path: NodePath) -> Given | None:
+        id_ = reference(str(said["input"]))
+        relation = self.relations.find(id_) if id_ else None
+        if relation is None:
+            known = [*self.relations.catalog.models, *self.relations.catalog.topics]
+            close = did_you_mean(id_ or str(said["input"]), known, "write ref('model')")
+            self.problem((*path, "input"), "MS654", f"'{said['input']}' is not a relation", close)
+            return None
+        rows = said if said.get("fixture") else said.get("rows")
+        where = path if said.get("fixture") else (*path, "rows")
+        return Given(relation.id, self.given(rows, relation, where))
+
+    def _time(self, said: Any, path: NodePath) -> datetime | None:
+        if said is None:
+            return None
+        try:
+            return to_timestamp(said, self.zone)
+        except WrongValueError as error:
+            self.problem(path, "MS656", str(error), error.remedy)
+            return None
+
+    def _dead_letters(self, said: Any) -> tuple[ExpectedRow, ...] | None:
+        if said is None:
+            return None
+        path: NodePath = ("expect_dead_letters",)
+        found = []
+        for values, where, _ in self._listed(said, path):
+            unknown = next((name for name in values if name not in DEAD_LETTER), None)
+            if unknown is not None:
+                remedy = did_you_mean(unknown, DEAD_LETTER, f"say {', '.join(DEAD_LETTER)}")
+                message = f"a dead letter has no '{unknown}'"
+                self.problem((*where, unknown), "MS650", message, remedy, key=True)
+                continue
+            made = {
+                name: (None if value is None else to_bytes(value) if name in {"key", "value"} else str(value))
+                for name, value in values.items()
+            }
+            found.append(ExpectedRow(made, self._place(where)))
+        return tuple(found)
+
+    def _overrides(self, body: Mapping[str, Any]) -> Overrides:
+        found = read_overrides(body)
+        functions: dict[str, Any] = {}
+        known = self.relations.catalog.functions
+        for name, value in found.functions.items():
+            path = ("overrides", "functions", name)
+            if name not in known:
+                remedy = did_you_mean(name, known, "define it in macros/*.py")
+                self.problem(path, "MS656", f"there is no Python function '{name}'", remedy, key=True)
+            elif known[name].keyed:
+                message = f"'{name}' keeps state by key, and nothing can stand in for it"
+                self.problem(path, "MS656", message, "give the rows of the model that calls it", key=True)
+            else:
+                functions[name] = self._returned(name, value, path)
+        return Overrides(found.vars, found.env, functions)
+
+    def _returned(self, name: str, value: Any, path: NodePath) -> Any:
+        function = self.relations.catalog.functions[name]
+        try:
+            if function.table:
+                return [convert(each, function.returns, self.zone) for each in value]
+            return convert(value, function.returns, self.zone)
+        except (WrongValueError, TypeError) as error:
+            self.problem(path, "MS651", f"{name}() gives: {error}", getattr(error, "remedy", "write a list"))
+            return None

@@ -1,0 +1,228 @@
+"""Runs a unit test: its rows go in, and rows come out, step by step and in total."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from millstream.physical.values import DeadLetters, Query, SinkOutput
+from millstream.plan.nodes import Column
+from millstream.project.values import Project
+from millstream.testing.units.clock import freeze_clock
+from millstream.testing.units.convert import convert
+from millstream.testing.units.plan import UnitTestPlan
+from millstream.testing.units.records import RecordEncoder, arrow_rows, decode_record
+from millstream.testing.units.relations import Relations
+from millstream.testing.units.schedule import Batch, schedule
+from millstream.testing.units.streaming_checks import StreamingChecks
+from millstream.testing.units.values import DELETED, UnitTestCase
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from millstream.runner.trial import AtRest, Trial, Tried
+
+Row = dict[str, Any]
+
+
+class Outcome(Struct, frozen=True):
+    columns: tuple[Column, ...]
+    """Of the tested model."""
+    steps: tuple[tuple[Row, ...], ...]
+    """What each step gave, in order; of an upsert relation the newest row of each key."""
+    final: tuple[Row, ...]
+    """All rows at the end; of an upsert relation those that are not deleted."""
+    dead_letters: tuple[Row, ...] = ()
+    late: int = 0
+
+
+class RunContext(Struct, frozen=True):
+    """What all unit tests of a project run with."""
+
+    project: Project
+    relations: Relations
+    zone: ZoneInfo
+    spark: Callable[[], SparkSession]
+    log: str
+    streaming_checks: StreamingChecks
+
+
+def run_unit_test(
+    context: RunContext,
+    test: UnitTestCase,
+    plan: UnitTestPlan,
+    batches: Sequence[Batch],
+    *,
+    each_step: bool = True,
+) -> Outcome:
+    """Run a test's model over micro-batches; without `each_step`, only what there is at the end is right."""
+    from millstream.runner.trial import as_batch, as_stream
+
+    run = UnitTestRun(context, test, plan)
+    if plan.stateful:
+        scheduled = schedule(batches, test, plan, each_step=each_step)
+        found = as_stream(context.spark(), run.trial(scheduled, scheduled), context.log)
+        made = run.rows(found, scheduled)
+        late = found.late
+    else:
+        made, late = [], 0
+        for index, batch in enumerate(batches):
+            single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log)
+            made += run.rows(single, [batch])
+    dead_letters = [row for _, row in made if row.get(_DEAD_LETTER)]
+    if _has_dead_letters(test):
+        dead_letters += run.dead_letters_of_others(batches)
+    rows = [(step, row) for step, row in made if not row.get(_DEAD_LETTER)]
+    return Outcome(
+        plan.output.columns,
+        tuple(_newest([row for s, row in rows if s == i], plan) for i in range(len(test.steps))),
+        tuple(row for row in _newest([row for _, row in rows], plan) if not row.get(DELETED)),
+        tuple(dead_letters),
+        late,
+    )
+
+
+_DEAD_LETTER = "_letter"
+
+
+def _has_dead_letters(test: UnitTestCase) -> bool:
+    return test.dead_letters is not None or any(
+        "_value" in row.about for step in test.steps for given in step.given for row in given.rows
+    )
+
+
+class UnitTestRun:
+    """Makes trials of a test's batches, and rows of their results."""
+
+    def __init__(self, context: RunContext, test: UnitTestCase, plan: UnitTestPlan) -> None:
+        self.context = context
+        self.test = test
+        self.plan = plan
+        self.encoder = RecordEncoder(test, context.project, context.relations)
+
+    def trial(self, batches: Sequence[Batch], known: Sequence[Batch], other: Query | None = None) -> Trial:
+        """Return what runs the batches; `known` are those whose rows can be looked up.
+
+        The tested model's query runs them, or another one over the same inputs.
+        """
+        from millstream.runner.states import state_settings
+        from millstream.runner.trial import Trial
+
+        query = other or freeze_clock(self.plan.query, self.test.now)
+        return Trial(
+            project=self.context.project,
+            query=query,
+            feeds=self._feeds(query, batches),
+            at_rest=tuple(self._at_rest(read.view, read.relation, known) for read in query.reads),
+            settings=state_settings(query, self.context.relations.catalog),
+            reached=tuple(batch.reached for batch in batches),
+        )
+
+    def _feeds(self, query: Query, batches: Sequence[Batch]) -> Any:
+        from millstream.runner.trial import RECORDS, Feed
+
+        found = []
+        for source in query.sources:
+            rows = [batch.rows.get(source.relation, ()) for batch in batches]
+            if source.topic:
+                made = [self.encoder.records(source.relation, source.topic, each) for each in rows]
+                found.append(Feed(source.view, RECORDS, tuple(made)))
+            else:
+                columns = self.context.relations.catalog.models[source.relation].columns
+                arrow = [arrow_rows(each, columns, deletes=True) for each in rows]
+                found.append(Feed(source.view, f"{column_ddl(columns)}, {DELETED} boolean", tuple(arrow)))
+        return tuple(found)
+
+    def _at_rest(self, view: str, relation: str, known: Sequence[Batch]) -> AtRest:
+        from millstream.runner.trial import OwnSeed, Reference, Rows
+
+        rows = tuple(row for batch in known for row in batch.rows.get(relation, ()))
+        kind, _, name = relation.partition(".")
+        catalog = self.context.relations.catalog
+        if kind == "seed" and relation not in self.test.relations:
+            return OwnSeed(view, name)
+        if kind == "source":
+            topic = catalog.topics[relation].topic
+            kept = self.plan.references[relation]
+            return Reference(view, self.encoder.records(relation, topic, rows), kept)
+        columns = catalog.seeds[relation].columns if kind == "seed" else catalog.models[relation].columns
+        return Rows(view, column_ddl(columns), arrow_rows(rows, columns, deletes=False))
+
+    # -- what came out
+
+    def rows(self, found: Tried, batches: Sequence[Batch]) -> list[tuple[int, Row]]:
+        made: list[tuple[int, Row]] = []
+        for each in found.made:
+            step = batches[each.batch].step
+            if each.kind == "records":
+                made += [(step, self._of_record(record)) for record in each.rows]
+            elif each.output == self.test.model:
+                made += [(step, self._typed(row)) for row in each.rows]
+        return made
+
+    def _of_record(self, record: Row) -> Row:
+        query, columns = self.plan.query, self.plan.output.columns
+        for target in query.outputs:
+            if isinstance(target, SinkOutput) and target.topic == record["topic"]:
+                return decode_record(record, target, columns, self.context.zone)  # type: ignore[no-any-return]
+        return _dead_letter(record)
+
+    def _typed(self, row: Row) -> Row:
+        known = {column.name: column.type for column in self.plan.output.columns}
+        return {n: convert(v, known[n], self.context.zone) if n in known else v for n, v in row.items()}
+
+    def dead_letters_of_others(self, batches: Sequence[Batch]) -> list[Row]:
+        """Return the dead letters that other queries send on."""
+        from millstream.runner.trial import Trial, as_batch
+
+        found: list[Row] = []
+        for query in self.plan.dead_letters:
+            trial = Trial(self.context.project, query, self._feeds(query, batches))
+            tried = as_batch(self.context.spark(), trial, self.context.log)
+            topics = {each.topic for each in query.outputs if isinstance(each, DeadLetters)}
+            rows = [row for made in tried.made for row in made.rows if row["topic"] in topics]
+            found += map(_dead_letter, rows)
+        return found
+
+
+def _dead_letter(record: Row) -> Row:
+    said = {each["key"]: each["value"] for each in record.get("headers") or ()}
+    reason = said.get("millstream.reason")
+    return {
+        "key": record["key"],
+        "value": record["value"],
+        "topic": record["topic"],
+        "reason": reason.decode() if reason else None,
+        _DEAD_LETTER: True,
+    }
+
+
+def _newest(rows: Sequence[Row], plan: UnitTestPlan) -> tuple[Row, ...]:
+    """Return the newest row of each key where there are keys, else all rows."""
+    keys = keys_of(plan)
+    if not keys:
+        return tuple(rows)
+    found: dict[str, Row] = {}
+    for row in rows:
+        key = repr([row.get(name) for name in keys])
+        found.pop(key, None)
+        found[key] = row
+    return tuple(found.values())
+
+
+def keys_of(plan: UnitTestPlan) -> tuple[str, ...]:
+    """Return the columns that identify the rows of an upsert relation."""
+    if plan.output.kind == "table":
+        return plan.output.keys
+    if plan.traits.mode != "upsert":
+        return ()
+    return plan.output.keys or plan.traits.keys
+
+
+def column_ddl(columns: Iterable[Column]) -> str:
+    from millstream.expressions import quoted
+
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)

@@ -1,0 +1,72 @@
+"""The project, compiled with the variables and the environment that a test replaces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.compile import compile_project
+from millstream.errors import MillstreamError
+from millstream.manifest import Compiled
+from millstream.project.load import load_project
+from millstream.project.values import Project
+from millstream.project.variables import merge_variables
+from millstream.testing.units.relations import Relations
+from millstream.testing.units.values import Overrides
+from millstream.topology import read_catalog
+
+
+class Options(Struct, frozen=True):
+    """The options of a command that concern the whole project."""
+
+    target: str | None = None
+    vars: str | None = None
+    profiles_dir: str | None = None
+
+
+class Variant(Struct, frozen=True):
+    project: Project
+    compiled: Compiled
+    relations: Relations
+
+
+def compile_variant(root: Path, options: Options, overrides: Overrides) -> Variant:
+    profiles = Path(options.profiles_dir) if options.profiles_dir else None
+    variables = _merged(options.vars, overrides.vars)
+    with _environment(overrides.env):
+        compiled = compile_project(
+            root, target=options.target, variables=variables, profiles_dir=profiles,
+            use_cache=not (overrides.vars or overrides.env),
+        )  # fmt: skip
+        if errors := [each for each in compiled.diagnostics if each.severity == "error"]:
+            raise MillstreamError(*errors)
+        project = load_project(root, options.target, variables, profiles)
+    return Variant(project, compiled, Relations(read_catalog(compiled)))
+
+
+def _merged(given: str | None, overrides: Mapping[str, Any]) -> Any:
+    if not overrides:
+        return given
+    found, problems = merge_variables({}, given)
+    if problems:
+        raise MillstreamError(*problems)
+    return {**found, **overrides}
+
+
+@contextmanager
+def _environment(overrides: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in overrides}
+    os.environ.update(overrides)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,65 @@
+"""Formats are listed once: what a project may write, what its schema offers and what Spark gets follow from it."""
+
+import sys
+from types import ModuleType
+
+import pytest
+from msgspec.structs import replace
+
+from millstream.formats import DEFAULT_FORMAT, NAMES, format_of
+from millstream.machine.jars import read_catalog
+from millstream.plan.from_sql.catalog import Catalog, TopicSpec
+from millstream.project.jsonschema import json_schemas
+from millstream.project.values import Target
+from millstream.runner.jars import jars_for
+from millstream.types import Field, parse_type
+
+
+def choices(schema):
+    found = {each for each in schema.get("enum", ()) if each is not None}
+    return found.union(*map(choices, schema.get("anyOf", ())))
+
+
+def test_without_a_format_it_is_the_default():
+    assert DEFAULT_FORMAT in NAMES
+    assert format_of(None) is format_of(DEFAULT_FORMAT)
+
+
+def test_schemas_offer_the_formats_that_work():
+    properties = json_schemas()["properties"]["$defs"]
+    assert choices(properties["Topic"]["properties"]["format"]) == set(NAMES)
+    assert choices(properties["Source"]["properties"]["format"]) == set(NAMES)
+    assert choices(properties["Model"]["properties"]["config"]["properties"]["format"]) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_value_of_one_column_has_a_column(name):
+    found = format_of(name)
+    assert len(found.columns) == int(found.single)
+    assert all(found.round_trips(field.type) for field in found.columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("json", {"a": 1, "b": None}), ("csv", {"a": 1, "b": None}), ("xml", {"a": 1})]
+)
+def test_rows_are_read_back(name, value):
+    fields = [Field("a", parse_type("bigint")), Field("b", parse_type("string"))]
+    local = format_of(name).local
+    assert local.decode(local.encode(value, fields), fields) == value
+
+
+def test_spark_gets_the_jars_of_the_formats_in_use(monkeypatch, request):
+    request.addfinalizer(format_of.cache_clear)
+    module = ModuleType("millstream.formats.packed")
+    module.FORMAT = replace(format_of("json"), jars=("postgres",))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    events = TopicSpec("source.web.events", "events", "events", "json", ())
+    target = Target("web", "local", {})
+
+    def files(*topics):
+        found = jars_for(target, Catalog({topic.id: topic for topic in topics}, {}, {}).jars)
+        return {file.name for file in found}
+
+    needed = {jar.name for jar in read_catalog()["postgres"]}
+    assert not needed & files(events)
+    assert needed <= files(events, replace(events, id="source.web.packed", format="packed"))

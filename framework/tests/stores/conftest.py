@@ -1,0 +1,76 @@
+"""A project at rest (tables in Delta, a seed, and what is no table), and a table of each store."""
+
+from datetime import datetime, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from support.stored import Store
+
+from millstream.project.values import Column, Seed, Target
+from millstream.stores.delta.folder import delta_folder
+from millstream.stores.query import Rest
+from millstream.stores.registry import STORES
+from millstream.tables.known import Known
+from millstream.text import Location
+from millstream.types import BIGINT, STRING
+
+TOTALS = pa.table(
+    {
+        "userId": ["ann", "bob", "cid"],
+        "total": [3, None, 5],
+        "seen": pa.array([datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)] * 3, pa.timestamp("us", "UTC")),
+        "place": pa.array([{"city": "Rome", "zip": None}] * 3),
+        "tags": [["a"], [], None],
+        "counts": pa.array([[("x", 1)], [], None], pa.map_(pa.string(), pa.int64())),
+        "price": pa.array([Decimal("1.50"), None, None], pa.decimal128(10, 2)),
+        "raw": [b"\x00\xff", None, None],
+    }
+)
+PRODUCTS = pa.table({"product_id": ["p1", "p2"], "segment": ["new", "old"]})
+KNOWN = (
+    Known("model.totals", "totals", "table"),
+    Known("model.unbuilt", "unbuilt", "table"),
+    Known("source.shop.products", "shop.products", "reference"),
+    Known("source.shop.clicks", "shop.clicks", "topic"),
+    Known("model.stg", "stg", "view"),
+    Known("model.out", "out", "sink"),
+    Known("seed.segments", "segments", "seed"),
+)
+
+
+@pytest.fixture
+def rest(tmp_path):
+    """Return a function that gives the project with further settings of its target."""
+    (tmp_path / "segments.csv").write_text("segment;rank\nnew;1\nold;\n", encoding="utf-8")
+    place = Location("segments.csv", 1, 1)
+    columns = (Column("segment", place, STRING), Column("rank", place, BIGINT))
+    seed = Seed("segments", "segments.csv", columns, 2, place, delimiter=";")
+    base = delta_folder(Target("shop", "local", {}), tmp_path)
+    for relation, rows in (("model.totals", TOTALS), ("source.shop.products", PRODUCTS)):
+        write_deltalake(base.of(relation), rows)
+
+    def make(*more, **settings):
+        known = {each.name.lower(): each for each in (*KNOWN, *more)}
+        return Rest(tmp_path, Target("shop", "local", settings), known, lambda: {"segments": seed})
+
+    return make
+
+
+@pytest.fixture
+def delta_settings():
+    return {"path": "tables"}
+
+
+@pytest.fixture
+def postgres_settings(postgres):
+    own = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
+    return own | {"database_schema": postgres.schema}
+
+
+@pytest.fixture(params=STORES)
+def store(request, spark, tmp_path):
+    """Return a table of a store; the store's settings are those of its fixture."""
+    own = request.getfixturevalue(f"{request.param}_settings")
+    return Store(spark, tmp_path, {"store": request.param, **own})

@@ -1,0 +1,60 @@
+"""What every store promises: see `millstream.stores.spark`."""
+
+import pytest
+from support.stored import minute
+
+from millstream.errors import MillstreamError
+from millstream.stores.spark import Batch
+
+
+def test_a_row_replaces_the_one_of_its_key_unless_that_is_newer(store):
+    store.create(retention=None)
+    store.batch(("a", minute(5), 1), ("b", minute(5), 1), ("c", minute(5), 1))
+    store.batch(("a", minute(6), 2), ("b", minute(4), 2), ("c", minute(6), 2, True), ("d", minute(0), 2))
+    assert store.read('"user", value') == [("a", 2), ("b", 1), ("d", 2)]
+
+
+def test_a_batch_is_stored_once_and_another_writer_counts_for_itself(store):
+    store.create(retention=None)
+    store.batch(("a", minute(0), 1))
+    store.batch(("a", minute(1), 2))
+    store.batch(("a", minute(2), 3), number=1)
+    assert store.read("value") == [(2,)]
+    store.merge(store.table, [("a", minute(3), 4)], Batch("latest/2", 0, deletes=True, new=False))
+    assert store.read("value") == [(4,)]
+
+
+def test_columns_are_added_and_keep_their_types(store):
+    store.create(retention=None)
+    store.batch(("a", minute(0), 1))
+    store.create(retention=None, name="string")
+    store.batch(("b", minute(0), 2, "Bob"))
+    assert store.read('"user", name') == [("a", None), ("b", "Bob")]
+    with pytest.raises(MillstreamError, match="'name'"):
+        store.create(retention=None, name="int")
+
+
+def test_a_rebuilt_table_is_swapped_once_and_back(store):
+    store.create(retention=None)
+    assert not store.tables.has_rows(store.table)
+    store.batch(("a", minute(0), 1), ("b", minute(0), 1))
+    assert store.tables.has_rows(store.table)
+    rebuilt, previous = store.other(".rebuilt"), store.other(".previous")
+    new = store.tables.create(rebuilt, changes=False)
+    store.merge(rebuilt, [("a", minute(0), 2), ("c", minute(0), 2)], Batch("r/1", 0, deletes=True, new=new))
+    store.tables.copy(store.table, previous)
+    for _ in range(2):
+        store.tables.swap(rebuilt, store.table, "one", changes=False)
+        assert store.read('"user", value') == [("a", 2), ("c", 2)]
+    store.tables.drop(rebuilt)
+    store.tables.swap(previous, store.table, "other", changes=False)
+    assert store.read('"user", value') == [("a", 1), ("b", 1)]
+    store.tables.drop(store.table)
+    assert not store.tables.has_rows(store.table)
+
+
+def test_rows_for_spark_are_those_that_are_read_without_it(store):
+    store.create(retention=None)
+    store.batch(("a", minute(0), 1), (None, None, None))
+    rows = {(row["user"], row["value"]) for row in store.tables.rows(store.spark, store.table).collect()}
+    assert rows == {("a", 1), (None, None)}

@@ -1,0 +1,118 @@
+"""SQL over tables in PostgreSQL."""
+
+from datetime import datetime, timezone
+from decimal import Decimal
+
+import pytest
+from support.postgres import PASSWORD, rows
+
+from millstream.errors import MillstreamError
+from millstream.stores.query import answer
+from millstream.tables.known import Known
+
+ORDERS = Known(
+    "model.orders",
+    "orders",
+    "table",
+    (("userId", "string"), ("price", "decimal(10,2)"), ("at", "timestamp"), ("place", "struct<city:string>")),
+    {"store": "postgres"},
+)
+AT = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def shop(rest, postgres):
+    """Return the project with a table in PostgreSQL."""
+    rows(postgres, 'create schema "Shop"')
+    rows(postgres, "create table orders (userid text, price numeric(10,2), at timestamptz, place jsonb)")
+    rows(
+        postgres,
+        """insert into orders values ('ann', 1.5, '2024-01-01 23:30Z', '{"city": "Rome"}'), ('eve', null, null, null)""",
+    )
+    address = postgres.url.replace(
+        "://", f"://owner:{PASSWORD.replace('%', '%25').replace('/', '%2F').replace(' ', '%20')}@"
+    )
+    tables = {"url": address, "database_schema": "Shop"}
+    return lambda **settings: rest(ORDERS, Known("model.later", "later", "table", (), {"store": "postgres"}), tables=tables, **settings)  # fmt: skip
+
+
+def refused(sql, rest):
+    with pytest.raises(MillstreamError) as caught:
+        answer(sql, rest)
+    (found,) = caught.value.diagnostics
+    assert PASSWORD not in str(found)
+    return found
+
+
+def test_the_database_answers(shop):
+    found = answer("select *, place ->> 'city' as city from orders order by 1", shop())
+    assert found.columns == ("userid", "price", "at", "place", "city")
+    assert found.rows == [
+        ("ann", Decimal("1.50"), AT, {"city": "Rome"}, "Rome"),
+        ("eve", None, None, None, None),
+    ]
+
+
+def test_days_are_those_of_the_targets_zone(shop):
+    found = answer("select at::date::text from orders where at is not null", shop(timezone="Europe/Berlin"))
+    assert found.rows == [("2024-01-02",)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "more"), [(1, 1, True), (2, 2, False), (0, 0, True), (None, 2, False)]
+)
+def test_a_limit(shop, limit, count, more):
+    found = answer("select userid from orders -- all", shop(), limit)
+    assert (len(found.rows), found.more) == (count, more)
+
+
+def test_tables_of_both_stores_are_joined(shop):
+    sql = "select o.userId, o.price * 2 as twice, o.at, o.place, t.total from orders o left join totals t on t.userId = o.userId order by 1"
+    assert answer(sql, shop()).rows == [
+        ("ann", Decimal("3.00"), AT, '{"city": "Rome"}', 3),
+        ("eve", None, None, None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "message"),
+    [
+        ("select * from orders, laterr", "MS842", "no table 'laterr'"),
+        ("select * from later", "MS843", "'later' has not been built"),
+        ("select * from later join totals on true", "MS843", "'later' has not been built"),
+        ("select * from orders join stg on true", "MS844", "'stg' is a view"),
+        ("select nope from orders", "MS845", "nope"),
+        ("select 1 / (price - price) from orders", "MS845", "division by zero"),
+        ("delete from orders", "MS848", "'delete'"),
+        (
+            "with a as (delete from orders returning *) select * from a",
+            "MS845",
+            "must not contain data-modifying",
+        ),
+        ("select nextval('numbers') from orders", "MS845", "read-only transaction"),
+        ("select 1 from orders; delete from orders", "MS845", "multiple commands"),
+        ("select * into other from orders", "MS848", "into"),
+    ],
+)
+def test_mistakes(shop, postgres, sql, code, message):
+    rows(postgres, "create sequence numbers")
+    found = refused(sql, shop())
+    assert (found.code, message in found.message) == (code, True), found
+    assert found.help
+    assert rows(postgres, "select count(*) from orders") == [(2,)]
+
+
+def test_the_place_in_the_sql(shop):
+    found = refused("select userid,\n  nope from orders", shop())
+    assert (found.location.line, found.location.column, found.location.end) == (2, 3, 7)
+
+
+def test_a_server_that_is_not_there(rest):
+    found = refused(
+        "select * from orders", rest(ORDERS, tables={"url": f"postgresql://u:{'x' * 9}@127.0.0.1:1/shop"})
+    )
+    assert (found.code, "127.0.0.1:1/shop" in found.message, "x" * 9 in found.message) == (
+        "MS846",
+        True,
+        False,
+    )

@@ -1,0 +1,84 @@
+"""The plugin in a process of its own, and what `millstream test` makes of it: none of these needs Spark."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+WRONG = """
+- name: of_nothing
+  model: passed
+  given: [{input: source.web.events, rows: [{idd: 3}]}]
+  expect: []
+- {name: open, model: passed, expect: []}
+"""
+BARE = "import sys, pytest; code = pytest.main(['-q', '-p', 'no:cacheprovider']); print([m for m in sys.modules if m.startswith(('millstream.', 'pyspark'))]); sys.exit(code)"
+
+
+def run(folder, *arguments):
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def with_tests(shop, text=WRONG):
+    (shop.root / "tests").mkdir(exist_ok=True)
+    (shop.root / "tests/unit.yml").write_text("unit_tests:\n" + text.strip() + "\n")
+    return shop.root
+
+
+def test_elsewhere_it_imports_next_to_nothing(tmp_path):
+    (tmp_path / "test_one.py").write_text("def test_one(): pass\n")
+    (tmp_path / "models.yml").write_text("unit_tests: [{name: t}]\n")
+    code, said = run(tmp_path, "-c", BARE)
+    assert code == 0
+    assert "1 passed" in said
+    assert "['millstream.testing', 'millstream.testing.plugin', 'millstream.testing.plugin.hooks']" in said
+
+
+def test_items_have_names_places_and_reports(shop):
+    root = with_tests(shop)
+    code, said = run(root, "-m", "pytest", "-q", "--co")
+    assert said.splitlines()[:2] == ["tests/unit.yml::of_nothing", "tests/unit.yml::open"]
+    code, said = run(root, "-m", "pytest", "-q", "-k", "nothing", "--junitxml=r.xml")
+    assert code == 1
+    assert "error[MS650]: unit test 'of_nothing': web.events has no column 'idd'" in said
+    assert "--> tests/unit.yml:4:" in said
+    assert "Traceback" not in said
+    (case,) = ET.parse(root / "r.xml").getroot().iter("testcase")
+    assert case.get("name") == "of_nothing"
+
+
+def test_a_project_that_does_not_compile_is_told_as_always(shop):
+    root = with_tests(shop)
+    (root / "models/passed.sql").write_text("select nothing from {{ source('web', 'events') }}")
+    code, said = run(root, "-m", "pytest", "-q")
+    assert code == 2
+    assert "error[MS402]" in said
+    assert "Traceback" not in said
+
+
+def test_the_command_says_the_same_for_programs(shop):
+    root = with_tests(shop)
+    code, said = run(root, "-m", "millstream", "test", "--unit", "--output", "json")
+    found = json.loads(said)
+    assert code == 2
+    assert [(each["id"], each["status"]) for each in found["results"]] == [
+        ("unit_test.passed.of_nothing", "error"),
+        ("unit_test.passed.open", "error"),
+    ]
+    (problem,) = found["results"][0]["diagnostics"]
+    assert (problem["code"], problem["path"], problem["line"]) == ("MS650", "tests/unit.yml", 4)
+    assert json.loads((root / "target/test_results.json").read_bytes())["results"] == found["results"]
+
+
+def test_selectors_choose_tests(shop):
+    root = with_tests(shop)
+    code, said = run(root, "-m", "millstream", "test", "--select", "totals", "--no-color")
+    assert code == 0
+    assert "no test is selected" in said
+    code, said = run(root, "-m", "millstream", "test", "--select", "passed", "--exclude", "open", "--quiet")
+    assert code == 2
+    assert "of_nothing" in said
+    assert "FAILED tests/unit.yml::open" not in said

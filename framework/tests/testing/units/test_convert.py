@@ -1,0 +1,61 @@
+import math
+from datetime import datetime, timezone
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from millstream.testing.units.convert import WrongValueError, convert, convert_text
+from millstream.types import parse_type
+
+UTC, AMSTERDAM = ZoneInfo("UTC"), ZoneInfo("Europe/Amsterdam")
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "found"),
+    [
+        (None, "int", None),
+        (3, "double", 3.0),
+        ("NaN", "double", None),
+        (2.2, "decimal(10,2)", Decimal("2.20")),
+        ("2026-01-01", "timestamp", datetime(2026, 1, 1, tzinfo=timezone.utc)),
+        ("2026-01-01T10:00:00.5Z", "timestamp", datetime(2026, 1, 1, 10, 0, 0, 500000, timezone.utc)),
+        ({"A": 1}, "struct<a: int, b: string>", {"a": 1, "b": None}),
+        ({"x": [1]}, "map<string, array<bigint>>", {"x": [1]}),
+        ({"hex": "ff00"}, "binary", b"\xff\x00"),
+        ("é", "binary", "é".encode()),
+    ],
+)
+def test_values_of_types(value, wanted, found):
+    made = convert(value, parse_type(wanted), UTC)
+    assert math.isnan(made) if value == "NaN" else made == found
+
+
+def test_a_time_without_zone_is_in_that_of_the_target():
+    found = convert("2026-07-01 12:00:00", parse_type("timestamp"), AMSTERDAM)
+    assert found == datetime(2026, 7, 1, 10, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "path"),
+    [
+        (True, "int", ()),
+        (300, "tinyint", ()),
+        (1.234, "decimal(10,2)", ()),
+        ([1, "x"], "array<int>", (1,)),
+        ({"a": {"b": "x"}}, "struct<a: struct<b: int>>", ("a", "b")),
+        ({"c": 1}, "struct<a: int>", ("c",)),
+        ("10 o'clock", "timestamp", ()),
+        ({"hex": "zz"}, "binary", ()),
+    ],
+)
+def test_wrong_values_are_told_where_they_are(value, wanted, path):
+    with pytest.raises(WrongValueError) as raised:
+        convert(value, parse_type(wanted), UTC)
+    assert raised.value.path == path
+
+
+def test_fields_of_csv():
+    assert convert_text("3", parse_type("bigint"), UTC) == 3
+    assert convert_text("TRUE", parse_type("boolean"), UTC) is True
+    assert convert_text('{"a": 1}', parse_type("struct<a: int>"), UTC) == {"a": 1}

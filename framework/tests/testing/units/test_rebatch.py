@@ -1,0 +1,52 @@
+from millstream.testing.units.rebatch import rebatch, split_once
+from millstream.testing.units.values import Given, GivenRow, Step, UnitTestCase
+from millstream.text import Location
+
+PLACE = Location("t.yml", 1, 1)
+
+
+def of(*steps):
+    """Make a test of steps, each the keys of its rows; a row knows its number."""
+    made, number = [], 0
+    for keys in steps:
+        rows = []
+        for key in keys:
+            number += 1
+            rows.append(GivenRow({"key": key, "n": number}, {}, PLACE))
+        made.append(Step((Given("source.s.t", tuple(rows)),)))
+    return UnitTestCase("unit_test.m.t", "t", "model.m", PLACE, tuple(made))
+
+
+def numbers(batches):
+    return [[row.values["n"] for rows in batch.rows.values() for row in rows] for batch in batches]
+
+
+KEYS = {"source.s.t": ("key",)}
+
+
+def test_other_keys_come_first_and_those_of_one_key_in_their_order():
+    (_, first), (_, second) = rebatch(of("aab", "b"), KEYS)
+    assert numbers(first) == [[3, 1], [2], [4]]
+    assert numbers(second) == [[1, 2], [3], [4]]
+
+
+def test_without_a_key_the_order_stays():
+    ((_, only),) = rebatch(of("ab"), {})
+    assert numbers(only) == [[1], [2]]
+
+
+def test_one_row_can_not_be_cut():
+    assert list(rebatch(of("a", ""), KEYS)) == []
+
+
+def test_event_time_goes_on_after_the_last_batch_of_a_step():
+    (_, first), *_ = rebatch(of("ab", "ab"), KEYS)
+    assert [(batch.step, batch.last) for batch in first] == [(0, False), (0, True), (1, False), (1, True)]
+
+
+def test_the_smallest_cuts():
+    assert [said for said, _ in split_once(of("ab", "abc"))] == [
+        "cut after row 1 of step 1",
+        "cut after row 1 of step 2",
+        "cut after row 2 of step 2",
+    ]

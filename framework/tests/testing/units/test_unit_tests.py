@@ -1,0 +1,167 @@
+"""Unit tests of models on Spark."""
+
+import pytest
+
+from millstream.testing.styled_text import plain_text
+
+pytestmark = [
+    pytest.mark.usefixtures("first_spark"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"),
+]  # fmt: skip
+
+
+def test_only_what_is_named_is_compared(shop):
+    shop.passes("""
+        - name: t
+          model: passed
+          given:
+            - {input: "source('web', 'events')", rows: [{id: 2}, {id: 3, user: a, value: 0.5}]}
+          expect: [{id: 3, user: a}]
+    """)
+
+
+def test_what_differs_is_told_with_row_column_and_line(shop):
+    problem, verdict = shop.fails("""
+        - name: t
+          model: passed
+          given:
+            - {input: "source('web', 'events')", rows: [{id: 3, user: a, value: 0.5}, {id: 4, user: b}]}
+          expect:
+            - {id: 3, user: a, value: 0.75}
+            - {id: 4, user: b, value: null}
+    """)
+    assert problem.code == "MS658"
+    assert problem.message == "unit test 't': 1 row differs, 1 row as expected"
+    assert shop.under(problem) == "0.75"
+    assert plain_text(verdict.lines).splitlines() == [
+        "    id  user  value",
+        "  - 3   a     0.75    expected, tests/unit.yml:7",
+        "  + 3   a     0.5     came",
+        "              ~~~~~",
+        "    value: models/passed.sql:1",
+    ]
+
+
+def test_a_chain_with_lookups_csv_variables_and_a_function_that_is_replaced(shop):
+    (shop.root / "tests/fixtures").mkdir(parents=True)
+    (shop.root / "tests/fixtures/few.csv").write_text("id,user,kind,value,ms\n1,a,a,1.5,1000\n0,b,b,2,\n")
+    shop.passes("""
+        - name: t
+          model: +named
+          vars: {least: 0}
+          overrides: {functions: {doubled: 7.5}}
+          given:
+            - {input: "source('web', 'events')", fixture: few}
+            - input: source('web', 'users')
+              rows: |
+                user,segment
+                a,old
+                a,new
+          expect: [{id: 1, name: one, segment: new, twice: 7.5, at: "1970-01-01 00:00:01"}]
+    """)
+
+
+def test_changes_and_deletes_step_by_step(shop):
+    shop.passes("""
+        - name: t
+          model: totals
+          steps:
+            - given: [{input: "source('web', 'events')", rows: [{user: a, value: 3}, {user: b, value: 1}]}]
+              expect: [{user: a, total: 3}, {user: b, _deleted: true}]
+            - given: [{input: "source('web', 'events')", rows: [{user: a, value: -2}]}]
+              expect: [{user: a, _deleted: true}]
+    """)
+
+
+def test_windows_close_when_event_time_goes_on(shop):
+    shop.passes("""
+        - name: t
+          model: windows
+          steps:
+            - given: [{input: "source('web', 'events')", rows: [{user: a, ms: 1000}, {user: a, ms: 299999}]}]
+              expect: []
+            - at: "1970-01-01 00:05:10"
+              expect: [{user: a, start: "1970-01-01", n: 2}]
+            - given: [{input: "source('web', 'events')", rows: [{user: a, ms: 2000}, {user: b, ms: 300000}]}]
+              at: "1970-01-01 01:00:00"
+              expect: [{user: b, start: "1970-01-01 00:05:00", n: 1}]
+    """)
+
+
+def test_the_clock_stands_still_and_a_table_has_the_newest_row(shop):
+    shop.passes("""
+        - name: t
+          model: newest
+          now: "2026-03-04 23:00:00"
+          given:
+            - {input: "source('web', 'events')", rows: [{user: a, id: 1}, {user: b, id: 2}, {user: a, id: 0}]}
+          expect: [{user: a, id: 0, day: "2026-03-04"}, {user: b, id: 2}]
+    """)
+
+
+def test_an_answer_that_depends_on_the_cut(shop):
+    given = """
+          given:
+            - {input: "source('web', 'events')", rows: [{user: a, kind: x}, {user: b, kind: x}]}
+          expect: [{kind: x, user: a}]
+    """
+    problem, verdict = shop.fails(f"""
+        - name: t
+          model: first_users{given}""")
+    assert problem.code == "MS659"
+    assert "+ x     b" in plain_text(verdict.lines)
+    shop.passes(f"""
+        - name: t
+          model: first_users
+          strict: false{given}""")
+
+
+def test_dead_letters_are_expected(shop):
+    text = """
+        - name: t
+          model: windows
+          given: [{input: "source('web', 'events')", rows: [{_key: k, _value: '{"ms": "x"}'}]}]
+          expect: []
+    """
+    problem, _ = shop.fails(text)
+    assert problem.message == "unit test 't': dead letters: 1 came, 0 expected"
+    letters = "expect: []\n          expect_dead_letters: [{key: k, topic: events.dead_letter}]"
+    shop.passes(text.replace("expect: []", letters))
+
+
+def test_an_error_is_expected(shop):
+    (shop.root / "macros/functions.py").write_text("def doubled(value: float) -> float:\n    return 1 / 0\n")
+    (shop.root / "models/sources.yml").write_text(
+        (shop.root / "models/sources.yml").read_text().replace("dead_letter", "fail")
+    )
+    text = """
+        - name: t
+          model: +named
+          given:
+            - {input: "source('web', 'events')", rows: [{id: 3, value: 1}]}
+            - {input: "source('web', 'users')", rows: []}
+          expect_error: "%s"
+    """
+    shop.passes(text % "division by zero")
+    problem, _ = shop.fails(text % "another one")
+    assert problem.message == "unit test 't': another error came than the expected one"
+
+
+def test_a_value_of_one_column_is_written_in_its_format(shop):
+    (shop.root / "models/more.yml").write_text(
+        "sources:\n  - name: desk\n    topics:\n"
+        "      - {name: notes, format: csv, columns: [{name: note, type: string}]}\n"
+        "      - {name: marks, format: xml, columns: [{name: note, type: string}]}\n"
+    )
+    (shop.root / "models/notes.sql").write_text(
+        "select note from {{ source('desk', 'notes') }}\n"
+        "union all\nselect note from {{ source('desk', 'marks') }}\n"
+    )
+    shop.passes("""
+        - name: t
+          model: notes
+          given:
+            - {input: "source('desk', 'notes')", rows: [{note: "a, b"}]}
+            - {input: "source('desk', 'marks')", rows: [{note: "<c>"}]}
+          expect: [{note: "a, b"}, {note: "<c>"}]
+    """)
