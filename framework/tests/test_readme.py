@@ -136,8 +136,8 @@ def test_the_commands_run_in_a_new_project(tmp_path, monkeypatch):
             monkeypatch.chdir(tmp_path / words[1])
             assert CliRunner().invoke(millstream, ["compile"]).exit_code == 0
         else:
-            command = millstream.get_command(click.Context(millstream), words[0])
-            command.make_context(words[0], words[1:])
+            group = click.Context(millstream, **millstream.context_settings)
+            millstream.get_command(group, words[0]).make_context(words[0], words[1:], parent=group)
 
 
 def test_links_and_pictures_are_there():

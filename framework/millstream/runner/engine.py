@@ -25,6 +25,7 @@ from millstream.runner.checkpoints import dead_letter_offsets as sent_letters
 from millstream.runner.checkpoints.files import (
     CheckpointFolder,
     checkpoint_folder,
+    clear_unbegun,
     last_begun,
     last_done,
     read_lock,
@@ -104,6 +105,8 @@ class Engine(Struct, frozen=True, eq=False):
         """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""
         found, spark = self.context_of(query, f"{query.name}/{record.id}", new), place.spark(record)
         begun = last_begun(self.files, spark)
+        if begun is None:
+            clear_unbegun(self.files, spark)
         again = begun if begun != last_done(self.files, spark) else None
         return replace(found, checkpoint=spark, stores=replace(found.stores, again=again))
 

@@ -1,7 +1,7 @@
 """Small projects, built on Kafka, Spark and Delta."""
 
 import pytest
-from support.runs import built, headers, problems, received, statuses, table_rows
+from support.runs import built, headers, job_of, problems, received, statuses, table_rows
 from support.shops import TOTALS
 
 from millstream.deployment.intents import FullRefresh, Update
@@ -399,3 +399,15 @@ def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
         (2, 0.0),
         (3, 5.0),
     ]
+
+
+def test_what_a_kill_left_of_the_first_offsets_does_not_matter(shop, first_spark):
+    """Spark writes them to a file of another name first, and later refuses to start next to that."""
+    shop.model("totals", TOTALS)
+    shop.send(*GOOD)
+    (query,) = job_of(shop.root).physical.queries
+    offsets = shop.root / f".millstream/local/checkpoints/{query.name}/spark/offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.a17ef0a6.tmp").write_text("v1")
+    results, told = built(shop.root, first_spark)
+    assert (problems(told), statuses(results)) == ([], {"totals": "success"})

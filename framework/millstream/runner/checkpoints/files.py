@@ -61,6 +61,16 @@ def last_begun(files: Files, spark: str) -> int | None:
     return max(begun, default=None)
 
 
+def clear_unbegun(files: Files, spark: str) -> None:
+    """Remove what is left of a first batch that was killed while its offsets were written.
+
+    Spark starts a query only where these folders are empty (verifyNewCheckpointDirectory).
+    """
+    for folder in ("offsets", "state", "commits"):
+        if files.names(f"{spark}/{folder}"):
+            files.remove(f"{spark}/{folder}")
+
+
 def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | None:
     """Return by topic how far a batch has read; None where its file says something else."""
     # OffsetSeqLog: a version, a line of metadata, and a line for each source.
