@@ -31,8 +31,8 @@ CODES = {
     ),
     "MS306": Code(
         "SQL type in Annotated can't be parsed",
-        "The text in `Annotated[X, '...']` is not a type in Spark's DDL. Write it as in `decimal(10,2)`"
-        " or `struct<id: bigint>`.",
+        "The text in `Annotated[X, '...']` is not a type in Spark's DDL. Write it as in `decimal(10,2)` "
+        "or `struct<id: bigint>`.",
     ),
     "MS307": Code(
         "Parameter that SQL can't pass",
@@ -45,8 +45,8 @@ CODES = {
     ),
     "MS309": Code(
         "Decorated function",
-        "A decorator may change what a function takes and returns, which is unknown until it runs. Only"
-        " `functools.cache` and `lru_cache` are allowed, and not on a function that yields.",
+        "A decorator may change what a function takes and returns, which is unknown until it runs. Only "
+        "`functools.cache` and `lru_cache` are allowed, and not on a function that yields.",
     ),
     "MS310": Code(
         "Python syntax error",
@@ -59,8 +59,8 @@ CODES = {
     ),
     "MS312": Code(
         "Name that SQL can't call",
-        "A function's name consists of lower-case letters, digits and `_`, starts with a letter, and is"
-        " not a reserved word of SQL. Rename the function, or start its name with `_` if it is a "
+        "A function's name consists of lower-case letters, digits and `_`, starts with a letter, and is "
+        "not a reserved word of SQL. Rename the function, or start its name with `_` if it is a "
         "helper.",
     ),
     "MS313": Code(
@@ -69,8 +69,8 @@ CODES = {
     ),
     "MS314": Code(
         "Class that is not a struct",
-        "A class in a hint must be a dataclass, TypedDict or NamedTuple. All its fields must be defined"
-        " in the same file, with names that differ in more than case.",
+        "A class in a hint must be a dataclass, TypedDict or NamedTuple. All its fields must be defined "
+        "in the same file, with names that differ in more than case.",
     ),
     "MS315": Code(
         "Yield and hint disagree",
@@ -94,8 +94,8 @@ CODES = {
     "MS319": Code(
         "Name that queries use for another function",
         "Queries also call a function `score` as `score_where`, with the condition for calling it, and "
-        "as `score_at`, with what identifies the row. If there is a function `score`, no other function"
-        " can have these names.",
+        "as `score_at`, with what identifies the row. If there is a function `score`, no other function "
+        "can have these names.",
     ),
     "MS320": Code(
         "Signature of a generator",

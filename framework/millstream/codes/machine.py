@@ -5,8 +5,8 @@ from millstream.codes import Code
 CODES: dict[str, Code] = {
     "MS801": Code(
         "Java not found",
-        "Running pipelines needs Java 17 or newer. Millstream looks in `JAVA_HOME`, then on the `PATH`."
-        " Install it, for example from https://adoptium.net; `millstream debug` shows which Java is "
+        "Running pipelines needs Java 17 or newer. Millstream looks in `JAVA_HOME`, then on the `PATH`. "
+        "Install it, for example from https://adoptium.net; `millstream debug` shows which Java is "
         "found.",
     ),
     "MS802": Code(
@@ -20,8 +20,8 @@ CODES: dict[str, Code] = {
     ),
     "MS804": Code(
         "Jars can't be downloaded: no connection",
-        "The jars of Spark and Kafka are downloaded once from Maven Central and then cached. Connect to"
-        " the network, set `HTTPS_PROXY` if a proxy is needed, or set `MILLSTREAM_MAVEN_REPOSITORY` to "
+        "The jars of Spark and Kafka are downloaded once from Maven Central and then cached. Connect to "
+        "the network, set `HTTPS_PROXY` if a proxy is needed, or set `MILLSTREAM_MAVEN_REPOSITORY` to "
         "a mirror (https://, http:// or file://). `millstream debug --fetch` downloads all jars in "
         "advance.",
     ),
@@ -43,8 +43,8 @@ CODES: dict[str, Code] = {
     ),
     "MS808": Code(
         "The mirror's address is not valid",
-        "`MILLSTREAM_MAVEN_REPOSITORY` takes the address of a Maven repository: `https://…`, `http://…`"
-        " or `file:///…`. Include a login as `https://user:password@host/…`.",
+        "`MILLSTREAM_MAVEN_REPOSITORY` takes the address of a Maven repository: `https://…`, `http://…` "
+        "or `file:///…`. Include a login as `https://user:password@host/…`.",
     ),
     "MS811": Code(
         "The local broker does not start",
@@ -54,8 +54,8 @@ CODES: dict[str, Code] = {
     ),
     "MS812": Code(
         "The local broker does not respond",
-        "It runs but is not ready after a minute, or it can't be reached from here, for example because"
-        " it runs in a container that shares this folder. `millstream broker stop` stops it.",
+        "It runs but is not ready after a minute, or it can't be reached from here, for example because "
+        "it runs in a container that shares this folder. `millstream broker stop` stops it.",
     ),
     "MS813": Code(
         "The local broker does not run on this system",

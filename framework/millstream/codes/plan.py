@@ -74,8 +74,8 @@ CODES = {
     "MS511": Code(
         "The key of rows that change is lost",
         "A changed row replaces the one with its key. So every SELECT over such rows must keep the key "
-        "columns, or columns that determine them: the start of a window, `unix_millis(window.start)`, a"
-        " lossless cast, or one column for all of them, such as `to_json(struct(user_id, "
+        "columns, or columns that determine them: the start of a window, `unix_millis(window.start)`, a "
+        "lossless cast, or one column for all of them, such as `to_json(struct(user_id, "
         "window.start))`. `concat(user_id, '@', unix_millis(window.start))` is such a column if "
         "`user_id` is never NULL, since digits contain no `@`. Two concatenated texts are not unique: "
         "('a', 'bc') and ('ab', 'c').",
@@ -83,19 +83,19 @@ CODES = {
     "MS512": Code(
         "The emit option does not fit the aggregate",
         "`emit='on_close'` waits until a window can't change any more: it needs a window over a column "
-        "with a watermark. A session has no fixed bounds before it closes, so it can only be emitted on"
-        " close.",
+        "with a watermark. A session has no fixed bounds before it closes, so it can only be emitted on "
+        "close.",
     ),
     "MS513": Code(
         "The join can't be kept up to date",
         "Streams of events can be joined with each other, or with rows at rest: a table, a seed, a "
-        "reference topic. Rows that change later can't be matched again; store them as a table and join"
-        " that. A join of two streams needs at least one comparison with `=` of a column of each side.",
+        "reference topic. Rows that change later can't be matched again; store them as a table and join "
+        "that. A join of two streams needs at least one comparison with `=` of a column of each side.",
     ),
     "MS514": Code(
         "Opaque SQL reads rows that change later",
-        "Millstream can't determine whether opaque SQL counts a row twice when it changes. Rewrite that"
-        " part in SQL that Millstream analyzes, or read a table instead.",
+        "Millstream can't determine whether opaque SQL counts a row twice when it changes. Rewrite that "
+        "part in SQL that Millstream analyzes, or read a table instead.",
     ),
     "MS515": Code(
         "A join of streams keeps rows forever",
@@ -104,8 +104,8 @@ CODES = {
     ),
     "MS516": Code(
         "A semi or anti join over rows that change can't be kept up to date",
-        "For each row that changes, the join must determine whether it still has a match, and delete it"
-        " if not. So it compares a column of each side by `=`, and any other condition uses one side "
+        "For each row that changes, the join must determine whether it still has a match, and delete it "
+        "if not. So it compares a column of each side by `=`, and any other condition uses one side "
         "only. For other comparisons, add a column in a subquery on either side.",
     ),
     "MS517": Code(
@@ -116,16 +116,16 @@ CODES = {
     "MS518": Code(
         "The key does not identify rows",
         "A topic or table of rows that change needs a key of exactly the columns that identify a row. "
-        "Otherwise one row would overwrite another, or an old version would stay next to the new one. A"
-        " list of columns always works: `key=['user_id', 'window_start']`. A computed key must differ "
+        "Otherwise one row would overwrite another, or an old version would stay next to the new one. A "
+        "list of columns always works: `key=['user_id', 'window_start']`. A computed key must differ "
         "wherever they do: `concat` is NULL where a part is NULL (unless a `not_null` test of the key "
         "drops such rows), two concatenated texts are not unique, and a local time occurs twice when "
         "clocks are set back.",
     ),
     "MS530": Code(
         "A window function reads a stream",
-        "Spark's streaming has no `row_number`, `rank`, `lag`, `sum(…) over (…)` and the like: each new"
-        " row could change the results of all earlier rows. A table with `unique_key` and `order_by` "
+        "Spark's streaming has no `row_number`, `rank`, `lag`, `sum(…) over (…)` and the like: each new "
+        "row could change the results of all earlier rows. A table with `unique_key` and `order_by` "
         "holds the newest row per key; `max_by`, `min_by` and `collect_list` with GROUP BY keep the "
         "best ones.",
     ),
@@ -167,8 +167,8 @@ CODES = {
     ),
     "MS538": Code(
         "monotonically_increasing_id() over a stream",
-        "It would start again in each batch. `concat_ws('-', _topic, _partition, _offset)` identifies a"
-        " record, and `uuid()` gives each row a unique value.",
+        "It would start again in each batch. `concat_ws('-', _topic, _partition, _offset)` identifies a "
+        "record, and `uuid()` gives each row a unique value.",
     ),
     "MS539": Code(
         "Opaque SQL keeps state over a stream",

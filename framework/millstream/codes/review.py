@@ -11,8 +11,8 @@ CODES: dict[str, Code] = {
     ),
     "MS721": Code(
         "Git does not know a version",
-        "This branch, tag or commit does not exist here. CI jobs often clone a single commit: fetch the"
-        " other one first, for example with `git fetch --depth=1 origin main`.",
+        "This branch, tag or commit does not exist here. CI jobs often clone a single commit: fetch the "
+        "other one first, for example with `git fetch --depth=1 origin main`.",
     ),
     "MS722": Code(
         "The project is not in that version",
@@ -40,7 +40,7 @@ CODES: dict[str, Code] = {
     ),
     "MS727": Code(
         "The other branch has newer commits",
-        "It has commits that this branch lacks, so they appear here as if they were reverted. This is a"
-        " warning: `--merge-base` compares with the commit where this branch left the other one.",
+        "It has commits that this branch lacks, so they appear here as if they were reverted. This is a "
+        "warning: `--merge-base` compares with the commit where this branch left the other one.",
     ),
 }
