@@ -92,4 +92,4 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, message="millstream %(version)s")
 def millstream() -> None:
-    """Keep streaming pipelines as a folder of SQL: checked, compiled and run on Spark and Kafka."""
+    """Check, compile and run streaming pipelines written in SQL, on Spark and Kafka."""

@@ -70,18 +70,20 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     options = (
         click.option(
-            "--project-dir", type=folder, help="The project's folder; default: the nearest one above."
+            "--project-dir",
+            type=folder,
+            help="The project's folder; default: the nearest one, searching upwards.",
         ),
         click.option(
             "--profiles-dir", type=folder, help="The folder of profiles.yml; default: the project's."
         ),
-        click.option("--target", "-t", help="The target of profiles.yml."),
+        click.option("--target", "-t", help="A target in profiles.yml."),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
         click.option(
             "--output", *alias, type=click.Choice(choices), default="text", help=_output_help(outputs)
         ),
-        click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 says the same."),
-        click.option("--quiet", "-q", is_flag=True, help="Results and errors only."),
+        click.option("--no-color", is_flag=True, help="Disable colors, as NO_COLOR=1 does."),
+        click.option("--quiet", "-q", is_flag=True, help="Print results and errors only."),
     )
 
     def decorate(function: Function) -> Function:
@@ -114,16 +116,16 @@ def choosing(function: Function) -> Function:
             multiple=True,
             metavar=SELECTOR,
             shell_complete=complete_selector,
-            help="What to choose: `orders+`, `tag:nightly`; several values are added up.",
+            help="What to select: `orders+`, `tag:nightly`; several values select their union.",
         ),
         click.option(
             "--exclude",
             multiple=True,
             metavar=SELECTOR,
             shell_complete=complete_selector,
-            help="What to leave out.",
+            help="What to exclude.",
         ),
-        click.option("--selector", metavar="NAME", help="A selector of selectors.yml."),
+        click.option("--selector", metavar="NAME", help="A selector in selectors.yml."),
         click.option(
             "--state",
             metavar="REF|FILE",
@@ -154,17 +156,17 @@ def changing(function: Function) -> Function:
             metavar=SELECTOR,
             shell_complete=complete_selector,
             help=(
-                "Make anew what models keep, from the start of their sources, beside what is there; "
-                "then swap. `totals+`: and what reads them."
+                "Rebuild models from the start of their sources, alongside the running version; then swap. "
+                "`totals+` includes everything downstream."
             ),
         ),
         click.option(
             "--accept-forward",
             is_flag=True,
-            help="Go on where what happens to rows before a state changed; what it holds stays as it is.",
+            help="Continue although upstream logic changed; keep existing state.",
         ),
         click.option(
-            "--full-refresh", is_flag=True, help="Forget state and tables, and read topics from the start."
+            "--full-refresh", is_flag=True, help="Remove state and tables, and read topics from the start."
         ),
     )
 
@@ -178,7 +180,7 @@ def changing(function: Function) -> Function:
 
 
 def _output_help(outputs: tuple[str, ...]) -> str:
-    return "How the result is written." if outputs else "For people, or one JSON document for programs."
+    return "The format of the result." if outputs else "The format of the result: text, or one JSON document."
 
 
 def _with(function: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:

@@ -41,8 +41,8 @@ def cli_reference() -> str:
 
 
 _EXITS = """\
-Results go to stdout, messages to stderr; with `--output json` all of it is one JSON document on stdout.
-Exit codes: 0 good, 1 a model or a test failed, 2 a mistake in the project or the environment,
+Results go to stdout, messages to stderr; with `--output json`, everything is one JSON document on stdout.
+Exit codes: 0 success, 1 a model or a test failed, 2 an error in the project or the environment,
 130 interrupted."""
 
 

@@ -27,10 +27,10 @@ def failing(function: Callable[..., Any]) -> Callable[..., Any]:
         "--fail-on",
         type=click.Choice(_LEVELS),
         multiple=True,
-        help="Exit with 1 where this is so; may be repeated.",
+        help="Exit with 1 if the review finds this; may be repeated.",
     )
     kafka = click.option(
-        "--ask-kafka", is_flag=True, help="Ask the target's Kafka what its topics still hold."
+        "--ask-kafka", is_flag=True, help="Read from the target's Kafka what its topics still hold."
     )
     return levels(kafka(function))
 

@@ -5,7 +5,7 @@ from millstream.codes import Code
 CODES = {
     "MS501": Code(
         "Nodes depend on each other in a cycle",
-        "Following the refs from one of them leads back to it, so there is no order to compute them in. "
-        "Remove one of the refs on the path, or move what both sides need into a model of its own.",
+        "Following the refs from one of them leads back to it, so no order of computation exists. "
+        "Remove one of the refs on the path, or move what both sides need into a separate model.",
     ),
 }

@@ -4,80 +4,83 @@ from millstream.codes import Code
 
 CODES: dict[str, Code] = {
     "MS821": Code(
-        "No such option of a Kafka client",
-        "`producer`, `consumer` and `admin` of a target, `producer` of a model and `options` of a source take the "
-        "options of Kafka 3.9's Java clients, under their own names; a source's also some of Spark's reader. "
-        "Spark and Kafka ignore names that they don't know, so Millstream checks them. "
-        "Some options are Millstream's to decide; the message says why, or where to say it instead.",
+        "Unknown option of a Kafka client",
+        "`producer`, `consumer` and `admin` of a target, `producer` of a model and `options` of a "
+        "source take the options of Kafka 3.9's Java clients, under their own names. A source also "
+        "takes some options of Spark's reader. Spark and Kafka ignore unknown names, so Millstream "
+        "checks them. Millstream sets some options itself; the message says why, or where to set them "
+        "instead.",
     ),
     "MS822": Code(
         "Kafka can't be reached",
-        "No broker answers at the addresses of `bootstrap_servers`: the address or port is wrong, the cluster is "
-        "down, a firewall is between, or `security_protocol` is not what the port speaks.",
+        "No broker responds at the addresses of `bootstrap_servers`: the address or port is wrong, the "
+        "cluster is down, a firewall blocks the connection, or `security_protocol` does not match the "
+        "port.",
     ),
     "MS823": Code(
-        "Kafka does not let us in",
-        "The cluster answers, but refuses who we say we are, or its certificate is not one that we trust. "
-        "See `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password` and `ssl_…` of the target.",
+        "Kafka refuses the login",
+        "The cluster responds but rejects the credentials, or its certificate is not trusted. Check "
+        "`security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password` and `ssl_…` of the "
+        "target.",
     ),
     "MS824": Code(
-        "Kafka does not permit it",
-        "The cluster knows us but does not allow this. Ask who runs it for the permission (an ACL) that the "
-        "message names.",
+        "Kafka denies permission",
+        "The login works, but the cluster does not allow this operation. Ask its administrator for the "
+        "permission (an ACL) that the message names.",
     ),
     "MS825": Code(
-        "Topic can't be created",
-        "Kafka refuses a topic as the project wants it: more replicas than brokers, a setting that topics don't "
-        "have, a value or name that is not possible.",
+        "A topic can't be created",
+        "Kafka rejects a topic as the project configures it: more replicas than brokers, an unknown "
+        "topic setting, or an invalid value or name.",
     ),
     "MS826": Code(
-        "Topic differs from the project",
-        "A topic exists with other partitions, replicas or settings than the project says. "
-        "Millstream never changes an existing topic: run the command that the message shows, or say in the "
-        "project what the topic has.",
+        "A topic differs from the project",
+        "A topic exists with other partitions, replicas or settings than the project configures. "
+        "Millstream never changes an existing topic. Run the command in the message, or change the "
+        "project to match the topic.",
     ),
     "MS827": Code(
         "No such topic",
         "The topic is neither in the project nor in the Kafka of the target.",
     ),
     "MS828": Code(
-        "Settings of Kafka don't fit together",
-        "The target's `kafka:` lacks something, or has what Millstream's own clients can't use. They are built on "
-        "librdkafka, which reads PEM files, not Java's key stores.",
+        "Kafka settings don't fit together",
+        "The target's `kafka:` lacks a setting, or has one that Millstream's own clients can't use. "
+        "They are built on librdkafka, which reads PEM files, not Java key stores.",
     ),
     "MS829": Code(
         "Kafka failed",
-        "Kafka answered with an error of its own. Its log tells more.",
+        "Kafka returned an error of its own. See the broker's log for details.",
     ),
     "MS831": Code(
-        "A generator's file fails",
+        "The file of a generator fails",
         "A file of `seeds/` raises an exception when it is imported.",
     ),
     "MS832": Code(
         "A generator fails",
-        "The function raised an exception, or yielded something else than a key and a value.",
+        "The function raised an exception, or yielded something other than a key and a value.",
     ),
     "MS833": Code(
         "A generator's record does not fit its topic",
-        "The value or key can't be written in the format of the source: a field that is no column, a type that the "
-        "format does not know.",
+        "The value or key can't be written in the format of the source: it has a field that is not a "
+        "column, or a type that the format does not support.",
     ),
     "MS834": Code(
         "No generator for this topic",
         "`millstream produce` makes records with the functions of `seeds/*.py`; none has this name.",
     ),
     "MS835": Code(
-        "A record was not taken",
-        "Kafka refused a record, or did not answer in time, after all retries.",
+        "A record was not accepted",
+        "Kafka refused a record, or did not respond in time, after all retries.",
     ),
     "MS836": Code(
         "Not a topic",
-        "`millstream consume` reads topics: sources, sinks and others by their names in Kafka. "
-        "The rows of views and tables are shown by `millstream show`.",
+        "`millstream consume` reads topics: sources, sinks, and any other topic by its name in Kafka. "
+        "Use `millstream show` for the rows of views and tables.",
     ),
     "MS837": Code(
         "Only the local broker is seeded",
-        "`millstream seed` fills empty topics of the broker that Millstream itself runs. The topics of other "
-        "clusters get traffic by `millstream produce`, when somebody says so.",
+        "`millstream seed` fills empty topics of the broker that Millstream itself runs. To send test "
+        "traffic to another cluster, run `millstream produce`.",
     ),
 }

@@ -3,22 +3,38 @@
 from millstream.codes import Code
 
 CODES = {
-    "MS401": Code("SQL syntax", "The SQL can't be read. The caret stands where reading stopped."),
-    "MS402": Code("Unknown column", "No relation in scope has a column of this name."),
+    "MS401": Code(
+        "SQL syntax",
+        "The SQL can't be parsed. The caret marks where parsing stopped.",
+    ),
+    "MS402": Code(
+        "Unknown column",
+        "No relation in scope has a column with this name.",
+    ),
     "MS403": Code(
-        "Ambiguous column", "Several relations in scope have this column: write which one, `orders.id`."
+        "Ambiguous column",
+        "Several relations in scope have this column. Qualify it, as in `orders.id`.",
     ),
     "MS404": Code(
         "Unknown relation",
-        "A table is named that is neither a CTE nor came from `ref()` or `source()`. Millstream must know "
-        "every input, so write `{{ ref('name') }}` or `{{ source('source', 'topic') }}`.",
+        "The query names a table that is neither a CTE nor comes from `ref()` or `source()`. Millstream "
+        "must know every input, so write `{{ ref('name') }}` or `{{ source('source', 'topic') }}`.",
     ),
-    "MS405": Code("Unknown function", "Neither Spark nor a file of `macros/` has a function of this name."),
-    "MS406": Code("Wrong number of arguments", "The function takes another number of arguments."),
-    "MS407": Code("Wrong type", "An operator or function can't take a value of this type."),
+    "MS405": Code(
+        "Unknown function",
+        "Neither Spark nor a file of `macros/` has a function with this name.",
+    ),
+    "MS406": Code(
+        "Wrong number of arguments",
+        "The function takes a different number of arguments.",
+    ),
+    "MS407": Code(
+        "Wrong type",
+        "An operator or function does not accept a value of this type.",
+    ),
     "MS408": Code(
         "Duplicate column",
-        "Two columns of the result have one name (Spark does not tell upper from lower case).",
+        "Two columns of the result have the same name (Spark ignores case).",
     ),
     "MS409": Code("Column without a name", "Every computed column of a model needs `as name`."),
     "MS410": Code(
@@ -26,62 +42,67 @@ CODES = {
     ),
     "MS411": Code(
         "Neither grouped nor aggregated",
-        "With GROUP BY, every column must be a group key or stand inside an aggregate.",
+        "With GROUP BY, every column must be a group key or inside an aggregate.",
     ),
-    "MS412": Code("Sets of different columns", "The sides of a UNION must have the same number of columns."),
+    "MS412": Code(
+        "UNION of different columns",
+        "The sides of a UNION must have the same number of columns.",
+    ),
     "MS413": Code(
         "Ambiguous relation",
-        "Two relations of one FROM have the name that stands before a column: give one an alias of its own.",
+        "Two relations in one FROM have the name that qualifies this column. Give one of them a "
+        "different alias.",
     ),
     "MS414": Code(
-        "Columns not known",
-        "The SQL is not understood, so its columns are not known: declare them with types in YAML.",
+        "Unknown columns",
+        "The SQL is opaque, so its columns are unknown. Declare them with types in YAML.",
     ),
     "MS416": Code(
         "Reserved column name",
-        "`_deleted`, `_bad` and `_record` are columns that queries add to rows on their way. Give the column another "
-        "name.",
+        "`_deleted`, `_bad` and `_record` are columns that queries add to rows. Rename the column.",
     ),
     "MS430": Code(
         "Time travel",
-        "`TIMESTAMP AS OF`, `VERSION AS OF` and `FOR SYSTEM_TIME AS OF` are not supported: a stream that joins a table "
-        "reads the newest version of it in each batch, which is what the join does without the clause.",
+        "`TIMESTAMP AS OF`, `VERSION AS OF` and `FOR SYSTEM_TIME AS OF` are not supported. Remove the "
+        "clause: a stream that joins a table reads the newest version of it in each batch.",
     ),
     "MS431": Code(
         "Subquery not allowed here",
-        "Spark runs subqueries neither within a lambda, nor IN or EXISTS as an argument of a function that makes rows. "
-        "Join what the subquery reads, and use its column.",
+        "Spark does not support subqueries within a lambda, or IN and EXISTS as arguments of a table "
+        "function. Join the relation that the subquery reads, and use its column.",
     ),
     "MS432": Code(
         "Unknown literal",
-        "Spark SQL reads this as something else than what it looks like. It has decimal numbers (`1`, `1.5`, `1e3`, with "
-        "L, S, Y, D, F or BD after them), texts (`'a'`, `r'a'`), bytes (`X'1F'`) and typed texts "
-        "(`date'2026-01-01'`, `timestamp'…'`, `interval '1' day`).",
+        "Spark SQL reads this differently from what it looks like. It has decimal numbers (`1`, `1.5`, "
+        "`1e3`, optionally with the suffix L, S, Y, D, F or BD), texts (`'a'`, `r'a'`), bytes (`X'1F'`) "
+        "and typed texts (`date'2026-01-01'`, `timestamp'…'`, `interval '1' day`).",
     ),
     "MS433": Code(
         "Clause of another database",
-        "The SQL is that of Spark; this clause is known elsewhere and would have no effect.",
+        "Models are written in Spark SQL; this clause belongs to another database and would have no effect.",
     ),
     "MS434": Code(
-        "Bad duration",
-        "The durations of `window` and `session_window` are texts such as `'5 minutes'` or `'1 hour 30 minutes'`: "
-        "weeks, days, hours, minutes, seconds, milliseconds and microseconds, in words. A window is longer than nothing "
-        "and has no months; its slide is not longer than the window, its start shorter than its slide.",
+        "Invalid duration",
+        "The durations of `window` and `session_window` are texts such as `'5 minutes'` or `'1 hour 30 "
+        "minutes'`: weeks, days, hours, minutes, seconds, milliseconds and microseconds, in words. A "
+        "window must be longer than zero and can't use months; its slide can't be longer than the "
+        "window, and its start must be shorter than its slide.",
     ),
     "MS435": Code(
         "Several windows in one SELECT",
-        "Spark puts a row into the windows of one `window` or `session_window` only. Write a model or a subquery for "
-        "each.",
+        "Spark can only assign a row to one `window` or `session_window`. Write a separate model or "
+        "subquery for each.",
     ),
     "MS436": Code(
         "Random value in an aggregate or a join",
-        "Spark calls `rand()`, `uuid()` and the like neither within an aggregate nor in JOIN … ON. Make a column of it "
-        "in a subquery or CTE.",
+        "Spark does not support `rand()`, `uuid()` and the like within an aggregate or in JOIN … ON. "
+        "Compute the value as a column in a subquery or CTE.",
     ),
     "MS437": Code(
         "Unknown expression",
-        "The expression is of another database, such as `at time zone` or `> any (select …)`, or newer than what "
-        "Millstream knows of Spark SQL. Most have a function that does the same: `from_utc_timestamp(ts, 'Europe/Berlin')`.",
+        "The expression belongs to another database, such as `at time zone` or `> any (select …)`, or "
+        "is newer than what Millstream supports of Spark SQL. A function usually does the same: "
+        "`from_utc_timestamp(ts, 'Europe/Berlin')`.",
     ),
     "MS415": Code(
         "Aggregate not allowed here", "WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate."

@@ -5,21 +5,24 @@ from millstream.codes import Code
 CODES = {
     "MS201": Code(
         "Template syntax",
-        "Jinja can't read the template: a tag that is not closed, an unknown tag, filter or test.",
+        "Jinja can't parse the template: an unclosed tag, or an unknown tag, filter or test.",
     ),
     "MS202": Code(
         "Undefined name",
-        "The template uses a name that is no variable, macro or function. Names must be set before they are "
-        "used; test with `is defined` where a name may be missing.",
+        "The template uses a name that is not a variable, macro or function. Set names before using "
+        "them; test with `is defined` if a name may be missing.",
     ),
     "MS203": Code("Unknown ref", "`ref()` names a model or seed that the project does not have."),
     "MS204": Code("Unknown source", "`source()` names a source or topic that no YAML file declares."),
     "MS205": Code(
         "Variable not set",
-        "`var()` without a default names a variable that neither `pyproject.toml`, `MILLSTREAM_VARS` nor "
-        "`--vars` sets.",
+        "`var()` without a default names a variable that is not set in `pyproject.toml`, "
+        "`MILLSTREAM_VARS` or `--vars`.",
     ),
-    "MS206": Code("Wrong arguments", "A macro or function of the template is called with wrong arguments."),
+    "MS206": Code(
+        "Wrong arguments",
+        "A macro or function of the template is called with the wrong arguments.",
+    ),
     "MS207": Code(
         "Not allowed in a template",
         "Templates run in a sandbox: they can't reach Python's internals, files or the network.",
@@ -27,8 +30,15 @@ CODES = {
     "MS208": Code("Raised by the template", "The template called `exceptions.raise_compiler_error()`."),
     "MS209": Code("Template failed", "An expression of the template raised an error while it was rendered."),
     "MS210": Code(
-        "Macro defined twice", "Two macros have one name, or a macro has the name of a built-in function."
+        "Macro defined twice",
+        "Two macros have the same name, or a macro has the name of a built-in function.",
     ),
-    "MS211": Code("Disabled model", "`ref()` names a model whose configuration says `enabled: false`."),
-    "MS212": Code("Empty model", "After rendering nothing is left of the model's SQL."),
+    "MS211": Code(
+        "Disabled model",
+        "`ref()` names a model that is configured with `enabled: false`.",
+    ),
+    "MS212": Code(
+        "Empty model",
+        "The model's SQL is empty after rendering.",
+    ),
 }

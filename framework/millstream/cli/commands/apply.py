@@ -27,23 +27,23 @@ _ALL = Choice()
     "apply",
     epilog=(
         "\b\nExamples:\n  millstream apply\n  millstream apply --target production --yes"
-        "\n  millstream apply --rollback   # what the last one made anew runs as before"
+        "\n  millstream apply --rollback   # restore what the last apply replaced"
     ),
 )
 @common()
-@click.option("--yes", "-y", is_flag=True, help="Do not ask before anything is made anew.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before a rebuild.")
 @click.option(
     "--accept-forward",
     is_flag=True,
-    help="Go on where what happens to rows before a state changed; what it holds stays as it is.",
+    help="Continue although upstream logic changed; keep existing state.",
 )
 @click.option(
     "--accept-differences",
     is_flag=True,
-    help="Swap though rows differ where the edit changes nothing.",
+    help="Swap although rows differ outside the edited columns.",
 )
-@click.option("--rollback", is_flag=True, help="Take back what the last apply made anew.")
-@click.option("--no-tests", is_flag=True, help="Leave out data tests, as `build --no-tests`.")
+@click.option("--rollback", is_flag=True, help="Restore the versions that the last apply replaced.")
+@click.option("--no-tests", is_flag=True, help="Skip data tests, as `build --no-tests` does.")
 def command(
     common: Common,
     *,
@@ -53,13 +53,13 @@ def command(
     rollback: bool,
     no_tests: bool,
 ) -> int:
-    """Make a target what the project says, and keep a way back.
+    """Deploy the project to a target, with a rollback.
 
-    Queries that can go on do. What can't, by the signature beside its checkpoint, is made anew from the start
-    of its sources, beside what is there; its rows are compared with those that are there, in the columns that
-    the edit does not touch, after the same records; then it takes their place. All models are built, as
-    `build` does. The versions that were replaced are kept until the next apply. Killed at any moment, it goes
-    on when it is called again. The project must not run meanwhile.
+    Queries continue if the signature next to their checkpoint allows it. The others are rebuilt from the
+    start of their sources, alongside the running version. After the same records, the rows of both are
+    compared in the columns that the edit does not touch; then the versions are swapped. All models are built,
+    as by `build`. Replaced versions are kept until the next apply. If apply is killed at any moment, run it
+    again to continue. The project must not run meanwhile.
     """
     if rollback and (yes or accept_forward or accept_differences or no_tests):
         raise click.UsageError("--rollback takes no other option of apply")

@@ -29,13 +29,13 @@ _STOPPED = {
 )
 @common()
 @click.argument("action", type=click.Choice(("start", "stop", "status")))
-@click.option("--force", is_flag=True, help="With stop: even if a command works with it.")
+@click.option("--force", is_flag=True, help="With stop: even if another command is using it.")
 def command(common: Common, *, action: Literal["start", "stop", "status"], force: bool) -> int:
-    """Start, stop or ask for the project's local Kafka.
+    """Start, stop or inspect the project's local Kafka broker.
 
-    Commands that need the local broker start it, share it and stop it when the last one ends.
-    `start` keeps it until `stop`, for other tools or for a quicker start of each command. Its topics
-    live in `.millstream/broker` and are there again the next time.
+    Commands that need the local broker start it, share it, and stop it when the last one ends. `start` keeps
+    it running until `stop`, for other tools or to start commands faster. Its topics are stored in
+    `.millstream/broker` and survive restarts.
     """
     root = root_of(common)
     said = ""

@@ -29,22 +29,20 @@ if TYPE_CHECKING:
     cls=SeveralValues,
     epilog=(
         "\b\nExamples:\n  millstream build\n  millstream build --select +daily_totals"
-        "\n  millstream build --rebuild daily_totals+   # count anew, beside what is there"
+        "\n  millstream build --rebuild daily_totals+   # rebuild alongside the running version"
         "\n  millstream build --target production --output json"
     ),
 )
 @common()
 @choosing
 @changing
-@click.option(
-    "--no-tests", is_flag=True, help="Leave out data tests: of rows on their way, and of what is built."
-)
+@click.option("--no-tests", is_flag=True, help="Skip data tests, both row checks and those of stored rows.")
 def command(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
-    """Run every model over what the topics hold now, then the data tests of what was built.
+    """Run every model over what the topics hold now, then run their data tests.
 
-    Topics are created where they are missing; on the local target, empty source topics are filled from the
-    generators of `seeds/`. What was built before goes on where it stopped. A failed model skips what
-    reads it, and its tests. The exit code is 1 if a model or a test failed.
+    Missing topics are created; on the local target, empty source topics are filled by the generators in
+    `seeds/`. Each query continues where it stopped. If a model fails, its tests and the models that read it
+    are skipped. The exit code is 1 if a model or a test failed.
     """
     return built(common, choice, changes, no_tests=no_tests)
 

@@ -56,16 +56,16 @@ class Left(Struct, frozen=True):
     ),
 )
 @common()
-@click.option("--artifacts", is_flag=True, help="Only what compile and build wrote into target/.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask before data is removed.")
-@click.option("--force", is_flag=True, help="Even while another command works with it.")
+@click.option("--artifacts", is_flag=True, help="Only remove what compile and build wrote into target/.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before removing data.")
+@click.option("--force", is_flag=True, help="Even if another command is using it.")
 def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
-    """Remove what this project made on this machine.
+    """Remove what this project has created on this machine.
 
-    That is `target/`, and `.millstream/`: the local broker with its topics, tables, checkpoints and logs of
-    all targets. With --target, only that target's tables, checkpoints and logs in `.millstream/`. Nothing
-    else is touched: no other Kafka, no database, no store that `tables:` or `checkpoints:` of the target
-    name; what is left there is told. On a terminal it asks before data is removed.
+    That is `target/` and `.millstream/`: the local broker with its topics, and the tables, checkpoints and
+    logs of all targets. With --target, only that target's tables, checkpoints and logs in `.millstream/`.
+    Nothing else is touched: no other Kafka, no database, no store named by `tables:` or `checkpoints:` of the
+    target; what remains there is listed. On a terminal, it asks before removing data.
     """
     if artifacts and common.target:
         raise click.UsageError("--artifacts and --target exclude each other")

@@ -24,13 +24,13 @@ from millstream.project.settings import read_settings
 )
 @common()
 @choosing
-@click.option("--no-cache", is_flag=True, help="Check everything anew.")
+@click.option("--no-cache", is_flag=True, help="Ignore cached results and check everything again.")
 @collector_paused()
 def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     """Check the project and write its SQL and manifest.
 
-    All mistakes are told, each with its place and remedy; nothing is written while there are errors.
-    --select limits the SQL that is written; the SQL of a single selected model is also printed.
+    All errors are reported, each with its location and remedy; nothing is written if there are any.
+    --select limits which SQL is written; the SQL of a single selected model is also printed.
     """
     start = time.perf_counter()
     root = root_of(common)

@@ -25,8 +25,8 @@ SHELLS = ("bash", "zsh", "fish")
 def command(common: Common, *, shell: str) -> int:
     """Print the script that completes commands in a shell.
 
-    SHELL is bash, zsh or fish. It completes commands, options, and after --select the names of models,
-    sources and tags of the last compile.
+    SHELL is bash, zsh or fish. The script completes commands and options, and after --select, the names of
+    models, sources and tags from the last compile.
     """
     script = script_of(shell)
     return finish(common.look, result={"shell": shell, "script": script}, text=script.strip("\n"))

@@ -43,17 +43,19 @@ _COUNT = click.IntRange(min=0)
 )
 @common("csv")
 @click.argument("names", metavar="TOPIC...", nargs=-1, required=True)
-@click.option("--from-beginning", is_flag=True, help="All records that the topic holds.")
-@click.option("--last", type=_COUNT, metavar="N", help="The newest N records of each topic; default: 10.")
-@click.option("--follow", "-f", is_flag=True, help="Go on with what comes, until Ctrl-C.")
-@click.option("--count", type=_COUNT, metavar="N", help="End after N records.")
+@click.option("--from-beginning", is_flag=True, help="Show all records that the topic holds.")
+@click.option(
+    "--last", type=_COUNT, metavar="N", help="Show the newest N records of each topic; default: 10."
+)
+@click.option("--follow", "-f", is_flag=True, help="Continue with new records until Ctrl-C.")
+@click.option("--count", type=_COUNT, metavar="N", help="Stop after N records.")
 @click.option(
     "--to",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file to write to, instead of the terminal.",
+    help="Write to a file instead of the terminal.",
 )
-@click.option("--keys", is_flag=True, help="Keys before the values.")
-@click.option("--headers", is_flag=True, help="Headers before the values.")
+@click.option("--keys", is_flag=True, help="Show keys before the values.")
+@click.option("--headers", is_flag=True, help="Show headers before the values.")
 def command(
     common: Common,
     *,
@@ -66,12 +68,12 @@ def command(
     keys: bool,
     headers: bool,
 ) -> int:
-    """Show the records of topics, decoded by what the project knows of them.
+    """Show the records of topics, decoded as the project declares them.
 
-    A TOPIC is a source, a model that is a sink, or any topic of the target's Kafka. Nothing is committed
-    and no consumer group is disturbed. What can't be decoded is shown as base64 with the reason.
-    With --output json each record is one object on a line of its own, with topic, partition, offset,
-    timestamp, key, value, headers and what is undecodable; mistakes are one such line, too.
+    A TOPIC is a source, a sink, or any other topic in the target's Kafka. No offsets are committed, and no
+    consumer group is affected. What can't be decoded is shown as base64 with the reason. With --output json,
+    each record is a JSON object on its own line, with topic, partition, offset, timestamp, key, value,
+    headers and what could not be decoded; errors are also JSON lines.
     """
     if from_beginning and last is not None:
         raise click.UsageError("--from-beginning and --last exclude each other")

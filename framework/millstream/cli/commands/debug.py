@@ -52,12 +52,12 @@ class Check(Struct, frozen=True):
     "\n  millstream debug --fetch",
 )
 @common()
-@click.option("--fetch", is_flag=True, help="Fetch all jars now, and verify those that are here.")
+@click.option("--fetch", is_flag=True, help="Download all missing jars now, and verify the cached ones.")
 def command(common: Common, *, fetch: bool) -> int:
     """Check the installation, the project and its target.
 
-    Each check is a line, with what to do where it fails. Secrets are masked. The exit code is 2 if
-    something is wrong; a missing Java is a warning, because only running pipelines needs it.
+    Each check is one line, with a remedy if it fails. Secrets are masked. The exit code is 2 if a check
+    fails. A missing Java is only a warning, because only running pipelines needs it.
     """
     checks = [*machine(common, fetch=fetch), *project(common)]
     if common.look.json:

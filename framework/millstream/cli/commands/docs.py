@@ -36,17 +36,21 @@ _SITE = "docs"
 @click.option(
     "--to",
     type=click.Path(path_type=Path),
-    help="The site's folder, or a format's file; default: target/docs, stdout.",
+    help="The folder of the site, or the file of a format; default: target/docs, or stdout.",
 )
 @click.option(
     "--plan/--no-plan",
     default=None,
-    help="With the plan and its queries; default: in projects of up to 1,000 models.",
+    help="Include the plan and its queries; default: in projects of up to 1,000 models.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="With serve; 0: any."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="The port of serve; 0: any free port.",
 )
-@click.option("--open/--no-open", "open_", default=True, help="With serve: open it in a browser.")
+@click.option("--open/--no-open", "open_", default=True, help="With serve: open the site in a browser.")
 @click.argument("action", type=click.Choice(("generate", "serve")))
 def command(
     common: Common,
@@ -57,12 +61,12 @@ def command(
     port: int,
     open_: bool,
 ) -> int:
-    """Make the project's site, or a document for other tools, and show it.
+    """Generate or serve the project's site, or a document for other tools.
 
-    The site is made of plain files: open `target/docs/index.html`, or put the folder on any web server. It
-    asks nobody for anything. It has the lineage down to columns, the plan as written and as optimized rule
-    by rule, a page for everything the project holds, search, and what should be looked after. `serve` makes
-    it and shows it on this machine alone, until Ctrl-C.
+    The site consists of static files: open `target/docs/index.html`, or put the folder on any web server. It
+    makes no requests to other servers. It shows the lineage down to columns, the plan as written and as
+    optimized rule by rule, a page for each node of the project, a search, and what needs attention. `serve`
+    generates it and serves it on this machine only, until Ctrl-C.
     """
     if common.output in _FORMATS and action == "serve":
         raise click.UsageError("`docs serve` shows the site; formats are made by `docs generate`")

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 )
 @common("mermaid", "dot", "kafka-streams", alias=("--format",))
 @choosing
-@click.option("--rule", metavar="NAME", help="Only what this rule did: the plan before and after it.")
-@click.option("--sql", is_flag=True, help="The SQL of each query, too.")
-@click.option("--written", is_flag=True, help="Draw the plan as written: mermaid, dot and kafka-streams.")
+@click.option("--rule", metavar="NAME", help="Only show what this rule did: the plan before and after it.")
+@click.option("--sql", is_flag=True, help="Also show the SQL of each query.")
+@click.option("--written", is_flag=True, help="Draw the plan as written; for mermaid, dot and kafka-streams.")
 @click.argument("models", metavar="[MODEL]...", nargs=-1, shell_complete=complete_model)
 @collector_paused()
 def command(
@@ -45,9 +45,9 @@ def command(
 ) -> int:
     """Show the plan as written and as optimized, and what each rule saved.
 
-    Side by side, or one below the other in a narrow terminal; then what each rule changed, which models share
-    a query and why others don't, how each Python function runs, what is not understood and what to write
-    instead, and what the plan costs for each record.
+    The plans are shown side by side, or one below the other in a narrow terminal. Then follow what each rule
+    changed, which models share a query and why others don't, how each Python function runs, which SQL is
+    opaque and what to write instead, and the cost of the plan per record.
     """
     if models and not choice.everything:
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")

@@ -26,10 +26,11 @@ _DOT = "dot_"
 @common()
 @click.argument("name")
 def command(common: Common, *, name: str) -> int:
-    """Make a new project that compiles.
+    """Create a new project that compiles.
 
-    NAME becomes the name of the project and of its folder, below --project-dir or else here: a café's orders
-    with a source, three models, a macro, a Python function, seeds, tests and a README.
+    NAME becomes the name of the project and of its folder, which is created in --project-dir or the current
+    folder. The project processes a café's orders: a source, three models, a macro, a Python function, seeds,
+    tests and a README.
     """
     check_name(name)
     parent = common.project_dir or Path()

@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 )
 @common("mermaid", "dot", alias=("--format",))
 @choosing
-@click.option("--upstream", is_flag=True, help="Only what it depends on.")
-@click.option("--downstream", is_flag=True, help="Only what depends on it.")
+@click.option("--upstream", is_flag=True, help="Only show what it depends on.")
+@click.option("--downstream", is_flag=True, help="Only show what depends on it.")
 @click.option("--depth", type=click.IntRange(min=1), help="How many steps to follow.")
 @click.argument("name", metavar="[MODEL[.COLUMN]]", required=False, shell_complete=complete_model)
 @collector_paused()
 def command(
     common: Common, *, choice: Choice, upstream: bool, downstream: bool, depth: int | None, name: str | None
 ) -> int:
-    """Show what depends on what, down to columns.
+    """Show the lineage of models and columns.
 
-    Of a column each influence has its kind: its value is taken as it is (direct) or computed from another;
-    filter, join, group and order decide which rows there are. Without a name, the whole graph is shown.
+    For a column, each dependency has a kind: its value is passed through (direct) or computed; filter, join,
+    group and order determine which rows there are. Without a name, the whole graph is shown.
     """
     from millstream.lineage.draw import as_data
     from millstream.lineage.find import find_end, lineage_of, whole_graph

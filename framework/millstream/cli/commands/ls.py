@@ -33,20 +33,24 @@ MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*
 @common("name", "path", "selector", alias=("--format",))
 @choosing
 @click.option(
-    "--resource-type", "kinds", multiple=True, type=click.Choice(("all", *KINDS)), help="Only of this type."
+    "--resource-type",
+    "kinds",
+    multiple=True,
+    type=click.Choice(("all", *KINDS)),
+    help="Only list nodes of this type.",
 )
 @click.option(
     "--output-keys",
     multiple=True,
     metavar="KEYS",
-    help="Only these keys of the JSON: 'name tags columns'; may be repeated.",
+    help="Only print these keys of the JSON: 'name tags columns'; may be repeated.",
 )
 @collector_paused()
 def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_keys: tuple[str, ...]) -> int:
-    """List what the project holds.
+    """List the nodes of the project.
 
-    One name a line, in the order of the graph: `project.folder.model`. --output says what is written of
-    each: its name, its file's path, or (as by default) a selector that means it alone.
+    One node per line, in the order of the graph: `project.folder.model`. --output chooses what is printed:
+    the name, the path of the file, or (by default) a selector that selects only this node.
     """
     if output_keys and not common.look.json:
         raise click.UsageError("--output-keys needs --output json")

@@ -22,14 +22,14 @@ from millstream.collector import collector_paused
 )
 @common("markdown", alias=("--format",))
 @failing
-@click.option("--accept-forward", is_flag=True, help="As `apply --accept-forward` would.")
+@click.option("--accept-forward", is_flag=True, help="Plan as `apply --accept-forward` would.")
 @collector_paused()
 def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept_forward: bool) -> int:
-    """Tell what `apply` would do to a target.
+    """Show what `apply` would do to a target.
 
-    A review of the project against what runs there: which query goes on, which is made anew, and why, by the
-    signatures beside its checkpoints; what becomes of columns, topics and tables, by what the models said
-    when they were last started. Nothing is run or changed.
+    Reviews the project against what runs there. The signatures stored next to the checkpoints show which
+    queries continue, which are rebuilt, and why. Columns, topics and tables are compared with the models as
+    they were last started. Nothing is run or changed.
     """
     root = root_of(common)
     found, job, diagnostics = compiled_job(common, root, Choice(), Changes())

@@ -30,13 +30,11 @@ _RATE = click.FloatRange(min=0, min_open=True)
 )
 @common()
 @click.argument("topics", nargs=-1)
-@click.option("--count", type=_COUNT, help="Records of each topic; default: 10,000, with --rate without end.")
-@click.option("--rate", type=_RATE, help="Records of each topic per second, from now on.")
-@click.option(
-    "--interval", type=_RATE, metavar="SECONDS", help="The time between two records: --rate 1/SECONDS."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Another number gives other records.")
-@click.option("--now", is_flag=True, help="The first event is now, not at a fixed time; --rate says so, too.")
+@click.option("--count", type=_COUNT, help="Records per topic; default: 10,000, or unlimited with --rate.")
+@click.option("--rate", type=_RATE, help="Records per topic and second, starting now.")
+@click.option("--interval", type=_RATE, metavar="SECONDS", help="Time between two records: --rate 1/SECONDS.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
+@click.option("--now", is_flag=True, help="Start events now instead of at a fixed time; implied by --rate.")
 def command(
     common: Common,
     *,
@@ -47,13 +45,13 @@ def command(
     seed: int,
     now: bool,
 ) -> int:
-    """Send test traffic: the records that the generators of seeds/*.py make.
+    """Send test traffic from the generators in seeds/*.py.
 
-    TOPICS are topics, sources or generators; without any, all generators. The same seed gives the same
+    TOPICS are topics, sources or generators; by default, all generators. The same seed gives the same
     records: the first event is at the beginning of 2026, and records that are sent again are duplicates.
-    With --rate it is live traffic, which begins now and goes on until --count or Ctrl-C. A record's timestamp
-    is the time of its event where the source says which column that is (its watermark), else the clock.
-    Missing topics are created on the local broker only.
+    With --rate, it is live traffic, which starts now and continues until --count or Ctrl-C. A record's
+    timestamp is its event time if the source declares that column (its watermark), otherwise the current
+    time. Missing topics are created on the local broker only.
     """
     if rate and interval:
         raise click.UsageError("--rate and --interval say the same: give one of them")

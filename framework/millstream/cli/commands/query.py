@@ -40,14 +40,14 @@ SHOWN = 100
     "--limit",
     type=click.IntRange(min=0),
     metavar="N",
-    help=f"Only so many rows; for people {SHOWN} by default.",
+    help=f"Show at most N rows; default for text: {SHOWN}.",
 )
 def command(common: Common, *, sql: str, limit: int | None) -> int:
-    """Answer SQL over state tables, reference topics and seeds.
+    """Query state tables, reference topics and seeds with SQL.
 
-    Tables have the names of their models, reference topics those of their sources: `shop.products`.
-    A query is SQL of DataFusion, which runs without a JVM; where all its tables are in one database, such as
-    PostgreSQL, that database answers it in its own SQL. `-` reads the SQL from the standard input.
+    Tables are named after their models, reference topics after their sources: `shop.products`. Queries are
+    written in DataFusion SQL and run without a JVM. If all tables of a query are in one database, such as
+    PostgreSQL, that database runs it, in its own SQL. `-` reads the SQL from standard input.
     """
     if sql == "-":
         sql = sys.stdin.read()

@@ -13,11 +13,11 @@ from millstream.cli.options import Changes, Choice, Common, common
 )
 @common()
 def command(common: Common) -> int:
-    """Decide anew which models with state share a query.
+    """Regroup stateful models into queries.
 
-    A model that was added to a running project keeps its state in a query of its own, since no other one's
-    checkpoint would fit it, and one that was removed leaves its place. Here all are grouped as in a new
-    deployment. What changes by it is rebuilt from the start of its sources, beside what is there, and swapped
-    when all of it has come to its end. The project must not run meanwhile.
+    A stateful model that is added to a running project gets a separate query, because no existing checkpoint
+    fits it; when a model is removed, the others keep their groups. `regroup` groups all models as in a new
+    deployment. Groups that change are rebuilt from the start of their sources, alongside the running version,
+    and swapped when all rebuilds have finished. The project must not run meanwhile.
     """
     return built(common, Choice(), Changes(regroup=True), no_tests=True)

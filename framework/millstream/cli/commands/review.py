@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 )
 @common("markdown", alias=("--format",))
 @click.option("--against", metavar="REF", help="The branch, tag or commit to compare with.")
-@click.option("--merge-base", is_flag=True, help="Compare with where this branch left REF, not with REF.")
+@click.option("--merge-base", is_flag=True, help="Compare with the commit where this branch left REF.")
 @click.option(
     "--against-manifest",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A manifest.json to compare with, where there is no git.",
+    help="A manifest.json to compare with, if there is no git.",
 )
 @failing
 @collector_paused()
@@ -51,11 +51,12 @@ def command(
     fail_on: tuple[str, ...],
     ask_kafka: bool,
 ) -> int:
-    """Tell what an edit does, before it is merged.
+    """Review what a change does before it is merged.
 
-    Columns and who reads them, the state of each query, topics and tables as contracts, and cost, compared
-    with another version. Formatting, comments and refactorings that give the same rows are no change. Nothing
-    is run, and git's working tree is not touched. `--output markdown` is a comment for a pull request.
+    Compares columns and their readers, the state of each query, the contracts of topics and tables, and cost
+    with another version. Formatting, comments and refactorings that give the same rows are not changes.
+    Nothing is run, and git's working tree is not touched. `--output markdown` writes a comment for a pull
+    request.
     """
     _check(against, against_manifest, merge_base=merge_base)
     root = root_of(common)

@@ -26,17 +26,21 @@ from millstream.cli.project import models_in, root_of
 @choosing
 @changing
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Where to answer /metrics, /healthz and /readyz."
+    "--host", default="127.0.0.1", show_default=True, help="The address for /metrics, /healthz and /readyz."
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="0: do not answer."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9464,
+    show_default=True,
+    help="The port for them; 0 turns them off.",
 )
 def command(common: Common, choice: Choice, changes: Changes, host: str, port: int) -> int:
-    """Run every model, continuously.
+    """Run every model continuously.
 
-    A query that fails is started again, later and later; the others go on. SIGTERM or Ctrl-C lets the
-    micro-batches that run end, and stops. Offsets are committed for a consumer group per query, so that
-    Kafka's tools show the lag.
+    A query that fails is restarted with increasing delay; the others continue. On SIGTERM or Ctrl-C, running
+    micro-batches finish first. Offsets are committed to one consumer group per query, so that Kafka's tools
+    show the lag.
     """
     root = root_of(common)
     found, job, diagnostics = compiled_job(common, root, choice, changes)

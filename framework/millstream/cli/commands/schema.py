@@ -27,13 +27,16 @@ NAMES = ("properties", "profiles", "project", "selectors", "manifest", "review")
 @common()
 @click.argument("name", metavar="[NAME]", required=False, type=click.Choice(NAMES))
 @click.option(
-    "--write", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write a file for each here."
+    "--write",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each schema to a file in this folder.",
 )
 def command(common: Common, *, name: str | None, folder: Path | None) -> int:
     """Print the JSON Schemas of the YAML files.
 
-    NAME is one of properties, profiles, project, selectors, manifest and review; without it all are printed.
-    Editors use them to complete and check YAML; `millstream init` wires them for VS Code.
+    NAME is one of properties, profiles, project, selectors, manifest and review; by default, all are printed.
+    Editors use them to complete and check YAML; `millstream init` configures VS Code to use them.
     `manifest` describes target/manifest.json, `review` what `millstream review --output json` prints.
     """
     found = schemas()

@@ -23,14 +23,14 @@ from millstream.project.load import load_project
 @common()
 @click.argument("topics", nargs=-1)
 @click.option(
-    "--count", type=click.IntRange(min=1), default=FILL, show_default=True, help="Records of each topic."
+    "--count", type=click.IntRange(min=1), default=FILL, show_default=True, help="Records per topic."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Another number gives other records.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
 def command(common: Common, *, topics: tuple[str, ...], count: int, seed: int) -> int:
-    """Fill the empty topics of the local broker with the traffic of seeds/*.py.
+    """Fill the empty topics of the local broker with records from seeds/*.py.
 
-    Topics that ever had a record are left alone. `millstream build` does the same before it begins. CSV files
-    of seeds/ need no seeding: models read them from the files.
+    Topics that have ever held records are skipped. `millstream build` does the same before it starts. CSV
+    files in seeds/ need no seeding: models read them directly.
     """
     project = load_project(root_of(common), common.target, common.vars, common.profiles_dir)
     if not is_embedded(project.target):

@@ -32,22 +32,26 @@ _LAST = 10_000
 )
 @common("csv")
 @click.argument("name", metavar="MODEL")
-@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Rows.")
-@click.option("--compute", is_flag=True, help="What the model's SQL gives now, not what was stored.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Show at most this many rows."
+)
+@click.option(
+    "--compute", is_flag=True, help="Compute the rows from the model's SQL instead of reading stored ones."
+)
 @click.option(
     "--last",
     type=click.IntRange(min=1),
     default=_LAST,
     show_default=True,
     metavar="N",
-    help="Where it is computed: read the newest N records of each partition.",
+    help="When computing: read the newest N records of each partition.",
 )
 def command(common: Common, *, name: str, limit: int, compute: bool, last: int) -> int:
     """Show the newest rows of a model, source or seed.
 
-    Of a table its rows as they are stored; of a sink or a source the newest records of its topic, decoded.
-    A view is stored nowhere: it is computed on Spark over the newest records of the topics it comes from.
-    Nothing is written and nothing is committed. A computed aggregate counts what was read, up to the end.
+    For a table, the rows as stored; for a sink or a source, the newest records of its topic, decoded. A view
+    is not stored: Spark computes it over the newest records of the topics it reads. Nothing is written or
+    committed. A computed aggregate covers the records that were read, up to the end.
     """
     root = root_of(common)
     found = compiled(common, root)

@@ -23,22 +23,22 @@ from millstream.errors import Diagnostic
 )
 @common()
 @choosing
-@click.option("--unit", is_flag=True, help="Unit tests only: no broker, nothing stored.")
-@click.option("--data", is_flag=True, help="Data tests only: of tables and topics as they are.")
+@click.option("--unit", is_flag=True, help="Run unit tests only: no broker, nothing stored.")
+@click.option("--data", is_flag=True, help="Run data tests only, on tables and topics as they are.")
 @click.option(
-    "--coverage", is_flag=True, help="Tell which models, branches and filters no unit test reaches."
+    "--coverage", is_flag=True, help="Report models, branches and filters that no unit test reaches."
 )
-@click.option("--update", is_flag=True, help="Write what came out into the unit tests that fail.")
-@click.option("--fail-fast", "-x", is_flag=True, help="End with the first test that fails.")
+@click.option("--update", is_flag=True, help="Write the actual rows into failing unit tests.")
+@click.option("--fail-fast", "-x", is_flag=True, help="Stop at the first failure.")
 def command(
     common: Common, *, choice: Choice, unit: bool, data: bool, coverage: bool, update: bool, fail_fast: bool
 ) -> int:
-    """Test models on given rows, and what is stored.
+    """Run unit tests of models and data tests of stored rows.
 
-    Unit tests run a model on Spark over the rows that they give, without a broker. Data tests look at tables
-    and topics as they are; those of what has not been built yet are skipped. With --select, the tests of
-    what is selected. The items are pytest's: `pytest` in the project's folder runs them, too. The exit code
-    is 1 if a test failed.
+    Unit tests run a model on Spark over the rows they give, without a broker. Data tests check tables and
+    topics as they are; those of models that have not been built are skipped. --select runs only the tests of
+    the selected nodes. All tests are pytest items, so `pytest` in the project's folder also runs them. The
+    exit code is 1 if a test failed.
     """
     root = root_of(common)
     found = compiled(common, root)
