@@ -1,9 +1,9 @@
-"""A model that reads another model's topic reads what is written to it instead; the topic is still written.
+"""A model that reads another model's topic reads the rows before they are written; the topic is still written.
 
 topic enriched → decode → final
 enriched (before it is written) → final
 
-It does not change which query closes a window, or by which watermark: see `_Queries.join`.
+It changes neither which query closes a window nor by which watermark: see `_Queries.join`.
 """
 
 from __future__ import annotations

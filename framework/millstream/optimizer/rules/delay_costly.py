@@ -1,4 +1,4 @@
-"""What is cheap to ask is asked first; Python functions see only the rows that are left.
+"""Cheap conditions are evaluated first; Python functions see only the remaining rows.
 
 filter score(payload) > 10 and payload rlike 'x+' and type = 'view'
 filter type = 'view' and payload rlike 'x+' → filter score(payload) > 10

@@ -1,4 +1,4 @@
-"""Rows that are together already are not brought together again.
+"""A repartition is dropped if its rows are already together.
 
 repartition by user → project user, total * 2 as t ← aggregate sum(value) as total by user on close
 project user, total * 2 as t ← aggregate sum(value) as total by user on close

@@ -1,9 +1,9 @@
-"""An event time that no state above looks at needs no watermark, and one watermark is enough.
+"""Watermarks that no state above uses are dropped, and so are repeated ones.
 
 events → watermark at → topic
 events → topic
 
-Always applied: a query closes windows by the minimum of all its watermarks, also of those that nothing needs.
+Always applied: a query closes windows by the minimum of all its watermarks, including unused ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two projections become one, and one that changes nothing goes.
+"""Two projections become one; a projection that changes nothing is removed.
 
 select a + 1 as b from (select x * 2 as a from t)
 select (x * 2) + 1 as b from t

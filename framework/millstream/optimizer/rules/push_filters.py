@@ -36,7 +36,7 @@ class _Group(NamedTuple):
 
 
 _Edge = tuple[int, int]
-"""The `id` of a node, and which of its inputs."""
+"""The `id` of a node, and the index of its input."""
 
 
 def push_filters(plan: Plan, context: Context) -> Result:

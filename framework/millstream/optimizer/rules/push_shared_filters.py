@@ -1,4 +1,4 @@
-"""Below a relation that several read, rows go that none of them keeps.
+"""Rows that all readers of a shared relation drop are dropped below it.
 
 repartition by user, read by: filter type = 'view' and value > 1; filter type = 'buy' and value > 1
 filter value > 1 and (type = 'view' or type = 'buy') → repartition by user, read by: filter type = 'view'; …
@@ -20,12 +20,12 @@ from millstream.types import BOOLEAN
 _NAME = "push_shared_filters"
 _Key = tuple[Piece, ...]
 _Known = dict[tuple[int, str], tuple[Node, Moves]]
-"""By the `id` of a node and what a condition says: how that reads below."""
+"""By the `id` of a node and a condition's content: the condition in terms of the input."""
 
 
 class _Found(NamedTuple):
     common: dict[_Key, Expression]
-    """What all who read a relation ask of its rows."""
+    """The conditions that all readers of a relation have in common."""
     either: Expression | None
     """What one of them or another asks beside it."""
     models: tuple[str, ...]

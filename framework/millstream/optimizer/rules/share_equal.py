@@ -1,4 +1,4 @@
-"""Equal parts of different models become one: what they do is done once, and state is kept once.
+"""Equal parts of different models become one, so their work is done once and their state is kept once.
 
 sink a ← aggregate count(*) by user ← filter x > 1; sink b ← aggregate count(*) by user ← filter x > 1
 sink a ← counts, sink b ← counts = aggregate count(*) by user ← filter x > 1
