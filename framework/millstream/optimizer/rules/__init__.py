@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
     merge_projections,
     # Each condition moves down on its own, before conditions that all readers have in common are shared.
     push_filters,
-    # Uses the filters that push_filters moved to a shared node; those that it adds below move in the next round.
+    # Uses the filters that push_filters moved to a shared node; its own move on in the next round.
     push_shared_filters,
     # Ranks the filters of single models, whose figures are known, while they are still separate.
     delay_costly,
@@ -40,8 +40,8 @@ RULES: tuple[Rule, ...] = (
     merge_filters,
     # Finds calls in a filter and the projection above it: both must be in their final place.
     call_once,
-    # Filters are in their final place, so a shared shuffle moves only rows that a reader keeps. Merged aggregates
-    # need no shared shuffle, and a shuffle that is not needed should not be shared first.
+    # Filters are in their final place, so a shared shuffle moves only rows that a reader keeps. Merged
+    # aggregates need no shared shuffle, and a shuffle that is not needed should not be shared first.
     merge_aggregates,
     drop_repartition,
     share_repartition,

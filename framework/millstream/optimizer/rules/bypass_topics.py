@@ -1,4 +1,4 @@
-"""A model that reads another model's topic reads the rows before they are written; the topic is still written.
+"""A reader of another model's topic takes the rows before they are written; the topic is still written.
 
 topic enriched → decode → final
 enriched (before it is written) → final

@@ -1,4 +1,4 @@
-"""Python calls and state that several models compute from one relation under different names are computed once.
+"""Python calls and state that models compute from one relation under different names are computed once.
 
 project score(value) as a ← events; project score(value) as b, type ← events
 project a ← scored, project a as b, type ← scored = project score(value) as a, type ← events
