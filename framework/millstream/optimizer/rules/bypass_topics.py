@@ -153,7 +153,7 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
 
 
 def _keeps_values(node: Decode) -> bool:
-    """Tell whether reading gives back what was written."""
+    """Return whether reading returns what was written."""
     found = format_of(node.format)
     if found.single and (len(node.fields) != 1 or node.fields[0].nullable):
         return False  # as a whole value, NULL would delete the key

@@ -20,7 +20,7 @@ def _not_needed(node: Repartition, context: Context) -> bool:
 @local_rule(Repartition, _not_needed)
 def drop_repartition(node: Repartition, at: Site) -> Applied | None:
     given = traits_of(node.input)
-    # One that is dropped further down may have been what this one relied on: so the new input is asked, too.
+    # A repartition dropped further down may have been what this one relied on, so check the new input, too.
     if not _together(node, given, at.readers):
         return None
     return Applied(node.input, (Change(f"{kind(node)} is not needed: {_why(given)}", both(node)),))

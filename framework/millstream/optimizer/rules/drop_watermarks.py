@@ -46,7 +46,7 @@ def _below_state(context: Context) -> set[int]:
     """Return the `id`s of all nodes below something that looks at their event time, however far."""
     found: set[int] = set()
     for node in reversed(context.order):
-        # A view that nobody reads yet may be read by a query of somebody's own.
+        # A view without readers may still be read by a user's own query.
         view = isinstance(node, Output) and isinstance(node.materialization, View)
         if view or id(node) in found or reads_event_time(node):
             found.update(map(id, node.inputs))

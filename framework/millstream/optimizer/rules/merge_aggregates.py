@@ -84,7 +84,7 @@ def merge_aggregates(plan: Plan, context: Context) -> Result:
 
 
 def _groups(context: Context) -> list[list[_Part]]:
-    """Put each aggregate with the most others, as near below as they meet."""
+    """Put each aggregate with the most others, at the nearest common input."""
     met: defaultdict[tuple[object, ...], list[_Part]] = defaultdict(list)
     for node in context.order:
         if isinstance(node, Aggregate) and node.keys and _merges(node, context):
@@ -156,7 +156,7 @@ def _kind(part: _Part) -> tuple[object, ...]:
 class _Merged(NamedTuple):
     aggregate: Aggregate
     conditions: list[tuple[Expression, ...]]
-    """By part: what it asks of rows beside what all ask, which is asked below."""
+    """By part: its conditions besides the common ones, which are applied below."""
     keys: dict[Pieces, str]
     """Name of a key by what it is on the columns of the base."""
     measures: list[dict[str, str]]

@@ -89,7 +89,7 @@ def _is_identity(node: Project) -> bool:
 
 
 def _without(node: Project, *, taken: bool) -> Node:
-    """Return the input, which goes on under the name of the two that says more."""
+    """Return the input, under the more informative name of the two."""
     below = node.input
     if taken:
         return below

@@ -130,7 +130,7 @@ def _decode(node: Decode, own: Names) -> Decode:
 
 
 def _union(node: Union, inputs: tuple[Node, ...], own: Names, narrow: _Narrow) -> Union:
-    """Keep the same positions of all sides, whatever else is read of them."""
+    """Keep the same positions of all sides, even if other columns of a side are read."""
     places = kept_places(node, own)
     whole = len(places) == len(node.columns)
     sides = tuple(

@@ -41,7 +41,7 @@ def _equal(context: Context) -> list[list[Node]]:
     """Group nodes that do the same over the same.
 
     What is not pure is equal to nothing, nor is what reads two different ones of the kind: so the inputs are
-    compared beside the fingerprint, which already speaks for their content.
+    compared in addition to the fingerprint, which already covers their content.
     """
     groups: list[list[Node]] = []
     group_of: dict[int, int] = {}

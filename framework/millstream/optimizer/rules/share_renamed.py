@@ -141,7 +141,7 @@ def _python(node: Project) -> list[tuple[Pieces, Item]]:
 
 
 def _once(found: _Calls, below: Node) -> Project:
-    """Return the projection that calls Python, and passes on what its readers read beside it."""
+    """Return the projection that calls Python, and passes on the other columns that its readers read."""
     read = {
         name.lower()
         for node in found.projections

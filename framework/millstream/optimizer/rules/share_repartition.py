@@ -70,7 +70,7 @@ def share_repartition(plan: Plan, context: Context) -> Result:
 
 
 def _groups(context: Context) -> list[_Group]:
-    """Put each repartition with the most others, as near above as they meet."""
+    """Put each repartition with the most others, at their nearest common node."""
     repartitions = [node for node in context.order if isinstance(node, Repartition) and node.keys]
     if len(repartitions) < 2:
         return []
