@@ -21,11 +21,11 @@ from support.runs import create_topics, job_of
 
 from millstream.broker import shared_broker
 from millstream.machine.jars import fetch
-from millstream.runner.engine import Engine, engine
 from millstream.runner.deployment.prepare import prepare
+from millstream.runner.engine import Engine, engine
 from millstream.runner.queries.realtime import start_realtime
-from millstream.runner.spark.session import start_spark
 from millstream.runner.queries.start import start
+from millstream.runner.spark.session import start_spark
 
 WARM = 100
 PAUSE = 0.02

@@ -9,8 +9,11 @@ from millstream.project.jsonschema import json_schemas
 
 _TITLES = {
     "project": ("pyproject.toml", "`[tool.millstream]`"),
-    "profiles": ("profiles.yml", "An output: `<profile>: {target: <name>, outputs: {<name>: …}}`."),
-    "properties": ("YAML of models/, macros/, seeds/ and tests/", "Any key may stand in any of these files."),
+    "profiles": (
+        "profiles.yml",
+        "These are the keys of an output: `<profile>: {target: <name>, outputs: {<name>: …}}`.",
+    ),
+    "properties": ("YAML of models/, macros/, seeds/ and tests/", "Every file may use all of these keys."),
 }
 
 _INTRODUCTION = """\

@@ -37,9 +37,9 @@ class CommonArguments(Shape):
         "limit": "remove it",
     }
 
-    severity: Annotated[Severity, about("what happens to a row that fails")] = "error"
-    where: Annotated[Sql | None, about("test only rows for which this SQL holds")] = None
-    name: Annotated[str | None, about("what the test is called")] = None
+    severity: Annotated[Severity, about("what happens to a failing row")] = "error"
+    where: Annotated[Sql | None, about("an SQL condition; only rows that match it are tested")] = None
+    name: Annotated[str | None, about("the name of the test")] = None
     description: Description = ""
     tags: Names = []
 
@@ -47,7 +47,7 @@ class CommonArguments(Shape):
 class RowsArguments(CommonArguments, kw_only=True):
     """What tests may say that find wrong rows."""
 
-    at_most: Annotated[Tolerated | None, about("wrong rows that are tolerated: 10, or 0.5%")] = None
+    at_most: Annotated[Tolerated | None, about("tolerated failing rows: 10, or 0.5%")] = None
 
 
 class UniqueArguments(RowsArguments, kw_only=True):
@@ -57,16 +57,16 @@ class UniqueArguments(RowsArguments, kw_only=True):
 
 class AcceptedValuesArguments(RowsArguments, kw_only=True):
     values: Annotated[list[Any], about("the values that may occur")]
-    quote: Annotated[bool | None, about("dbt's: whether the values are texts")] = None
+    quote: Annotated[bool | None, about("as in dbt: whether the values are strings")] = None
 
 
 class RelationshipsArguments(RowsArguments, kw_only=True):
     to: Annotated[str, about("ref('model') or source('source', 'topic')")]
-    field: Annotated[str, about("the column there")]
+    field: Annotated[str, about("the column of that relation")]
 
 
 class ExpressionArguments(RowsArguments, kw_only=True):
-    expression: Annotated[Sql, about("SQL that holds for every row")]
+    expression: Annotated[Sql, about("an SQL condition that must not be false for any row")]
 
 
 class RowCountArguments(CommonArguments, kw_only=True):
@@ -76,8 +76,10 @@ class RowCountArguments(CommonArguments, kw_only=True):
 
 
 class FreshnessArguments(CommonArguments, kw_only=True):
-    within: Annotated[Duration, about("the newest row is not older")]
-    column: Annotated[str | None, about("the time of a row, by default the record's")] = None
+    within: Annotated[Duration, about("the maximum age of the newest row")]
+    column: Annotated[
+        str | None, about("the column with a row's time, by default the record's timestamp")
+    ] = None
 
 
 class Kind(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What the YAML files of a project may say: the shapes that are checked, and that editors complete."""
+"""The shapes of a project's YAML files: they validate the files, and complete them in editors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def about(description: str, *, verbatim: bool = False) -> Meta:
 
 
 Names = str | list[str]
-Description = Annotated[str, about("what it is, for people", verbatim=True)]
+Description = Annotated[str, about("a description for readers", verbatim=True)]
 OnBadRecord = Literal["fail", "skip", "dead_letter"]
 Tests = Annotated[
     Raw | None,
@@ -72,32 +72,34 @@ class ColumnShape(Shape):
     from_: Annotated[
         Raw | None,
         Meta(
-            description="SQL that the column is derived by when a record is decoded",
+            description="SQL that computes the column when a record is decoded",
             extra_json_schema={"type": "string"},
         ),
     ] = field(default=None, name="from")
     tests: Tests = None
     data_tests: Tests = None
-    tags: Annotated[Names, about("words to select by")] = []
-    meta: Annotated[dict[str, Any], about("anything for other tools")] = {}
-    distinct: Annotated[Positive | None, about("about how many different values there are, a hint")] = None
+    tags: Annotated[Names, about("labels to select by")] = []
+    meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
+    distinct: Annotated[Positive | None, about("hint: the approximate number of distinct values")] = None
 
 
 class KeyShape(Shape):
-    name: Annotated[str, about("the column that a record's key is read as")]
+    name: Annotated[str, about("the name of the column that holds the record's key")]
     type: SqlType = None
 
 
 class WatermarkShape(Shape):
-    column: Annotated[str, about("the event time")]
-    delay: Annotated[Duration, about("how late rows may come, such as 10 seconds")]
+    column: Annotated[str, about("the event time column")]
+    delay: Annotated[Duration, about("how late rows may be, such as 10 seconds")]
 
 
 class HintsShape(Shape):
-    """What the optimizer can't know: none of it changes a result."""
+    """Hints for the optimizer: none of them changes a result."""
 
-    rows_per_second: Annotated[Rate | None, about("about how many records come")] = None
-    distinct: Annotated[dict[str, Positive], about("about how many different values columns have")] = {}
+    rows_per_second: Annotated[Rate | None, about("the approximate number of records per second")] = None
+    distinct: Annotated[
+        dict[str, Positive], about("the approximate number of distinct values, by column")
+    ] = {}
     keeps: Annotated[
         Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")] | None,
         about("the share of rows that its filter keeps"),
@@ -105,36 +107,41 @@ class HintsShape(Shape):
 
 
 class TopicDefaults(Shape):
-    """What a source may say once for all of its topics."""
+    """Keys that a source can set once for all of its topics."""
 
     key: Annotated[KeyShape | str | None, about("the record's key as a column: a name, or {name, type}")] = (
         None
     )
     format: Annotated[Encoding | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
-    watermark: Annotated[WatermarkShape | None, about("the event time and how late it may be")] = None
+    watermark: Annotated[WatermarkShape | None, about("the event time column, and how late rows may be")] = (
+        None
+    )
     on_bad_record: Annotated[OnBadRecord | None, about("what happens to a record that can't be decoded")] = (
         None
     )
-    partitions: Annotated[Positive | None, about("partitions of a topic that is created")] = None
-    replication: Annotated[Positive | None, about("replication factor of a topic that is created")] = None
-    topic_config: Annotated[dict[str, Any], about("settings of a topic that is created")] = {}
+    partitions: Annotated[Positive | None, about("partitions of a new topic")] = None
+    replication: Annotated[Positive | None, about("replication factor of a new topic")] = None
+    topic_config: Annotated[dict[str, Any], about("settings of a new topic")] = {}
     options: Annotated[
         dict[str, Any],
         about("options of Kafka's consumer, such as fetch.max.bytes, and of Spark's reader: minPartitions"),
     ] = {}
-    starting: Annotated[Starting | None, about("where a new query begins: earliest, latest or a time")] = None
+    starting: Annotated[Starting | None, about("where a new query starts: earliest, latest or a time")] = None
     max_rows_per_trigger: Annotated[Positive | None, about("read at most this many records in a batch")] = (
         None
     )
     min_rows_per_trigger: Annotated[
-        Positive | None, about("wait for this many records, while `run` looks for new ones at intervals")
+        Positive | None,
+        about("records that a batch of `run` waits for, if its trigger is an interval"),
     ] = None
-    max_trigger_delay: Annotated[Duration | None, about("but not longer than this")] = None
-    rows_per_second: Annotated[Rate | None, about("about how many records come, a hint")] = None
-    hints: Annotated[HintsShape | None, about("what the optimizer can't know")] = None
-    tags: Annotated[Names, about("words to select by")] = []
-    owner: Annotated[str | None, about("who to ask")] = None
-    meta: Annotated[dict[str, Any], about("anything for other tools")] = {}
+    max_trigger_delay: Annotated[Duration | None, about("the maximum wait for `min_rows_per_trigger`")] = None
+    rows_per_second: Annotated[Rate | None, about("hint: the approximate number of records per second")] = (
+        None
+    )
+    hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
+    tags: Annotated[Names, about("labels to select by")] = []
+    owner: Annotated[str | None, about("whom to contact")] = None
+    meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
 
 
 class TopicShape(TopicDefaults, kw_only=True):
@@ -144,11 +151,11 @@ class TopicShape(TopicDefaults, kw_only=True):
         "freshness": "write tests: [{freshness: {within: 1 hour}}]",
     }
 
-    name: Annotated[str, about("what source('source', 'name') calls it")]
+    name: Annotated[str, about("the name in source('source', 'name')")]
     topic: Annotated[TopicName | None, about("the Kafka topic, by default the name")] = None
     description: Description = ""
-    table: Annotated[bool, about("a reference table: the latest value per key, null deletes")] = False
-    columns: Annotated[list[ColumnShape], about("what its values hold")] = []
+    table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
+    columns: Annotated[list[ColumnShape], about("the columns of its values")] = []
     tests: Tests = None
     data_tests: Tests = None
 
@@ -160,7 +167,7 @@ class SourceShape(TopicDefaults, kw_only=True):
         "database": "a source is a set of topics of the target's Kafka",
     }
 
-    name: Annotated[str, about("what source('name', 'topic') calls it")]
+    name: Annotated[str, about("the name in source('name', 'topic')")]
     description: Description = ""
     topics: Annotated[list[TopicShape], about("its topics")] = []
 
@@ -177,10 +184,10 @@ class ModelShape(Shape):
     meta: dict[str, Any] = {}
     keeps: Annotated[
         Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")] | None,
-        about("the share of rows that its filter keeps, a hint for the optimizer"),
+        about("hint: the share of rows that its filter keeps"),
     ] = None
-    rows_per_second: Annotated[Rate | None, about("about how many rows it gives, a hint")] = None
-    hints: Annotated[HintsShape | None, about("what the optimizer can't know")] = None
+    rows_per_second: Annotated[Rate | None, about("hint: the approximate number of rows per second")] = None
+    hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
 
 
 class SeedConfigShape(Shape):
@@ -189,7 +196,7 @@ class SeedConfigShape(Shape):
     column_types: Annotated[
         dict[str, SqlType], about("types by column, as in dbt; or write them in columns")
     ] = {}
-    delimiter: Annotated[str | None, about("what separates fields, by default a comma")] = None
+    delimiter: Annotated[str | None, about("the field separator, by default a comma")] = None
     tags: Names = []
     meta: dict[str, Any] = {}
 
@@ -208,7 +215,7 @@ class SeedShape(Shape):
 class FunctionShape(Shape):
     name: str
     description: Description = ""
-    cost: Annotated[Literal["low", "medium", "high"], about("how dear one call is")] = "medium"
+    cost: Annotated[Literal["low", "medium", "high"], about("the cost of a call")] = "medium"
 
 
 class OwnerShape(Shape):
@@ -222,7 +229,7 @@ class ExposureShape(Shape):
     label: str | None = None
     description: Description = ""
     url: str | None = None
-    owner: Annotated[OwnerShape | str | None, about("who to ask")] = None
+    owner: Annotated[OwnerShape | str | None, about("whom to contact")] = None
     depends_on: Annotated[
         Raw | None,
         Meta(
@@ -254,46 +261,46 @@ class GivenShape(Shape):
 
     input: Annotated[str, about("ref('model') or source('source', 'topic')", verbatim=True)]
     rows: Rows = None
-    format: Annotated[Literal["dict", "csv"] | None, about("how rows are written")] = None
+    format: Annotated[Literal["dict", "csv"] | None, about("the format of rows")] = None
     fixture: Annotated[str | None, about("a CSV file of rows, below tests/fixtures or the project")] = None
 
 
 class StepShape(Shape):
-    """Rows that come, and what is expected after them, as event time goes on."""
+    """The rows of one micro-batch, and the rows expected after it."""
 
-    given: Annotated[list[GivenShape], about("rows per input")] = []
-    at: Annotated[str | None, about("the event time that has been reached then", verbatim=True)] = None
-    expect: Annotated[Any, about("the rows that this step gives", verbatim=True)] = None
+    given: Annotated[list[GivenShape], about("the rows of each input")] = []
+    at: Annotated[str | None, about("the event time reached after this step", verbatim=True)] = None
+    expect: Annotated[Any, about("the rows expected from this step", verbatim=True)] = None
 
 
 class OverridesShape(Shape):
-    """dbt's form of what stands in for parts of the project."""
+    """Replacements for parts of the project, in dbt's form."""
 
     words: ClassVar[dict[str, str]] = {"macros": "give the macro a variable, and set that under vars:"}
 
     vars: Annotated[dict[str, Any], about("variables", verbatim=True)] = {}
     env_vars: Annotated[dict[str, Any], about("environment variables", verbatim=True)] = {}
     functions: Annotated[
-        dict[str, Any], about("Python functions, and what every call gives", verbatim=True)
+        dict[str, Any], about("Python functions, each with the value that every call returns", verbatim=True)
     ] = {}
 
 
 class UnitTestShape(Shape):
     name: str
-    model: Annotated[str, about("the model that is tested; +model: all above it, too")]
+    model: Annotated[str, about("the tested model; +model: with all upstream models")]
     description: Description = ""
-    given: Annotated[list[GivenShape], about("rows per input")] = []
-    expect: Annotated[Any, about("the rows that come out", verbatim=True)] = None
-    steps: Annotated[list[StepShape], about("rows and expectations as event time goes on")] = []
-    at: Annotated[str | None, about("the event time that has been reached", verbatim=True)] = None
-    now: Annotated[str | None, about("what current_timestamp() says", verbatim=True)] = None
-    strict: Annotated[bool | None, about("run again, cut into other batches, and demand the same")] = None
-    vars: Annotated[dict[str, Any], about("variables, for this test", verbatim=True)] = {}
+    given: Annotated[list[GivenShape], about("the rows of each input")] = []
+    expect: Annotated[Any, about("the expected rows", verbatim=True)] = None
+    steps: Annotated[list[StepShape], about("micro-batches with rows and expectations")] = []
+    at: Annotated[str | None, about("the event time reached", verbatim=True)] = None
+    now: Annotated[str | None, about("the value of current_timestamp()", verbatim=True)] = None
+    strict: Annotated[
+        bool | None, about("run again with other micro-batches, and require the same result")
+    ] = None
+    vars: Annotated[dict[str, Any], about("variables for this test", verbatim=True)] = {}
     overrides: Annotated[OverridesShape | None, about("dbt's form: {vars, env_vars, functions}")] = None
-    expect_dead_letters: Annotated[list[Any] | None, about("records that must be refused", verbatim=True)] = (
-        None
-    )
-    expect_error: Annotated[str | None, about("the error that must come", verbatim=True)] = None
+    expect_dead_letters: Annotated[list[Any] | None, about("the dead letters expected", verbatim=True)] = None
+    expect_error: Annotated[str | None, about("a text in the expected error", verbatim=True)] = None
     tags: Names = []
     meta: dict[str, Any] = {}
 

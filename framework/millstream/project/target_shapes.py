@@ -37,11 +37,11 @@ class KafkaShape(Shape):
         "security.protocol": "write security_protocol: …",
     }
 
-    bootstrap_servers: Annotated[str, about("host:port, several with commas")]
-    security_protocol: Annotated[Protocol | None, about("how clients connect, by default PLAINTEXT")] = None
+    bootstrap_servers: Annotated[str, about("host:port; separate several with commas")]
+    security_protocol: Annotated[Protocol | None, about("the security protocol, by default PLAINTEXT")] = None
     sasl_mechanism: Annotated[
         Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"] | None,
-        about("how clients say who they are"),
+        about("how clients authenticate"),
     ] = None
     sasl_username: str | None = None
     sasl_password: Annotated[str | None, about("a secret: use env_var()")] = None
@@ -53,7 +53,7 @@ class KafkaShape(Shape):
     ssl_keystore_password: Annotated[str | None, about("a secret: use env_var()")] = None
     ssl_keystore_type: str | None = None
     ssl_key_password: Annotated[str | None, about("a secret: use env_var()")] = None
-    ssl_ca_location: Annotated[str | None, about("the certificates to trust, a PEM file")] = None
+    ssl_ca_location: Annotated[str | None, about("a PEM file with the trusted certificates")] = None
     ssl_certificate_location: str | None = None
     ssl_key_location: str | None = None
     ssl_endpoint_identification_algorithm: str | None = None
@@ -97,7 +97,7 @@ class TargetShape(Shape):
     }
 
     master: Annotated[str, about("a Spark master: local[*], spark://..., yarn, k8s://...")] = "local[*]"
-    kafka: Annotated[KafkaShape | Literal["embedded"], about("embedded, or a cluster's settings")] = (
+    kafka: Annotated[KafkaShape | Literal["embedded"], about("embedded, or the settings of a cluster")] = (
         "embedded"
     )
     tables: TablesShape | None = None
@@ -105,10 +105,12 @@ class TargetShape(Shape):
     trigger: Annotated[Trigger | None, about("available_now, realtime or a duration such as 5 seconds")] = (
         None
     )
-    optimization: Annotated[Optimization | list[str] | None, about("all, none or rule names")] = None
+    optimization: Annotated[
+        Optimization | list[str] | None, about("rules to apply: all, none or names of rules")
+    ] = None
     grouping: Annotated[Literal["all", "stateless", "off"] | None, about("which models share a query")] = None
     guarantee: Literal["at_least_once"] | None = None
-    timezone: Annotated[str | None, about("days and hours are of this zone, by default UTC")] = None
+    timezone: Annotated[str | None, about("the time zone of days and hours, by default UTC")] = None
     spark: Annotated[dict[str, Any], about("further Spark settings")] = {}
     jars: Annotated[
         Literal["fetched", "provided"] | None, about("provided: the cluster has its own jars")

@@ -19,41 +19,41 @@ from millstream.optimizer.rules.share_renamed import share_renamed
 from millstream.optimizer.rules.share_repartition import share_repartition
 
 RULES: tuple[Rule, ...] = (
-    # First, so that a topic is read without the event time that its reader does not look at. Such an event
-    # time keeps columns alive and filters up, too.
+    # First, so that a topic is read without an event time that its reader does not use. Such an event time
+    # would also keep columns and stop filters.
     drop_watermarks,
-    # So that a model and what reads its topic are one graph for all rules after it.
+    # So that all later rules see a model and the readers of its topic as one graph.
     bypass_topics,
-    # Who shares what must be known before anything moves: a filter may only move where nobody else reads.
+    # Sharing must be known before anything moves: a filter may not move below a node with other readers.
     share_equal,
-    # What is left side by side over one input differs in names at least.
+    # Remaining siblings over one input differ at least in names.
     share_renamed,
-    # Fewer nodes for all that follow to look through.
+    # Fewer nodes for all later rules.
     merge_projections,
-    # Conditions go down on their own before anybody asks what all readers of a relation have in common.
+    # Each condition moves down on its own, before conditions that all readers have in common are shared.
     push_filters,
-    # Reads the filters that the last one brought to what is shared; what it puts below goes on next round.
+    # Uses the filters that push_filters moved to a shared node; its own move on in the next round.
     push_shared_filters,
-    # Ranks the filters of single models, of which shares of rows are known, while they still stand apart.
+    # Ranks the filters of single models, whose figures are known, while they are still separate.
     delay_costly,
-    # Only filters of one cost are left side by side now.
+    # Only filters of the same cost are adjacent now.
     merge_filters,
-    # Finds calls in a filter and the projection above it: both must be where they stay.
+    # Finds calls in a filter and the projection above it: both must be in their final place.
     call_once,
-    # Filters are where they stay, so that what is shuffled for several is what one of them keeps. Aggregates
-    # that become one need no shared shuffle; one that is not needed should not be shared first.
+    # Filters are in their final place, so a shared shuffle moves only rows that a reader keeps. Merged
+    # aggregates need no shared shuffle, and a shuffle that is not needed should not be shared first.
     merge_aggregates,
     drop_repartition,
     share_repartition,
-    # Last of these: what was merged or moved may have been the only reader of a column.
+    # After merges and moves, which may remove the only reader of a column.
     prune_columns,
-    # Look at what stands right above a decode or a lookup when nothing moves any more.
+    # Look at what is directly above a decode or a lookup, once nothing moves any more.
     prefilter_bytes,
     broadcast_lookups,
 )
 
 OPT_IN: frozenset[str] = frozenset(("merge_aggregates",))
-"""Rules that `optimization: all` leaves out: they are asked for by name."""
+"""Rules that `optimization: all` leaves out: they must be selected by name."""
 
 ALWAYS: frozenset[str] = frozenset(("drop_watermarks",))
-"""Rules that `optimization: none` applies, too: what closes a window must not depend on it."""
+"""Rules that `optimization: none` also applies: when windows close must not depend on it."""

@@ -1,4 +1,4 @@
-"""A small relation at rest is sent to where the rows are, instead of bringing both together.
+"""A small relation at rest is sent to every worker, instead of shuffling both sides.
 
 events → lookup products
 events → lookup products (broadcast)
@@ -13,9 +13,9 @@ from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.plan.nodes import Lookup, Node, SeedScan, TableScan
 
 _SMALL = 100_000
-"""Rows that fit into the memory of every worker beside all else."""
+"""Rows that fit into the memory of every worker along with everything else."""
 _KINDS = frozenset(("inner", "left", "semi", "anti", "cross"))
-"""Spark broadcasts the right side only where no row of it has to be kept for its own sake."""
+"""Spark broadcasts the right side only if its unmatched rows are not part of the result."""
 
 
 def _may_be_sent(node: Lookup, _context: Context) -> bool:

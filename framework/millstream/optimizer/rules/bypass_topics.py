@@ -1,9 +1,9 @@
-"""A model that reads another model's topic reads what is written to it instead; the topic is still written.
+"""A reader of another model's topic takes the rows before they are written; the topic is still written.
 
 topic enriched → decode → final
 enriched (before it is written) → final
 
-It does not change which query closes a window, or by which watermark: see `_Queries.join`.
+It changes neither which query closes a window nor by which watermark: see `_Queries.join`.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
 
 
 def _keeps_values(node: Decode) -> bool:
-    """Tell whether reading gives back what was written."""
+    """Return whether reading returns what was written."""
     found = format_of(node.format)
     if found.single and (len(node.fields) != 1 or node.fields[0].nullable):
         return False  # as a whole value, NULL would delete the key

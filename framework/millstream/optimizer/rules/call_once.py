@@ -1,4 +1,4 @@
-"""A Python function is called once for a row, however often its result is read.
+"""A Python function is called once per row, however often its result is read.
 
 filter score(type) > 10 → project score(type) as score
 project *, score(type) as score → filter score > 10 → project score

@@ -1,4 +1,4 @@
-"""What is cheap to ask is asked first; Python functions see only the rows that are left.
+"""Cheap conditions are evaluated first; Python functions see only the remaining rows.
 
 filter score(payload) > 10 and payload rlike 'x+' and type = 'view'
 filter type = 'view' and payload rlike 'x+' → filter score(payload) > 10
@@ -72,7 +72,7 @@ def in_best_order(ranked: list[_Ranked]) -> list[_Ranked]:
     start = 0
     for index, each in enumerate(ranked):
         if not each.condition.deterministic:
-            # Nothing passes it: it would be asked of other rows.
+            # No condition moves across it: it would then apply to other rows.
             found += [*_segment(ranked[start:index]), each]
             start = index + 1
     return found + _segment(ranked[start:])

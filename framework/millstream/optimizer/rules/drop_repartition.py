@@ -1,4 +1,4 @@
-"""Rows that are together already are not brought together again.
+"""A repartition is dropped if its rows are already together.
 
 repartition by user → project user, total * 2 as t ← aggregate sum(value) as total by user on close
 project user, total * 2 as t ← aggregate sum(value) as total by user on close
@@ -20,7 +20,7 @@ def _not_needed(node: Repartition, context: Context) -> bool:
 @local_rule(Repartition, _not_needed)
 def drop_repartition(node: Repartition, at: Site) -> Applied | None:
     given = traits_of(node.input)
-    # One that is dropped further down may have been what this one relied on: so the new input is asked, too.
+    # A repartition dropped further down may have been what this one relied on, so check the new input, too.
     if not _together(node, given, at.readers):
         return None
     return Applied(node.input, (Change(f"{kind(node)} is not needed: {_why(given)}", both(node)),))

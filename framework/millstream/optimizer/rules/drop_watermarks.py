@@ -1,9 +1,9 @@
-"""An event time that no state above looks at needs no watermark, and one watermark is enough.
+"""Watermarks that no state above uses are dropped, and so are repeated ones.
 
 events → watermark at → topic
 events → topic
 
-Always applied: a query closes windows by the minimum of all its watermarks, also of those that nothing needs.
+Always applied: a query closes windows by the minimum of all its watermarks, including unused ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _below_state(context: Context) -> set[int]:
     """Return the `id`s of all nodes below something that looks at their event time, however far."""
     found: set[int] = set()
     for node in reversed(context.order):
-        # A view that nobody reads yet may be read by a query of somebody's own.
+        # A view without readers may still be read by a user's own query.
         view = isinstance(node, Output) and isinstance(node.materialization, View)
         if view or id(node) in found or reads_event_time(node):
             found.update(map(id, node.inputs))

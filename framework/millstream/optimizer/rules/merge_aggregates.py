@@ -1,9 +1,9 @@
-"""Aggregates of one input by one key become one that keeps one state.
+"""Aggregates of one input by one key become one aggregate with one state.
 
 count(*) by user where a; sum(x) by user where b
-count(*) filter (where a), sum(x) filter (where b) by user → of each model, the groups that it had a row of
+count(*) filter (where a), sum(x) filter (where b) by user → for each model, the groups that it has rows in
 
-To be asked for by name: a change of one of the models then is a change of the state of all.
+Applied only if selected by name, because a change to one of the models then changes the state of all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ count count_if sum avg mean min max bool_and bool_or every some any stddev stdde
 var_samp var_pop collect_set max_by min_by approx_count_distinct
 """
 _MERGES = frozenset(_NAMES.split())
-"""Aggregates that give the same of the same rows, whatever other rows there are and in whatever order."""
+"""Aggregates whose result depends only on the rows that they count, not on other rows or on row order."""
 
 
 class _Part(NamedTuple):
@@ -84,7 +84,7 @@ def merge_aggregates(plan: Plan, context: Context) -> Result:
 
 
 def _groups(context: Context) -> list[list[_Part]]:
-    """Put each aggregate with the most others, as near below as they meet."""
+    """Put each aggregate with the most others, at the nearest common input."""
     met: defaultdict[tuple[object, ...], list[_Part]] = defaultdict(list)
     for node in context.order:
         if isinstance(node, Aggregate) and node.keys and _merges(node, context):
@@ -156,7 +156,7 @@ def _kind(part: _Part) -> tuple[object, ...]:
 class _Merged(NamedTuple):
     aggregate: Aggregate
     conditions: list[tuple[Expression, ...]]
-    """By part: what it asks of rows beside what all ask, which is asked below."""
+    """By part: its conditions besides the common ones, which are applied below."""
     keys: dict[Pieces, str]
     """Name of a key by what it is on the columns of the base."""
     measures: list[dict[str, str]]

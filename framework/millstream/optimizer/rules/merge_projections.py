@@ -1,4 +1,4 @@
-"""Two projections become one, and one that changes nothing goes.
+"""Two projections become one; a projection that changes nothing is removed.
 
 select a + 1 as b from (select x * 2 as a from t)
 select (x * 2) + 1 as b from t
@@ -89,7 +89,7 @@ def _is_identity(node: Project) -> bool:
 
 
 def _without(node: Project, *, taken: bool) -> Node:
-    """Return the input, which goes on under the name of the two that says more."""
+    """Return the input, under the more informative name of the two."""
     below = node.input
     if taken:
         return below

@@ -1,9 +1,9 @@
-r"""Records that can't hold a wanted word are dropped before they are decoded.
+r"""Records without the words that a filter needs are dropped before they are decoded.
 
 topic events → decode → filter type = 'purchase'
 topic events → filter contains(value, 'purchase') or contains(value, '\\') → decode → filter type = 'purchase'
 
-JSON can write any letter as `\u0070`, so a record with a backslash is always decoded.
+JSON can encode any letter as `\u0070`, so a record with a backslash is always decoded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Words = tuple[str, ...]
 
 
 def _may_leave_out(node: Decode, _context: Context) -> bool:
-    # A record that nobody decodes is never found to be bad, and an old version must be seen to be replaced.
+    # Bad records are only found by decoding them, and an old version must be seen to be replaced.
     return (
         isinstance(node.input, TopicScan)
         and bool(format_of(node.format).escape)
@@ -73,7 +73,7 @@ def _topic(node: Node) -> str:
 
 
 def _words_for(node: Decode, at: Site) -> Words:
-    """Return the words of which every record that somebody wants holds one; none where that is not sure."""
+    """Return words of which every needed record contains at least one; none if that is not certain."""
     texts = {field.name for field in node.fields if field.type == STRING}
     found: dict[str, None] = {}
     for reader in at.readers:

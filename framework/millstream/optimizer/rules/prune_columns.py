@@ -1,4 +1,4 @@
-"""Only what somebody reads is decoded, calculated, shuffled and joined.
+"""Only columns that are read are decoded, calculated, shuffled and joined.
 
 decode user, value, note → project user, value * 2 as twice → repartition by user → aggregate count(*) by user
 decode user → project user → repartition by user → aggregate count(*) by user
@@ -72,11 +72,11 @@ def prune_columns(plan: Plan, context: Context) -> Result:
 
 
 _NARROWED = (Repartition, Join)
-"""Below these, columns that nobody reads would be moved or kept."""
+"""Below these nodes, unused columns would be shuffled or stored."""
 
 
 class _Narrow:
-    """Puts projections above what has more columns than are read; the same one for all who read the same."""
+    """Puts projections above nodes with unused columns; readers of the same columns share one."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[int, tuple[str, ...]], Node] = {}
@@ -130,7 +130,7 @@ def _decode(node: Decode, own: Names) -> Decode:
 
 
 def _union(node: Union, inputs: tuple[Node, ...], own: Names, narrow: _Narrow) -> Union:
-    """Keep the same positions of all sides, whatever else is read of them."""
+    """Keep the same positions of all sides, even if other columns of a side are read."""
     places = kept_places(node, own)
     whole = len(places) == len(node.columns)
     sides = tuple(

@@ -36,7 +36,7 @@ class _Group(NamedTuple):
 
 
 _Edge = tuple[int, int]
-"""The `id` of a node, and which of its inputs."""
+"""The `id` of a node, and the index of its input."""
 
 
 def push_filters(plan: Plan, context: Context) -> Result:
@@ -58,7 +58,7 @@ class _Pushing:
         self.context = context
         nodes = context.changed(_NAME)
         self.starts = {id(node) for node in nodes if isinstance(node, Filter | Binary)}
-        """Where conditions may set out: the others had none that goes down when they were last asked."""
+        """Where conditions may start: the others had none that could move down in the last run."""
         self.edges: dict[_Edge, tuple[_Group, ...]] = {}
         self.waiting: set[int] = set()
         """The `id`s of nodes above which conditions came to stand."""
@@ -100,7 +100,7 @@ class _Pushing:
         return id(readers[0]), next(i for i, each in enumerate(inputs) if each is node) if inputs[1:] else 0
 
     def _down(self, node: Node, groups: tuple[_Group, ...]) -> tuple[_Group, ...]:
-        """Let go what can pass a node, in the order in which it is asked; return what stays above."""
+        """Move down the conditions that can pass a node, in their order; return those that stay above."""
         stay: list[_Group] = []
         waiting = closed = False
         changed = 0
@@ -108,7 +108,7 @@ class _Pushing:
             kept: list[_Condition] = []
             gone: dict[int, list[_Condition]] = {}
             for condition in group.conditions:
-                # What can fail must not be asked before what kept it from failing.
+                # A condition that can fail must not be evaluated before one that guards it.
                 held = closed or (condition.expression.raises and waiting)
                 moves = STAYS if held else below(node, condition.expression)
                 for move in moves:

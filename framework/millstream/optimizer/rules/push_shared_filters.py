@@ -1,4 +1,4 @@
-"""Below a relation that several read, rows go that none of them keeps.
+"""Rows that all readers of a shared relation drop are dropped below it.
 
 repartition by user, read by: filter type = 'view' and value > 1; filter type = 'buy' and value > 1
 filter value > 1 and (type = 'view' or type = 'buy') → repartition by user, read by: filter type = 'view'; …
@@ -20,14 +20,14 @@ from millstream.types import BOOLEAN
 _NAME = "push_shared_filters"
 _Key = tuple[Piece, ...]
 _Known = dict[tuple[int, str], tuple[Node, Moves]]
-"""By the `id` of a node and what a condition says: how that reads below."""
+"""By the `id` of a node and a condition's content: the condition in terms of the input."""
 
 
 class _Found(NamedTuple):
     common: dict[_Key, Expression]
-    """What all who read a relation ask of its rows."""
+    """The conditions that all readers of a relation have in common."""
     either: Expression | None
-    """What one of them or another asks beside it."""
+    """The OR of their other conditions."""
     models: tuple[str, ...]
 
 
@@ -69,7 +69,7 @@ def _kept_by_all(node: Node, context: Context, known: _Known) -> _Found | None:
 
 
 def _asked(reader: Filter) -> dict[_Key, Expression]:
-    """Return the conditions that can be asked elsewhere, too: cheap ones that never fail."""
+    """Return the conditions that can also be applied elsewhere: cheap ones that never fail."""
     found: dict[_Key, Expression] = {}
     for condition in reader.conditions:
         if not condition.deterministic:
@@ -80,7 +80,7 @@ def _asked(reader: Filter) -> dict[_Key, Expression]:
 
 
 def _either(node: Node, alternatives: list[dict[_Key, Expression]], known: _Known) -> Expression | None:
-    """Return the OR of what is asked, in an order of its own, so that the same one is known again."""
+    """Return the OR of the conditions in a canonical order, so that equal ones are recognized."""
     low = [{k: e for k, e in each.items() if below(node, e)} for each in alternatives]
     if not all(low):
         return None
@@ -94,7 +94,7 @@ def _either(node: Node, alternatives: list[dict[_Key, Expression]], known: _Know
 
 
 def _pays(node: Node, condition: Expression, known: _Known) -> bool:
-    """Tell whether it goes below a costly step, and is not yet asked further below."""
+    """Return whether it moves below a costly step, and is not yet applied further below."""
     waiting = [(node, condition)]
     saves, asked_everywhere = False, True
     while waiting:

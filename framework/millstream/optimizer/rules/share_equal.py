@@ -1,4 +1,4 @@
-"""Equal parts of different models become one: what they do is done once, and state is kept once.
+"""Equal parts of different models become one, so their work is done once and their state is kept once.
 
 sink a ← aggregate count(*) by user ← filter x > 1; sink b ← aggregate count(*) by user ← filter x > 1
 sink a ← counts, sink b ← counts = aggregate count(*) by user ← filter x > 1
@@ -41,7 +41,7 @@ def _equal(context: Context) -> list[list[Node]]:
     """Group nodes that do the same over the same.
 
     What is not pure is equal to nothing, nor is what reads two different ones of the kind: so the inputs are
-    compared beside the fingerprint, which already speaks for their content.
+    compared in addition to the fingerprint, which already covers their content.
     """
     groups: list[list[Node]] = []
     group_of: dict[int, int] = {}

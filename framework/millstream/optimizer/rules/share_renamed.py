@@ -1,4 +1,4 @@
-"""What several calculate of one relation under other names is calculated once, where it is Python or state.
+"""Python calls and state that models compute from one relation under different names are computed once.
 
 project score(value) as a ← events; project score(value) as b, type ← events
 project a ← scored, project a as b, type ← scored = project score(value) as a, type ← events
@@ -141,7 +141,7 @@ def _python(node: Project) -> list[tuple[Pieces, Item]]:
 
 
 def _once(found: _Calls, below: Node) -> Project:
-    """Return the projection that calls Python, and passes on what its readers read beside it."""
+    """Return the projection that calls Python, and passes on the other columns that its readers read."""
     read = {
         name.lower()
         for node in found.projections

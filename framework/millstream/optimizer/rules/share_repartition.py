@@ -1,10 +1,10 @@
-"""One shuffle brings the rows together for all that need them by the same key, after what all of them drop.
+"""All readers that need the same key share one shuffle, after a filter for the rows that any of them keeps.
 
 hits → filter a → region = substring(key, 1, 5) → repartition by region → count; hits → filter b → … → sum
 hits → filter a or b → region → repartition by region, read by: filter a → count; filter b → … → sum
 
 Kafka Streams moves the repartition above the filters, and gives up where a value changes after the key. Here
-each reader keeps its own steps, above the shuffle; the key alone is calculated below it, once.
+each reader keeps its own steps above the shuffle; only the key is calculated below it, once.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def share_repartition(plan: Plan, context: Context) -> Result:
 
 
 def _groups(context: Context) -> list[_Group]:
-    """Put each repartition with the most others, as near above as they meet."""
+    """Put each repartition with the most others, at their nearest common node."""
     repartitions = [node for node in context.order if isinstance(node, Repartition) and node.keys]
     if len(repartitions) < 2:
         return []
