@@ -1,7 +1,19 @@
 """Small projects, built on Kafka, Spark and Delta."""
 
+import shutil
+
 import pytest
-from support.runs import built, headers, job_of, problems, received, statuses, table_rows
+from support.runs import (
+    built,
+    create_topics,
+    headers,
+    job_of,
+    problems,
+    received,
+    send,
+    statuses,
+    table_rows,
+)
 from support.shops import TOTALS
 
 from millstream.deployment.intents import FullRefresh, Update
@@ -411,3 +423,31 @@ def test_what_a_kill_left_of_the_first_offsets_does_not_matter(shop, first_spark
     (offsets / ".0.a17ef0a6.tmp").write_text("v1")
     results, told = built(shop.root, first_spark)
     assert (problems(told), statuses(results)) == ([], {"totals": "success"})
+
+
+def test_where_another_version_would_have_begun_does_not_matter(shop, first_spark):
+    """Spark notes the first offsets of a source before a batch; the next version may read other topics."""
+    create_topics(shop.bootstrap, "others", partitions=1)
+    send(shop.bootstrap, {"others": [("c", {"id": 3, "value": 5.0})]})
+    shop.write("models/others.yml", OTHERS)
+    shop.send(*GOOD)
+    shop.model("named", SINK + "select id, value from {{ source('web', 'events') }}")
+    built(shop.root, first_spark)
+    (query,) = job_of(shop.root).physical.queries
+    spark = shop.root / f".millstream/local/checkpoints/{query.name}/spark"
+    for folder in ("offsets", "commits"):
+        shutil.rmtree(spark / folder)
+    shop.model("named", SINK + "select id, value from {{ source('more', 'others') }}")
+    results, told = built(shop.root, first_spark)
+    assert (problems(told), statuses(results)) == ([], {"named": "success"})
+    assert [each["id"] for each in shop.values("named")] == [1, 2]
+
+OTHERS = """
+sources:
+  - name: more
+    topics:
+      - name: others
+        starting: latest
+        key: {name: user, type: string}
+        columns: [{name: id, type: bigint}, {name: value, type: double}]
+"""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from millstream.deployment.records import Deployed
+from millstream.deployment.records import Deployed, Record
 from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.values import Project
 from millstream.runner.checkpoints.files import checkpoint_folder, last_begun, read_lock, records_in
@@ -29,13 +30,17 @@ def deployed(project: Project, folder: Path) -> Deployed:
 
 def deployed_at(files: Files, checkpoints: str) -> Deployed:
     records = records_in(files, checkpoints)
-    unread = (
+    manifest = files.read(_path(checkpoints, _MANIFEST))
+    return Deployed(records, read_lock(files, checkpoints), manifest, unread(files, checkpoints, records))
+
+
+def unread(files: Files, checkpoints: str, records: Mapping[str, Record]) -> frozenset[str]:
+    """Return the queries that have not begun a batch."""
+    return frozenset(
         name
         for name, record in records.items()
         if last_begun(files, checkpoint_folder(checkpoints, name).spark(record)) is None
     )
-    manifest = files.read(_path(checkpoints, _MANIFEST))
-    return Deployed(records, read_lock(files, checkpoints), manifest, frozenset(unread))
 
 
 def keep_manifest(files: Files, checkpoints: str, manifest: bytes) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.deployment.choosing import chosen
-from millstream.deployment.intents import FullRefresh, Regroup
+from millstream.deployment.intents import FullRefresh
 from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
@@ -45,8 +45,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         queries = chosen(running.job.physical.queries, job.models)
         deployment = planned(running, queries)
         applied = begin(running, queries, deployment)
-        if isinstance(job.intent, Regroup):
-            queries = [query for query in queries if query.name in rebuilt(deployment)]
+        queries = [query for query in queries if chain(deployment, query.name)]
         started: list[StreamingQuery] = []
         ends = running.kafka.ends(_topics(queries))
         failed: set[str] = set()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from millstream.deployment.intents import resuming
+from millstream.deployment.records import Deployed
 from millstream.deployment.stages import KeepPrevious, Reset, Stage, Swap, stages
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.runner.checkpoints.deployed import deployed_at
+from millstream.runner.checkpoints.deployed import deployed_at, unread
 from millstream.runner.checkpoints.swap import Together, swap_together
 from millstream.runner.deployment.apply import Applied, begin_apply, end_apply
 from millstream.runner.deployment.prepare import reset
@@ -25,7 +26,9 @@ def planned(running: Engine, queries: Sequence[Query]) -> tuple[Stage, ...]:
 
 def resumed(running: Engine, query: Query) -> tuple[Stage, ...]:
     """Return what a query does that is started again."""
-    there = deployed_at(running.files, running.checkpoints)
+    record = running.record(query)
+    records = {} if record is None else {query.name: record}
+    there = Deployed(records, unread=unread(running.files, running.checkpoints, records))
     return stages([query], there, resuming(running.job.intent), running.job.physical.queries)
 
 
