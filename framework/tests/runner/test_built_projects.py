@@ -442,6 +442,7 @@ def test_where_another_version_would_have_begun_does_not_matter(shop, first_spar
     assert (problems(told), statuses(results)) == ([], {"named": "success"})
     assert [each["id"] for each in shop.values("named")] == [1, 2]
 
+
 OTHERS = """
 sources:
   - name: more
