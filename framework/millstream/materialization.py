@@ -1,4 +1,7 @@
-"""What a model stores: nothing, the records of a Kafka topic, or the rows of a state table."""
+"""What a model stores: nothing, the records of a Kafka topic, or the rows of a state table.
+
+Code that only needs a fact of a materialization reads it here, so it needs no case for a new kind.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,49 @@ from msgspec import Struct
 from millstream.formats import DEFAULT_FORMAT, Encoding
 
 
-class View(Struct, frozen=True, tag_field="materialized", tag="view"):
-    """Nothing: each query that needs the rows computes them."""
+class _Kind(Struct, frozen=True):
+    """The facts of a kind, and their defaults. The fields of a kind are the options that only it has."""
 
-    word: ClassVar[str] = "view"
+    word: ClassVar[str]
+    """Its name in `materialized`."""
+    about: ClassVar[str]
+    """What the documentation of `materialized` says."""
+    stored_as: ClassVar[str] = ""
+    """What holds the rows, in one word; empty if nothing does."""
+    inlined: ClassVar[bool] = False
+    """Readers compute its rows in their own queries."""
+    at_rest: ClassVar[bool] = False
+    """Readers read its changes, or look up the newest row of each key."""
+    key_option: ClassVar[str] = ""
+    name_option: ClassVar[str] = ""
+    """The option whose default is the name of the model."""
 
     @property
     def settings(self) -> dict[str, Any]:
+        """Return the options that whatever stores the rows needs."""
         return {}
 
     @property
     def keys(self) -> tuple[str, ...]:
         return ()
 
+    def stored_name(self, model: str) -> str:
+        """Return the name of what holds the rows of a model."""
+        return model
 
-class Sink(Struct, frozen=True, tag_field="materialized", tag="sink", omit_defaults=True):
+    def _given(self, *names: str) -> dict[str, Any]:
+        return {name: value for name in names if (value := getattr(self, name))}
+
+
+class View(_Kind, frozen=True, tag_field="materialized", tag="view"):
+    """Nothing: each query that needs the rows computes them."""
+
+    word: ClassVar[str] = "view"
+    about: ClassVar[str] = "no storage"
+    inlined: ClassVar[bool] = True
+
+
+class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaults=True):
     """Records of a Kafka topic."""
 
     topic: str
@@ -40,18 +71,25 @@ class Sink(Struct, frozen=True, tag_field="materialized", tag="sink", omit_defau
     producer: dict[str, Any] = {}
 
     word: ClassVar[str] = "sink"
+    about: ClassVar[str] = "a Kafka topic"
+    stored_as: ClassVar[str] = "topic"
+    key_option: ClassVar[str] = "key"
+    name_option: ClassVar[str] = "topic"
 
     @property
     def settings(self) -> dict[str, Any]:
         """Return what a project says of how records are sent, and of a topic that is created."""
-        return _given(self, "partitions", "replication", "topic_config", "producer", "timestamp")
+        return self._given("partitions", "replication", "topic_config", "producer", "timestamp")
 
     @property
     def keys(self) -> tuple[str, ...]:
         return self.key
 
+    def stored_name(self, model: str) -> str:  # noqa: ARG002 -- a topic has a name of its own
+        return self.topic
 
-class Table(Struct, frozen=True, tag_field="materialized", tag="table", omit_defaults=True):
+
+class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defaults=True):
     """Rows of a state table: the newest of each key."""
 
     unique_key: tuple[str, ...] = ()
@@ -62,50 +100,34 @@ class Table(Struct, frozen=True, tag_field="materialized", tag="table", omit_def
     store: str | None = None
 
     word: ClassVar[str] = "table"
+    about: ClassVar[str] = "a state table"
+    stored_as: ClassVar[str] = "table"
+    at_rest: ClassVar[bool] = True
+    key_option: ClassVar[str] = "unique_key"
 
     @property
     def settings(self) -> dict[str, Any]:
         """Return what a project says of which rows are kept, and where."""
-        return _given(self, "order_by", "retention", "store")
+        return self._given("order_by", "retention", "store")
 
     @property
     def keys(self) -> tuple[str, ...]:
         return self.unique_key
 
 
-def _given(stored: Struct, *names: str) -> dict[str, Any]:
-    return {name: value for name in names if (value := getattr(stored, name))}
-
-
 Materialization = View | Sink | Table
-ALL: tuple[type[Materialization], ...] = (View, Sink, Table)
+KINDS: dict[str, type[Materialization]] = {kind.word: kind for kind in (View, Sink, Table)}
 
 
 def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:
     """Return what a model of this name and configuration stores."""
-    match config.get("materialized") or View.word:
-        case Sink.word:
-            return Sink(
-                topic=config.get("topic") or name,
-                key=columns_named(config.get("key")),
-                format=config.get("format") or DEFAULT_FORMAT,
-                partitions=config.get("partitions"),
-                replication=config.get("replication"),
-                topic_config=dict(config.get("topic_config") or {}),
-                headers=dict(config.get("headers") or {}),
-                timestamp=config.get("timestamp"),
-                producer=dict(config.get("producer") or {}),
-            )
-        case Table.word:
-            return Table(
-                unique_key=columns_named(config.get("unique_key")),
-                order_by=config.get("order_by"),
-                delete_when=config.get("delete_when"),
-                retention=config.get("retention"),
-                store=config.get("store"),
-            )
-        case _:
-            return View()
+    kind = KINDS.get(config.get("materialized") or "", View)
+    given = {option: value for option in kind.__struct_fields__ if (value := config.get(option))}
+    if kind.key_option in given:
+        given[kind.key_option] = columns_named(given[kind.key_option])
+    if kind.name_option:
+        given.setdefault(kind.name_option, name)
+    return kind(**given)
 
 
 def columns_named(given: str | list[str] | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from millstream.compile.options import only_expression
 from millstream.data_tests import wrong_rows
 from millstream.errors import Diagnostic
 from millstream.expressions import Expression
-from millstream.materialization import View, materialization_of
+from millstream.materialization import materialization_of
 from millstream.plan.nodes import Check
 from millstream.project.values import DataTest, ModelProperties, Project, Severity
 from millstream.sql.values import Analysis, InputRelation
@@ -25,7 +25,7 @@ def row_checks(
     analyse: Callable[[str, InputRelation], Analysis],
 ) -> tuple[tuple[Check, ...], list[Diagnostic]]:
     """Return the tests of a model that look at one row at a time, and what is wrong with their SQL."""
-    if properties is None or isinstance(materialization_of(relation.id, config), View):
+    if properties is None or not materialization_of(relation.id, config).stored_as:
         return (), _not_stored(relation.id, properties)
     found: list[Check] = []
     problems: list[Diagnostic] = []

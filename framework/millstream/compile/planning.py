@@ -12,7 +12,7 @@ from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.state import meaningless_state
 from millstream.expressions import Expression
-from millstream.materialization import Sink, Table, View, materialization_of
+from millstream.materialization import materialization_of
 from millstream.plan.from_sql.catalog import (
     Catalog,
     FunctionSpec,
@@ -48,7 +48,7 @@ class Planning:
         self.relations = relations
         self.catalog: Catalog = base_catalog(project, relations, derived)
         self.tables: set[str] = set()
-        self.views: set[str] = set()
+        self.inlined: set[str] = set()
         self.traits: dict[str, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
         for id_, topic in self.catalog.topics.items():
             self.traits[id_] = KnownTraits().of(topic_node(topic))
@@ -94,13 +94,11 @@ class Planning:
     def add(self, model: Model) -> None:
         """Let models that come later read this one."""
         self.traits[model.id] = model.traits
-        match materialization_of(model.file.name, model.config):
-            case View():
-                self.views.add(model.id)
-            case Table():
-                self.tables.add(model.id)
-            case Sink():
-                """Its readers read the topic."""
+        stored = materialization_of(model.file.name, model.config)
+        if stored.inlined:
+            self.inlined.add(model.id)
+        if stored.at_rest:
+            self.tables.add(model.id)
 
     def _can_rest(self, relation: str) -> bool:
         return relation in self.tables or self.catalog.can_rest(relation)
@@ -110,7 +108,7 @@ class Planning:
 
     def _relayed(self, relation: str) -> Node | None:
         columns = self._columns(relation)
-        if relation not in self.views or not can_relay(columns):
+        if relation not in self.inlined or not can_relay(columns):
             return None
         return self._seen(relation, relayed_traits(self._traits_of(relation)))
 

@@ -14,7 +14,7 @@ from millstream.compile.models import Models
 from millstream.compile.node import Model
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, Note
-from millstream.materialization import Sink, View, materialization_of
+from millstream.materialization import Sink, materialization_of
 from millstream.project.checks import Lines
 from millstream.text import Location
 
@@ -186,12 +186,11 @@ class _Topics:
             name, stored = model.file.name, materialization_of(model.file.name, model.config)
             if model.config.get("on_bad_record") == "dead_letter":
                 of_calls |= self._sources_of(model)
-            if not isinstance(stored, View) and name in properties:
+            if stored.stored_as and name in properties:
                 found = labelled(model.id, properties[name].columns, properties[name].tests)
                 test = next((test for _, _, test in found if test.severity == "dead_letter"), None)
                 if test is not None:
-                    own = stored.topic if isinstance(stored, Sink) else name
-                    yield _Letters(f"{own}{LETTERS}", model.id, name, test.location)
+                    yield _Letters(f"{stored.stored_name(name)}{LETTERS}", model.id, name, test.location)
         for source in self.sources:
             if source.on_bad_record == "dead_letter" or f"source.{source.id}" in of_calls:
                 yield _Letters(f"{source.topic}{LETTERS}", f"source.{source.id}", source.id, source.location)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.materialization import Sink, Table
+from millstream.materialization import Sink
 from millstream.physical.fan_out import fan_base
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import (
@@ -52,8 +52,9 @@ class Branch(Struct, frozen=True, eq=False):
         return has_chain([*self.states])
 
     @property
-    def is_table(self) -> bool:
-        return isinstance(self.output.materialization, Table)
+    def stored_as(self) -> str:
+        """Return what holds its rows; a view, which only `show` and tests compute, counts as a topic."""
+        return self.output.materialization.stored_as or Sink.stored_as
 
 
 class _Below(Struct, frozen=True):

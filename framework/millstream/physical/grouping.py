@@ -47,7 +47,7 @@ def group(listed: list[Branch], grouping: Grouping) -> Grouped:
         if alone or not branch.scans:
             key, kind = ("alone", branch.model), "single"
         elif kind == "stateless":
-            key = ("stateless", _trunk(branch.base), branch.is_table, _own(branch), _writer(branch))
+            key = ("stateless", _trunk(branch.base), branch.stored_as, _own(branch), _writer(branch))
         else:
             key = (
                 "stateful",
@@ -185,7 +185,7 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
         return f"its option group is '{_own(one) or 'none'}'"
     if _writer(one) != _writer(other):
         return "its producer options differ, and a query has one producer"
-    if one.is_table != other.is_table:
+    if one.stored_as != other.stored_as:
         return "a table is written batch by batch, records as they come"
     node = one.base
     if isinstance(node, Decode):

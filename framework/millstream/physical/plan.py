@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.materialization import Sink, View
+from millstream.materialization import Sink
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
 from millstream.physical.branches import Branch, branches
@@ -76,7 +76,7 @@ def physical_plan(
         tuple(_sorted([*built, *stateful.values()], drafted.listed)),
         (*drafted.separations, *told, *cuts(stored.outputs)),
         recorded([now.get(each.name, each) for each in drafted.assigned]),
-        tuple(output.model for output in plan.outputs if isinstance(output.materialization, View)),
+        tuple(output.model for output in plan.outputs if not output.materialization.stored_as),
     )
 
 
@@ -157,7 +157,7 @@ def letters_alone(
 
 
 def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
-    outputs = (output for output in plan.outputs if not isinstance(output.materialization, View))
+    outputs = (output for output in plan.outputs if output.materialization.stored_as)
     return Plan((*references, *outputs))
 
 
@@ -220,9 +220,8 @@ def _stateless_name(group: Group) -> str:
     own = str(first.output.options.get("group") or "")
     if group.kind == "single" or (not isinstance(first.base, Decode) and len(group.branches) == 1):
         return own or _short(first)
-    what = "tables" if first.is_table else "topics"
     base = first.base.relation.rpartition(".")[2] if isinstance(first.base, Decode) else called(first.base)
-    return own or f"{base}_{what}"
+    return own or f"{base}_{first.stored_as}s"
 
 
 def _short(branch: Branch) -> str:

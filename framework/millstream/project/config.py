@@ -11,6 +11,7 @@ from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.errors import Diagnostic, did_you_mean
+from millstream.materialization import KINDS
 from millstream.project.kafka_options import CODE, wrong_options
 from millstream.project.kafka_places import check_options
 from millstream.project.options import DedupeConfig, ModelConfig, StateConfig
@@ -35,20 +36,6 @@ _FIELDS = {field.name: field for field in fields(ModelConfig)}
 OPTIONS = tuple(_FIELDS)
 _MAPPINGS = frozenset(("meta", "topic_config", "headers", "producer", "dedupe", "state", "watermark"))
 """Options that are tables themselves: no folders."""
-_ONLY: dict[str, tuple[str, ...]] = {
-    "sink": (
-        "topic",
-        "key",
-        "format",
-        "partitions",
-        "replication",
-        "topic_config",
-        "headers",
-        "timestamp",
-        "producer",
-    ),
-    "table": ("unique_key", "order_by", "delete_when", "retention", "store"),
-}
 _WORDS = {
     "incremental": "use 'table' with unique_key: every model is incremental here",
     "ephemeral": "use 'view': it is stored nowhere",
@@ -214,13 +201,12 @@ def _near(name: str) -> str:
 def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:
     """Find options of another materialization; defaults of a folder may fit only some of its models."""
     found: list[Diagnostic] = []
-    for materialized, names in _ONLY.items():
-        for name in names:
-            if name in own and own[name].value is not None and config.materialized != materialized:
-                message = (
-                    f"'{name}' is an option of a {materialized}, but this model is a {config.materialized}"
-                )
-                remedy = f"say materialized='{materialized}', or remove '{name}'"
+    allowed = KINDS[config.materialized].__struct_fields__
+    for word, kind in KINDS.items():
+        for name in kind.__struct_fields__:
+            if name in own and own[name].value is not None and name not in allowed:
+                message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
+                remedy = f"say materialized='{word}', or remove '{name}'"
                 found.append(_diagnostic(own[name], message, remedy, "MS121"))
     return found
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, Encoding
+from millstream.materialization import KINDS
 from millstream.project.shapes import Duration, Positive, Size, TopicName, about
 from millstream.stores.registry import DEFAULT, StoreName
+
+if TYPE_CHECKING:
+    Materialized: TypeAlias = str
+else:
+    Materialized = Literal[tuple(KINDS)]
 
 
 class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,7 +49,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, about("false leaves the model out")] = True
     materialized: Annotated[
-        Literal["view", "sink", "table"], about("view: no storage; sink: a Kafka topic; table: a state table")
+        Materialized, about("; ".join(f"{word}: {kind.about}" for word, kind in KINDS.items()))
     ] = "view"
     tags: Annotated[str | list[str], about("labels to select models by")] = []
     owner: Annotated[str | None, about("whom to contact")] = None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
-from millstream.materialization import Sink, Table, View
+from millstream.materialization import Sink, Table
 from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
@@ -22,7 +22,7 @@ from millstream.types import Type, parse_type
 class Contract(Struct, frozen=True):
     """What a model promises to its readers."""
 
-    kind: Literal["topic", "table"]
+    kind: str
     name: str
     model: str
     columns: dict[str, tuple[str, Type, bool]]
@@ -94,14 +94,14 @@ def contracts(version: Version) -> dict[str, Contract]:
     taking = _taking_back(version.topology.written) if version.topology else set()
     for node in version.manifest.nodes.values():
         stored = node.materialization
-        if stored is None or isinstance(stored, View):
+        if stored is None or not stored.stored_as:
             continue
         columns = {c.name.lower(): (c.name, parse_type(c.type), c.nullable) for c in node.columns}
         output = outputs.get(node.id)
         mode = traits_of(output.input).mode if output is not None else "append"
         found[node.id] = Contract(
-            kind="topic" if isinstance(stored, Sink) else "table",
-            name=stored.topic if isinstance(stored, Sink) else node.name,
+            kind=stored.stored_as,
+            name=stored.stored_name(node.name),
             model=node.id,
             columns=columns,
             keys=stored.keys,

@@ -9,7 +9,6 @@ from msgspec.structs import asdict
 
 from millstream.explain.savings import Cost, cost, names_of_costs
 from millstream.manifest import Manifest
-from millstream.materialization import View
 from millstream.optimizer.driver import Optimized
 from millstream.physical.plan import Groups, Physical
 from millstream.plan.nodes import Output
@@ -59,11 +58,7 @@ def _numbers(topology: Topology, groups: Groups, physical: Physical) -> Iterator
 
 def _cost(topology: Topology, groups: Groups) -> Cost:
     """Return what all queries cost: what several of them need runs in each."""
-    left = {
-        output.model: output
-        for output in topology.plan.outputs
-        if not isinstance(output.materialization, View)
-    }
+    left = {output.model: output for output in topology.plan.outputs if output.materialization.stored_as}
     parts: list[list[Output]] = []
     for models in groups.models.values():
         outputs = [left.pop(model) for model in models if model in left]

@@ -10,7 +10,7 @@ from millstream.review.values import NodeChange
 
 _MOST = 40
 """A larger one is no help."""
-_SHAPES: dict[str, Shape] = {"source": "store", "sink": "store", "table": "store", "exposure": "hexagon"}
+_SHAPES: dict[str, Shape] = {"source": "store", "exposure": "hexagon"}
 _DRAWN = {"model", "source", "seed", "exposure"}
 _STYLES = {
     "added": "fill:#dafbe1,stroke:#1a7f37,color:#1f2328",
@@ -38,9 +38,14 @@ def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> st
 
 
 def _node(id_: str, node: ManifestNode | None, change: NodeChange | None) -> Node:
-    kind = "model" if node is None else node.materialization.word if node.materialization else node.kind
-    lines = (id_.partition(".")[2], *(() if kind in {"model", "view"} else (kind,)))
-    return Node(id_, lines, shape=_SHAPES.get(kind, "box"), style=_style(change))
+    name, style = id_.partition(".")[2], _style(change)
+    if node is None:
+        return Node(id_, (name,), style=style)
+    if (stored := node.materialization) is None:
+        return Node(id_, (name, node.kind), shape=_SHAPES.get(node.kind, "box"), style=style)
+    if not stored.stored_as:
+        return Node(id_, (name,), style=style)
+    return Node(id_, (name, stored.word), shape="store", style=style)
 
 
 def _edges(manifest: Manifest) -> set[tuple[str, str]]:

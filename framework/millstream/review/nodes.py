@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from millstream.manifest import ManifestNode
-from millstream.materialization import Sink, Table
 from millstream.review.causes import Causes, Compared, Meaning, compared
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_places
@@ -187,13 +186,8 @@ class Nodes:
 
 def _place(node: ManifestNode) -> str:
     """Return where others read a model."""
-    match node.materialization:
-        case Sink(topic=topic):
-            return f"topic {topic}"
-        case Table():
-            return f"table {node.name}"
-        case _:
-            return ""
+    stored = node.materialization
+    return f"{stored.stored_as} {stored.stored_name(node.name)}" if stored and stored.stored_as else ""
 
 
 def _stored(node: ManifestNode) -> str:

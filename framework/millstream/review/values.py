@@ -131,7 +131,8 @@ class QueryChange(Struct, frozen=True, kw_only=True):
 class ContractChange(Struct, frozen=True, kw_only=True):
     """A topic or table as those see it who read it."""
 
-    kind: Literal["topic", "table"]
+    kind: str
+    """What holds the rows: `topic` or `table`."""
     name: str
     model: str
     status: Literal["added", "removed", "changed"]

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, did_you_mean
 from millstream.manifest import ManifestNode
-from millstream.materialization import Sink, Table
+from millstream.materialization import KINDS, Materialization, Sink
 from millstream.tables.words import mentions
-
-Kind = Literal["table", "reference", "seed", "view", "sink", "topic"]
-AT_REST = frozenset(("table", "reference", "seed"))
 
 
 class Known(Struct, frozen=True):
     id: str
     name: str
     """As SQL names it: `totals`, `shop.products`."""
-    kind: Kind
+    kind: str
+    """`seed`, `reference`, `topic`, or the materialization of a model."""
     columns: tuple[tuple[str, str], ...] = ()
     """Names and types, as the project has them now."""
     options: dict[str, Any] = {}
+
+    @property
+    def stored(self) -> type[Materialization] | None:
+        """Return what a model stores."""
+        return KINDS.get(self.kind)
+
+    @property
+    def at_rest(self) -> bool:
+        return self.stored.at_rest if self.stored is not None else self.kind in {"reference", "seed"}
 
 
 def known_in(nodes: Iterable[ManifestNode]) -> dict[str, Known]:
@@ -42,28 +49,20 @@ def known_in(nodes: Iterable[ManifestNode]) -> dict[str, Known]:
     return {known.name.lower(): known for known in found}
 
 
-def _kind(node: ManifestNode) -> Kind | None:
+def _kind(node: ManifestNode) -> str | None:
     match node.kind:
         case "seed":
             return "seed"
         case "source":
             return "reference" if node.config.get("table") else "topic"
-        case "model":
-            match node.materialization:
-                case Sink():
-                    return "sink"
-                case Table():
-                    return "table"
-                case _:
-                    return "view"
         case _:
-            return None
+            return node.materialization.word if node.materialization else None
 
 
 def named(sql: str, known: Mapping[str, Known]) -> list[Known]:
     """Return what a text names of the tables and seeds, each once; a column of such a name counts too."""
     found = (known.get(name.lower()) for name, _ in mentions(sql))
-    return list({each.id: each for each in found if each is not None and each.kind in AT_REST}.values())
+    return list({each.id: each for each in found if each is not None and each.at_rest}.values())
 
 
 def missing(name: str, known: Mapping[str, Known]) -> Diagnostic:
@@ -72,24 +71,22 @@ def missing(name: str, known: Mapping[str, Known]) -> Diagnostic:
     short = next((each for full, each in known.items() if full.endswith(f".{name.lower()}")), None)
     found = known.get(name.lower()) or (short if short and short.kind == "topic" else None)
     if found is None:
-        tables = [each.name for each in known.values() if each.kind in AT_REST]
+        tables = [each.name for each in known.values() if each.at_rest]
         listed = f"tables and seeds: {', '.join(tables) or 'none yet'}"
         remedy = f"did you mean '{short.name}'?" if short else did_you_mean(name, tables, listed)
         return Diagnostic("MS842", f"there is no table '{name}'", None, remedy)
-    match found.kind:
-        case "view":
-            message = f"'{found.name}' is a view: its rows are stored nowhere"
-            remedy = f"see its newest rows with `millstream show {found.name}`, or materialize it as a table"
-        case "sink":
-            message = f"'{found.name}' is a Kafka topic, no table"
-            remedy = f"read its records with `millstream consume {found.name}`"
-        case "topic":
-            message = f"'{found.name}' is a Kafka topic, no table"
-            remedy = f"read its records with `millstream consume {found.name}`, or say table: true in YAML"
-        case "reference":
-            remedy = "build a model that reads it as a table first: `millstream build`"
-            return Diagnostic("MS843", f"'{found.name}' has not been built", None, remedy)
-        case "table" | "seed":
-            remedy = f"build it first: `millstream build --select +{found.name}`"
-            return Diagnostic("MS843", f"the table '{found.name}' has not been built", None, remedy)
-    return Diagnostic("MS844", message, None, remedy)
+    if found.kind == "reference":
+        remedy = "build a model that reads it as a table first: `millstream build`"
+        return Diagnostic("MS843", f"'{found.name}' has not been built", None, remedy)
+    if found.at_rest:
+        remedy = f"build it first: `millstream build --select +{found.name}`"
+        return Diagnostic("MS843", f"the table '{found.name}' has not been built", None, remedy)
+    what = f"{found.stored.about if found.stored else Sink.about}, no table"
+    if found.stored is None:
+        remedy = f"read its records with `millstream consume {found.name}`, or say table: true in YAML"
+    elif found.stored is Sink:
+        remedy = f"read its records with `millstream consume {found.name}`"
+    else:
+        remedy = f"see its newest rows with `millstream show {found.name}`, or materialize it as a table"
+        what = what if found.stored.stored_as else "a view: its rows are stored nowhere"
+    return Diagnostic("MS844", f"'{found.name}' is {what}", None, remedy)

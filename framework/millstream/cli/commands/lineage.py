@@ -13,7 +13,6 @@ from millstream.cli.project import chosen, compiled, failed, models_in, root_of
 from millstream.collector import collector_paused
 from millstream.lineage.values import End, Lineage
 from millstream.manifest import Manifest
-from millstream.materialization import View
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -91,4 +90,4 @@ def _about(manifest: Manifest, end: End, *, by_column: bool) -> str:
     if end.column:
         return next((column.type for column in node.columns if column.name == end.column), "")
     stored = node.materialization
-    return "" if stored is None or isinstance(stored, View) else stored.word
+    return "" if stored is None or not stored.stored_as else stored.word

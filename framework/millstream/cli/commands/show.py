@@ -61,12 +61,12 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     is_model = wanted.id.startswith("model.")
     if compute and not is_model:
         raise click.UsageError(f"--compute is of a model, and '{wanted.name}' is a {_called(wanted)}")
-    if wanted.kind == "view" or compute:
+    if compute or (wanted.stored is not None and wanted.stored.inlined):
         # Only what the model stands on needs to be right, but a plan is made of a whole project.
         if failed(found):
             return finish(common.look, found.diagnostics, models=models_in(found))
         rows = _computed(common, root, found, wanted, limit, last)
-    elif wanted.kind in {"sink", "topic"}:
+    elif not wanted.at_rest:
         rows = _records(common, root, found.manifest.nodes, wanted, limit)
     else:
         rows = answer(_sql(wanted), rest, limit)
@@ -95,7 +95,7 @@ def _called(known: Known) -> str:
 
 def _sql(known: Known) -> str:
     """Return a query of all rows: the newest first, where a table tells which those are."""
-    order = known.options.get("order_by") if known.kind == "table" else None
+    order = known.options.get("order_by") if known.stored is not None else None
     there = {name.lower(): name for name, _ in known.columns}
     by = (
         f' order by "{there[order.lower()]}" desc'

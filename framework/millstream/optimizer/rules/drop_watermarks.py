@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.materialization import View
 from millstream.optimizer.context import Change, Context, Result
 from millstream.plan.nodes import Node, Output, Plan, Watermark
 from millstream.plan.traits import reads_event_time, traits_of
@@ -47,7 +46,7 @@ def _below_state(context: Context) -> set[int]:
     found: set[int] = set()
     for node in reversed(context.order):
         # A view without readers may still be read by a user's own query.
-        view = isinstance(node, Output) and isinstance(node.materialization, View)
+        view = isinstance(node, Output) and not node.materialization.stored_as
         if view or id(node) in found or reads_event_time(node):
             found.update(map(id, node.inputs))
     return found

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression
 from millstream.formats import Encoding, format_of
-from millstream.materialization import Materialization, Sink, Table, View
+from millstream.materialization import Materialization, Sink, View
 from millstream.plan.nodes import Check, Column, Emit
 from millstream.sql.query import Query
 from millstream.types import STRING, Type
@@ -113,7 +113,7 @@ class Catalog(Struct, frozen=True):
         return (
             relation in self.seeds
             or bool(topic and topic.table)
-            or bool(model and isinstance(model.materialization, Table))
+            or bool(model and model.materialization.at_rest)
         )
 
     @property

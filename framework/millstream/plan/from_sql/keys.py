@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref, can_substitute, column, substitute
-from millstream.materialization import Sink, Table, View
+from millstream.materialization import Sink, Table
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.scope import kept
 from millstream.plan.keys import determined
@@ -18,9 +18,9 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     """Return the model's relation with the keys of its output; what is wrong with them is reported."""
     spec = builder.spec
     stored = spec.materialization
-    if isinstance(stored, View):
+    option = stored.key_option
+    if not option:
         return root
-    option = "key" if isinstance(stored, Sink) else "unique_key"
     known = {name.lower(): name for name in root.names}
     for key in spec.keys:
         if key.lower() not in known:
@@ -40,9 +40,10 @@ def checked_keys(builder: Builder, root: Node) -> Node:
             return root
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
         key = f"config(key={_written(traits.keys)})" if traits.keys else _FIXED.format(option)
+        name = f"{stored.stored_as} '{stored.stored_name(spec.name)}'"
         builder.problem(
             "MS518",
-            f"topic '{stored.topic}' gets {row} again when it changes, but has no key",
+            f"{name} gets {row} again when it changes, but has no key",
             f"{'say ' if traits.keys else ''}{key}: a reader keeps the newest row per key",
             option="materialized",
         )

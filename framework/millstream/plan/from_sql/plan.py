@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.materialization import Sink, Table, View
+from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
@@ -56,15 +56,13 @@ def seen_traits(catalog: Catalog) -> dict[str, Traits]:
 
 def seen(model: ModelSpec, found: Traits) -> Traits:
     """Return what others see of a model whose SQL has these traits."""
-    match model.materialization:
-        case Table():
-            return Traits("upsert", model.keys or found.keys, below=("table changes",))
-        case Sink():
-            # A topic is read row by row, whatever it was written from.
-            mode: Mode = "upsert" if found.mode == "upsert" else "append"
-            return _of_topic(mode, model.keys if mode == "upsert" else (), found)
-        case View():
-            return found
+    if model.materialization.inlined:
+        return found
+    if model.materialization.at_rest:
+        return Traits("upsert", model.keys or found.keys, below=("table changes",))
+    # A topic is read row by row, whatever it was written from.
+    mode: Mode = "upsert" if found.mode == "upsert" else "append"
+    return _of_topic(mode, model.keys if mode == "upsert" else (), found)
 
 
 def relayed_traits(found: Traits) -> Traits:
@@ -97,9 +95,7 @@ class _Building:
 
     def can_rest(self, relation: str) -> bool:
         stand_in = self.stand_ins.get(relation)
-        return (
-            isinstance(stand_in.model.materialization, Table) if stand_in else self.catalog.can_rest(relation)
-        )
+        return stand_in.model.materialization.at_rest if stand_in else self.catalog.can_rest(relation)
 
     def add(self, model: ModelSpec) -> None:
         # Each model reads for itself: that one read serves several is for the optimizer to see.
@@ -111,13 +107,13 @@ class _Building:
 
     def relayed(self, relation: str) -> Node | None:
         model = self.catalog.models.get(relation)
-        if model is None or not isinstance(model.materialization, View) or not can_relay(model.columns):
+        if model is None or not model.materialization.inlined or not can_relay(model.columns):
             return None
         return sink_node(relay_of(model, self.catalog.project), self.traits.of(self.roots[relation]))
 
     def provide(self, relation: str, at_rest: bool) -> Node:
         model = self.catalog.models.get(relation)
-        if model is not None and isinstance(model.materialization, View):
+        if model is not None and model.materialization.inlined:
             self.read.add(relation)
             return self.roots[relation]
         key = (relation, at_rest)
@@ -136,7 +132,7 @@ class _Building:
         if seed := self.catalog.seeds.get(relation):
             return SeedScan(relation=relation, columns=seed.columns, label=seed.name)
         model = self.catalog.models[relation]
-        if isinstance(model.materialization, Table):
+        if model.materialization.at_rest:
             keys = () if at_rest else model.keys
             return TableScan(
                 relation=relation, columns=model.columns, changes=not at_rest, keys=keys, label=model.name
@@ -149,7 +145,7 @@ class _Building:
             if model.id in self.relays:
                 relay = relay_of(model, self.catalog.project)
                 outputs.append(_output(relay, self.roots[model.id]))
-            elif not isinstance(model.materialization, View) or model.id not in self.read:
+            if model.materialization.stored_as or model.id not in self.read | self.relays:
                 outputs.append(_output(model, self.roots[model.id]))
         return Plan(tuple(outputs))
 
@@ -168,7 +164,7 @@ def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
         columns=columns,
         changes=comes,
         keys=traits.keys if comes else (),
-        stored=isinstance(model.materialization, Table),
+        stored=model.materialization.at_rest,
         label=model.name,
     )
     for time, delay in traits.watermarks if comes else ():

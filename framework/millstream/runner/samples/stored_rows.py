@@ -15,7 +15,6 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.cluster import revealed
 from millstream.kafka.offsets import Bounds, Place, bounds
 from millstream.kafka.settings import source_options
-from millstream.materialization import Sink, Table, View
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import How
 from millstream.physical.values import SourceRead, StaticRead
@@ -61,16 +60,14 @@ class Resting(Struct, frozen=True):
             topic = self.catalog.topics[relation]
             return self._topic(session, topic_node(topic), topic.unique_by)
         model = self.catalog.models[relation]
-        match model.materialization:
-            case Table():
-                return self._table(session, relation)
-            case Sink():
-                traits = self.traits[relation]
-                return self._topic(session, sink_node(model, traits), traits.keys)
-            case View():
-                own = with_ancestors(self.catalog, self.above(relation))
-                question = Question(self.project, own, relation, None, _ALL, self.log)
-                return frame(question, self.admin(), session)
+        if model.materialization.at_rest:
+            return self._table(session, relation)
+        if model.materialization.inlined:
+            own = with_ancestors(self.catalog, self.above(relation))
+            question = Question(self.project, own, relation, None, _ALL, self.log)
+            return frame(question, self.admin(), session)
+        traits = self.traits[relation]
+        return self._topic(session, sink_node(model, traits), traits.keys)
 
     def _table(self, session: SparkSession, relation: str) -> DataFrame:
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.materialization import View
 from millstream.physical.values import DeadLetters, Query
 from millstream.plan.from_sql.catalog import Catalog
 
@@ -47,8 +46,7 @@ def _models(query: Query, catalog: Catalog) -> list[str]:
     return [
         model
         for model in query.models
-        if model in stored
-        or (model in catalog.models and isinstance(catalog.models[model].materialization, View))
+        if model in stored or (model in catalog.models and catalog.models[model].materialization.inlined)
     ]
 
 

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import ManifestNode
-from millstream.materialization import Table
 from millstream.optimizer.choose import chosen, switched_off
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
@@ -111,7 +110,7 @@ def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, Manife
             if parent in test.relations or parent.startswith("seed."):
                 continue
             if parent in relations.catalog.models and test.chain:
-                if isinstance(relations.catalog.models[parent].materialization, Table):
+                if relations.catalog.models[parent].materialization.at_rest:
                     problems.append(
                         _not_testable(test, f"'{_name(parent)}' is a table within the chain", parent)
                     )

@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from millstream.materialization import Table
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
@@ -216,7 +215,7 @@ def _newest(rows: Sequence[Row], plan: UnitTestPlan) -> tuple[Row, ...]:
 
 def keys_of(plan: UnitTestPlan) -> tuple[str, ...]:
     """Return the columns that identify the rows of an upsert relation."""
-    if isinstance(plan.output.materialization, Table):
+    if plan.output.materialization.at_rest:
         return plan.output.keys
     if plan.traits.mode != "upsert":
         return ()
