@@ -6,7 +6,7 @@ Code that only needs a fact of a materialization reads it here, so it needs no c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -117,6 +117,12 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
 
 Materialization = View | Sink | Table
 KINDS: dict[str, type[Materialization]] = {kind.word: kind for kind in (View, Sink, Table)}
+if TYPE_CHECKING:
+    Word: TypeAlias = str
+    StoredAs: TypeAlias = str
+else:
+    Word = Literal[tuple(KINDS)]
+    StoredAs = Literal[tuple(kind.stored_as for kind in KINDS.values() if kind.stored_as)]
 
 
 def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:

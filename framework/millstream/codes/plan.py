@@ -37,8 +37,8 @@ CODES = {
         "A data test can't drop rows here",
         "`severity: drop` and `dead_letter` apply while a model is stored: rows that fail are kept out "
         "of its topic or table. So the model must be a sink or a table, and the test must need only a "
-        "single row: `not_null`, `accepted_values`, or an `expression` without subqueries, Python "
-        "functions and random values.",
+        "single row: for example `not_null`, or an `expression` without subqueries, Python functions "
+        "and random values.",
     ),
     "MS526": Code(
         "A second watermark in the flow of a row",

@@ -12,10 +12,12 @@ from millstream.errors import Diagnostic
 from millstream.expressions import Expression
 from millstream.materialization import materialization_of
 from millstream.plan.nodes import Check
+from millstream.project.data_tests import KINDS
 from millstream.project.values import DataTest, ModelProperties, Project, Severity
 from millstream.sql.values import Analysis, InputRelation
 
 _KEEPS_OUT = ("drop", "dead_letter")
+_SINGLE_ROW = " or ".join(name for name, kind in KINDS.items() if kind.single_row)
 
 
 def row_checks(
@@ -85,7 +87,5 @@ def _more_than_a_row(test: DataTest) -> list[Diagnostic]:
 
 def _refused(test: DataTest, why: str) -> Diagnostic:
     message = f"severity '{test.severity}' keeps single rows out of a topic or a table, and {why}"
-    remedy = (
-        "use severity: warn or error, or test not_null, accepted_values or an expression on a sink or table"
-    )
+    remedy = f"use severity: warn or error, or test {_SINGLE_ROW} on a sink or table"
     return Diagnostic("MS525", message, test.location, remedy)

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-_MICROS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
+from millstream.sql.durations import MICROSECONDS
+
 _MONTHS = {"month": 1, "year": 12}
-_MONTH = 30 * _MICROS["day"]
+_MONTH = 30 * MICROSECONDS["day"]
 """What a part of a month is taken of."""
 
 
@@ -27,7 +20,7 @@ def parts(duration: str) -> tuple[int, int]:
         if name in _MONTHS:
             months += Fraction(number) * _MONTHS[name]
         else:
-            micros += Fraction(number) * _MICROS[name]
+            micros += Fraction(number) * MICROSECONDS[name]
     whole = int(months)
     return whole, int(micros + (months - whole) * _MONTH)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import did_you_mean
@@ -85,14 +86,21 @@ class FreshnessArguments(CommonArguments, kw_only=True):
 class Kind(Struct, frozen=True):
     arguments: type[CommonArguments]
     on: Where
+    single_row: bool = False
+    """Each row fails or passes alone, so that a query can check it before it stores it."""
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether YAML can give its name without arguments."""
+        return self.on != "relation" and not any(field.required for field in fields(self.arguments))
 
 
 KINDS = {
-    "not_null": Kind(RowsArguments, "column"),
+    "not_null": Kind(RowsArguments, "column", single_row=True),
     "unique": Kind(UniqueArguments, "both"),
-    "accepted_values": Kind(AcceptedValuesArguments, "column"),
+    "accepted_values": Kind(AcceptedValuesArguments, "column", single_row=True),
     "relationships": Kind(RelationshipsArguments, "column"),
-    "expression": Kind(ExpressionArguments, "both"),
+    "expression": Kind(ExpressionArguments, "both", single_row=True),
     "row_count": Kind(RowCountArguments, "relation"),
     "freshness": Kind(FreshnessArguments, "relation"),
 }

@@ -48,7 +48,7 @@ def _all_templated(definitions: Schema) -> Schema:
 
 _TEST: Schema = {
     "anyOf": [
-        {"enum": sorted(name for name in KINDS if name in {"not_null", "unique"})},
+        {"enum": sorted(name for name, kind in KINDS.items() if kind.plain)},
         {
             "type": "object",
             "properties": {

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, Encoding
-from millstream.materialization import KINDS
+from millstream.materialization import KINDS, Word
 from millstream.project.shapes import Duration, Positive, Size, TopicName, about
 from millstream.stores.registry import DEFAULT, StoreName
-
-if TYPE_CHECKING:
-    Materialized: TypeAlias = str
-else:
-    Materialized = Literal[tuple(KINDS)]
 
 
 class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +44,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, about("false leaves the model out")] = True
     materialized: Annotated[
-        Materialized, about("; ".join(f"{word}: {kind.about}" for word, kind in KINDS.items()))
+        Word, about("; ".join(f"{word}: {kind.about}" for word, kind in KINDS.items()))
     ] = "view"
     tags: Annotated[str | list[str], about("labels to select models by")] = []
     owner: Annotated[str | None, about("whom to contact")] = None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
-from millstream.materialization import Sink, Table
+from millstream.materialization import Sink, StoredAs, Table
 from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
@@ -22,7 +22,7 @@ from millstream.types import Type, parse_type
 class Contract(Struct, frozen=True):
     """What a model promises to its readers."""
 
-    kind: str
+    kind: StoredAs
     name: str
     model: str
     columns: dict[str, tuple[str, Type, bool]]

@@ -9,6 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.materialization import StoredAs
+
 SCHEMA_VERSION = 1
 
 Level = Literal["breaking", "rebuild", "forward", "cost"]
@@ -131,8 +133,7 @@ class QueryChange(Struct, frozen=True, kw_only=True):
 class ContractChange(Struct, frozen=True, kw_only=True):
     """A topic or table as those see it who read it."""
 
-    kind: str
-    """What holds the rows: `topic` or `table`."""
+    kind: StoredAs
     name: str
     model: str
     status: Literal["added", "removed", "changed"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_MICROS = {
+MICROSECONDS = {
     "microsecond": 1,
     "millisecond": 1_000,
     "second": 1_000_000,
@@ -14,6 +14,7 @@ _MICROS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+"""By unit; months and years have no fixed length."""
 _MONTHS = frozenset(("month", "year"))
 _PART = re.compile(
     r"(?P<sign>[+-]?)\s*'?(?P<number>\d*\.?\d+|\d+\.)'?\s+(?P<unit>[a-z]+?)s?(?=\s|$)", re.IGNORECASE
@@ -28,11 +29,15 @@ def microseconds(text: str) -> int | str:
     while rest:
         part = _PART.match(rest)
         unit = part["unit"].lower() if part else ""
-        if part is None or unit not in {*_MICROS, *_MONTHS} or ("." in part["number"] and unit != "second"):
+        if (
+            part is None
+            or unit not in {*MICROSECONDS, *_MONTHS}
+            or ("." in part["number"] and unit != "second")
+        ):
             return f"Spark can't read '{text}' as a duration"
         number = Decimal(f"{part['sign']}{part['number']}")
         if unit in _MONTHS and number:
             return f"'{text}' has no fixed length: months and years differ"
-        total += int(number * _MICROS.get(unit, 0))
+        total += int(number * MICROSECONDS.get(unit, 0))
         rest, found = rest[part.end() :].lstrip(), True
     return total if found else f"Spark can't read '{text}' as a duration"

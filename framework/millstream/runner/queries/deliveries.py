@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.errors import MillstreamError
-from millstream.physical.values import DeadLetters, Delivery, PerBatch, SinkOutput, TableOutput
+from millstream.physical.values import (
+    DeadLetters,
+    Delivery,
+    PerBatch,
+    SinkOutput,
+    TableOutput,
+    Target,
+    ViewOutput,
+)
 from millstream.runner.queries.latest import newest
 from millstream.runner.queries.row_tests import Tested, ask
 from millstream.runner.queries.timestamps import send_stamped
@@ -49,8 +57,8 @@ class Stores(Struct, frozen=True):
 
 def deliver(how: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
     """Return what is done with each batch: tables first, since records tell others of them."""
-    tables = [each for each in how.deliveries if isinstance(each.target, TableOutput)]
-    sinks = [each for each in how.deliveries if isinstance(each.target, SinkOutput | DeadLetters)]
+    tables = [each for each in how.deliveries if _written_as(each.target) == "row"]
+    sinks = [each for each in how.deliveries if _written_as(each.target) == "record"]
     several = len(how.deliveries) > 1 or any(each.asked for each in how.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
@@ -88,6 +96,16 @@ def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[
                 raise
 
     return each_batch
+
+
+def _written_as(target: Target) -> Literal["row", "record", "nothing"]:
+    match target:
+        case TableOutput():
+            return "row"
+        case SinkOutput() | DeadLetters():
+            return "record"
+        case ViewOutput():
+            return "nothing"
 
 
 def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) -> None:
