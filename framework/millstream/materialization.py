@@ -6,7 +6,7 @@ Code that only needs a fact of a materialization reads it here, so it needs no c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -116,7 +116,7 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
 
 
 Materialization = View | Sink | Table
-KINDS: dict[str, type[Materialization]] = {kind.word: kind for kind in (View, Sink, Table)}
+KINDS: dict[str, type[Materialization]] = {kind.word: kind for kind in get_args(Materialization)}
 if TYPE_CHECKING:
     Word: TypeAlias = str
     StoredAs: TypeAlias = str
