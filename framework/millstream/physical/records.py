@@ -56,9 +56,9 @@ def record(draft: Draft, output: Output, look: RecordColumns, place: str | None 
 
 
 def sink_of(output: Output) -> Sink:
-    """Return what a model says of its topic; only those that are sinks have records."""
-    assert isinstance(output.materialization, Sink)
-    return output.materialization
+    """Return how the records of a model are written; other models than sinks have dead letters only."""
+    stored = output.materialization
+    return stored if isinstance(stored, Sink) else Sink(topic=output.topic)
 
 
 def _text(text: str, found: Type) -> Expression:

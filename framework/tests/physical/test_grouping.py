@@ -3,10 +3,11 @@
 import pytest
 from msgspec.structs import replace
 from planned_projects import planned, sink, stored
-from support.plans import by, dedupe, group, lookup, seed, select, topic, union, watermark, where
+from support.plans import by, dedupe, group, lookup, seed, select, sql, topic, union, watermark, where
 
 from millstream.materialization import View
 from millstream.physical.values import DeadLetters, PerBatch, ToKafka
+from millstream.plan.nodes import Check
 
 
 def names(physical):
@@ -234,6 +235,14 @@ def test_grouping_can_be_off():
 def test_a_union_reads_both_sources():
     found = planned(sink(union(topic("a"), topic("a", name="others")), "all"))
     assert [s.topic for s in found.queries[0].sources] == ["events", "others"]
+
+
+def test_a_row_of_a_table_that_fails_a_data_test_is_a_json_record_of_its_dead_letters():
+    check = Check("small", "dead_letter", sql("b > 1"))
+    (query,) = planned(replace(stored(topic("a", "b"), "one", "a"), checks=(check,))).queries
+    _, letter = query.deliver.deliveries
+    assert letter.target == DeadLetters("model.one", "one.dead_letter")
+    assert "to_json(" in letter.sql
 
 
 def test_one_query_sends_the_dead_letters_of_a_source():
