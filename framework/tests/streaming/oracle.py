@@ -304,6 +304,19 @@ class Within:
             f"select f.* from {rows.table} as f join {clock} as c on c.b = f._b where {end} is null or {end} > c.late - {rows.lag}"
         )
 
+    def _waiting(self, table: str, end: str, lag: int) -> str:
+        """Return the rows of a join's side, and whether each `_waits` for a partner that comes after it.
+
+        Above another state a row may come one batch late; it meets what is there, and is not kept.
+        """
+        clock = self.clock.table()
+        if not clock:
+            return self.oracle.made(f"select *, true as _waits from {table}")
+        return self.oracle.made(
+            f"select f.*, coalesce({end} >= c.evict - {lag}, true) as _waits "
+            f"from {table} as f join {clock} as c on c.b = f._b"
+        )
+
     def _group(self, body: Group, *, closes: bool) -> Rows:
         given = self.relation(body.of)
         if body.watermark:
@@ -429,10 +442,12 @@ class Within:
         left, right = self.relation(body.left), self.relation(body.right)
         early, late = body.times
         lefts, rights = self._not_late(left, f'f."{early}"'), self._not_late(right, f'f."{late}"')
+        behind = max(left.lag, right.lag)
+        lefts = self._waiting(lefts, f'f."{early}" + {body.after * SECOND}', behind)
+        rights = self._waiting(rights, f'f."{late}" + {body.before * SECOND}', behind)
         lefts = self.oracle.made(f"select *, row_number() over () as _n from {lefts}")
         listed = ", ".join(f'{side}."{column}" as "{name}"' for side, column, name in body.names)
         sides = {"l": left, "r": right}
-        behind = max(left.lag, right.lag)
         # What comes out is as late as a row can be that waits for a partner (produceOutputWatermark).
         lag = behind + max(body.before, body.after) * SECOND + SECOND // 1000
         columns = {name: sides[side].columns[column] for side, column, name in body.names}
@@ -443,7 +458,9 @@ class Within:
         }
         on = (
             f'l."{body.on[0]}" = r."{body.on[1]}" and r."{late}" between l."{early}" - {body.before * SECOND} '
-            f'and l."{early}" + {body.after * SECOND}'
+            f'and l."{early}" + {body.after * SECOND} '
+            # The left rows of a batch come first, and then its right rows.
+            "and case when l._b <= r._b then l._waits else r._waits end"
         )
         both = "greatest(l._b, r._b)"
         if body.kind == "left semi join":
@@ -457,7 +474,7 @@ class Within:
             gone = f"(select min(b) from {self.clock.table()} where evict - {behind} > {bound} and b >= l._b)"
             nulls = listed.replace('r."', 'n."')
             none = ", ".join(f'null::{_TYPES[kind]} as "{name}"' for name, kind in right.columns.items())
-            alone = f"select {nulls}, {gone} as _b, l._o from {lefts} as l, (select {none}) as n where not exists (select 1 from {rights} as r where {on})"
+            alone = f"select {nulls}, {gone} as _b, l._o from {lefts} as l, (select {none}) as n where l._waits and not exists (select 1 from {rights} as r where {on})"
             sql += f" union all select * from ({alone}) where _b is not null"
         return Rows(self.oracle.made(sql), columns, times, lag=lag)
 
