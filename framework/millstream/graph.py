@@ -61,10 +61,6 @@ class Graph(Struct, frozen=True):
         """Return what a node depends on, over at most `depth` edges."""
         return reach((start,), self.parents, depth)
 
-    def descendants(self, start: str, depth: int | None = None) -> frozenset[str]:
-        """Return what depends on a node, over at most `depth` edges."""
-        return reach((start,), self.children, depth)
-
 
 def build_graph(nodes: Mapping[str, Node]) -> Graph:
     """Connect the nodes; a cycle is an error of the user's (see `find_cycles` for one with places)."""

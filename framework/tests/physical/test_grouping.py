@@ -2,7 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
-from planned_projects import planned, sink, stored
+from planned_projects import planned
+from support.building import sink, stored
 from support.plans import by, dedupe, group, lookup, seed, select, topic, union, watermark, where
 
 from millstream.materialization import View
