@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from millstream.atomic import replace_file
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.jars.cache import is_good, jars_folder, mark_verified, not_writable
 from millstream.machine.jars.catalog import Catalog, Jar, jars_of, read_catalog
@@ -98,25 +97,12 @@ def _fetch_one(source: Repository, jar: Jar, folder: Path, count: _Count) -> Non
         raise _wrong(jar, source)
     target = folder / jar.name
     try:
-        _replace(target, content)
+        replace_file(target, content, mode=0o644, prefix=_PREFIX)
+        mark_verified(target)
     except OSError as error:
         # Windows lets nobody replace a file that a JVM has open: another process was faster.
         if not (isinstance(error, PermissionError) and is_good(jar, target)):
             raise not_writable(folder, error) from None
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write a verified file, which gets its name when it is whole."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=_PREFIX)
-    file = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        file.chmod(0o644)
-        mark_verified(file)
-        file.replace(target)
-    finally:
-        file.unlink(missing_ok=True)
 
 
 def _wrong(jar: Jar, source: Repository) -> MillstreamError:
