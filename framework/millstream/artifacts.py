@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import zlib
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream import __version__
+from millstream.atomic import replace_file
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import Compiled, KeptPlan, Manifest
 
@@ -69,14 +69,14 @@ def _write(target: Path, name: str, compiled: Compiled, only: Collection[str] | 
         if file.parent not in folders:
             file.parent.mkdir(parents=True, exist_ok=True)
             folders.add(file.parent)
-        replace(file, data)
+        replace_file(file, data, mode=0o644)
         changed.append(f"{name}/{path}")
     removed = [f"{name}/{path}" for path in _remove_stale(target, files)] if only is None else []
     # Last, so that a manifest names no file that is not there.
     target.mkdir(parents=True, exist_ok=True)
     data = manifest_file(compiled)
     if _read(target / MANIFEST) != data:
-        replace(target / MANIFEST, data)
+        replace_file(target / MANIFEST, data, mode=0o644)
     return Written(tuple(changed), tuple(removed), len(files) - len(changed))
 
 
@@ -127,16 +127,3 @@ def _read(file: Path) -> bytes | None:
         return file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def replace(file: Path, data: bytes) -> None:
-    """Put a whole file in place of an old one."""
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -57,13 +57,9 @@ class Graph(Struct, frozen=True):
         """Every key after all that it depends on."""
         return tuple(key for level in self.levels for key in level)
 
-    def ancestors(self, start: str, depth: int | None = None) -> frozenset[str]:
-        """Return what a node depends on, over at most `depth` edges."""
-        return reach((start,), self.parents, depth)
-
-    def descendants(self, start: str, depth: int | None = None) -> frozenset[str]:
-        """Return what depends on a node, over at most `depth` edges."""
-        return reach((start,), self.children, depth)
+    def ancestors(self, start: str) -> frozenset[str]:
+        """Return what a node depends on."""
+        return reach((start,), self.parents)
 
 
 def build_graph(nodes: Mapping[str, Node]) -> Graph:

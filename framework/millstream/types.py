@@ -1,6 +1,7 @@
 """Spark SQL's data types as values, read from and written as DDL text."""
 
 import re
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -206,17 +207,23 @@ class _Reader:
                 return Row(tuple(fields))
 
 
-def has_equality(type_: Type) -> bool:
-    """Tell whether Spark compares values of a type."""
-    match type_:
-        case Map():
-            return False
+def types_within(given: Type) -> Iterator[Type]:
+    """Yield a type and all types of its elements, keys, values and fields."""
+    yield given
+    match given:
         case Array(element=element):
-            return has_equality(element)
+            yield from types_within(element)
+        case Map(key=key, value=value):
+            yield from types_within(key)
+            yield from types_within(value)
         case Row(fields=fields):
-            return all(has_equality(field.type) for field in fields)
-        case _:
-            return type_ != VARIANT
+            for field in fields:
+                yield from types_within(field.type)
+
+
+def has_equality(given: Type) -> bool:
+    """Tell whether Spark compares values of a type."""
+    return not any(each == VARIANT or isinstance(each, Map) for each in types_within(given))
 
 
 def parse_type(text: str) -> Type:

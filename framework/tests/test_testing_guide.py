@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 from example.generated import ROOT
+from support.spark import SPARK_WARNINGS
 
 from millstream.testing.plugin.fixtures import RunModel
 from millstream.testing.session import TestSession
 
-pytestmark = [
-    pytest.mark.usefixtures("first_spark"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"),
-]  # fmt: skip
+pytestmark = [pytest.mark.usefixtures("first_spark"), SPARK_WARNINGS]
 GUIDE = (ROOT / "docs/testing.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 YAML = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)

@@ -25,10 +25,6 @@ class BrokerFolder(Struct, frozen=True):
         return self.folder / "server.properties"
 
     @property
-    def logging_properties(self) -> Path:
-        return self.folder / "log4j2.properties"
-
-    @property
     def state(self) -> Path:
         return self.folder / "state.json"
 

@@ -6,9 +6,7 @@ read, or of another version, counts as none.
 
 import contextlib
 import hashlib
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream import __version__
+from millstream.atomic import replace_file
 from millstream.errors import Diagnostic
 from millstream.manifest import ManifestNode
 from millstream.plan.traits import Traits
@@ -122,14 +121,7 @@ def write_file(path: Path, value: Struct) -> None:
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(msgspec.msgpack.encode(value))
-            Path(name).replace(path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(path, msgspec.msgpack.encode(value))
 
 
 def digest_of(*parts: object) -> str:

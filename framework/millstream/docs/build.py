@@ -10,9 +10,8 @@ from millstream.docs.health import health
 from millstream.docs.index import index
 from millstream.docs.maps import maps
 from millstream.docs.material import Material
-from millstream.docs.outcomes import outcomes
+from millstream.docs.outcomes import outcomes, reached
 from millstream.docs.pages import code, pages
-from millstream.docs.reached import reached
 from millstream.docs.topologies import topologies
 from millstream.docs.values import Code, Site, Start
 

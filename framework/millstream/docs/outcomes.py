@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from millstream.docs.material import Material
-from millstream.docs.values import Fact, Result
+from millstream.docs.values import Coverage, Fact, MissedWay, Result
 from millstream.results import ModelResult, RunResults
 from millstream.tested import TestResult, TestResults
 
@@ -19,6 +19,18 @@ def outcomes(material: Material) -> dict[str, Result]:
         found |= _of_build(material.results)
     if material.tests:
         found |= _of_tests(material.tests)
+    return found
+
+
+def reached(material: Material) -> dict[str, Coverage]:
+    """Return the coverage of unit tests by id of a model; lines only while its file is as it was then."""
+    nodes, tests = material.manifest.nodes, material.tests
+    found: dict[str, Coverage] = {}
+    for each in tests.coverage if tests else ():
+        if each.id in nodes:
+            stale = each.checksum != nodes[each.id].checksum
+            missed = tuple(MissedWay(0 if stale else way.line, way.said) for way in each.missed)
+            found[each.id] = Coverage(each.tests, each.ways, each.reached, each.run, stale, missed)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from millstream.artifacts import replace
+from millstream.atomic import replace_file
 from millstream.docs.values import Site
 
 SCRIPTS = (
@@ -33,7 +33,7 @@ def write_site(folder: Path, site: Site) -> dict[str, int]:
     data.mkdir(parents=True, exist_ok=True)
     sizes: dict[str, int] = {}
     for name, content in site_files(site):
-        replace(folder / name, content)
+        replace_file(folder / name, content, mode=0o644)
         sizes[name] = len(content)
     for old in data.glob("*.js"):
         if f"data/{old.name}" not in sizes and _begins(old, _CALL):

@@ -30,10 +30,10 @@ class Call(Struct, frozen=True):
 ARROW = "Python over Arrow batches"
 
 
-def python_calls(plan: Plan, names: Mapping[int, str] | None = None) -> list[Call]:
+def python_calls(plan: Plan) -> list[Call]:
     """Return the calls of a plan, sources first."""
-    known = names or node_names(plan)
-    return [call for node in in_order(plan.outputs) for call in _calls(node, known)]
+    names = node_names(plan)
+    return [call for node in in_order(plan.outputs) for call in _calls(node, names)]
 
 
 def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:

@@ -9,9 +9,21 @@ from millstream.expressions import Piece, Ref, joined, quoted
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import BAD, TIMES, described, has_times, parsed, row
 from millstream.formats.values import encoded, from_json, to_json
-from millstream.types import INTERVAL, NULL, STRING, UNKNOWN, VARIANT, Array, Field, Map, Row, Type
+from millstream.types import (
+    INTERVAL,
+    NULL,
+    STRING,
+    UNKNOWN,
+    VARIANT,
+    Array,
+    Field,
+    Map,
+    Row,
+    Type,
+    types_within,
+)
 
-_LOST = (INTERVAL, VARIANT, NULL, UNKNOWN)
+_LOST = frozenset((INTERVAL, VARIANT, NULL, UNKNOWN))
 
 
 def _decode_sql(fields: Fields) -> Decoded:
@@ -78,15 +90,7 @@ def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
 
 
 def _round_trips(given: Type) -> bool:
-    match given:
-        case Array(element=element):
-            return _round_trips(element)
-        case Map(key=key, value=value):
-            return _round_trips(key) and _round_trips(value)
-        case Row(fields=fields):
-            return all(_round_trips(field.type) for field in fields)
-        case _:
-            return given not in _LOST
+    return _LOST.isdisjoint(types_within(given))
 
 
 FORMAT = Format(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from millstream.expressions import Piece, Ref, joined, literal, quoted
 from millstream.formats.format import Fields, Item
-from millstream.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row, Type
+from millstream.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Type, types_within
 
 VALUE = Ref("value")
 
@@ -52,15 +52,7 @@ def row(items: Sequence[Item]) -> tuple[Piece, ...]:
 
 def has_times(given: Type) -> bool:
     """Tell whether values of a type are, or hold, points in time."""
-    match given:
-        case Array(element=element):
-            return has_times(element)
-        case Map(key=key, value=value):
-            return has_times(key) or has_times(value)
-        case Row(fields=fields):
-            return any(has_times(field.type) for field in fields)
-        case _:
-            return given in {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}
+    return not {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}.isdisjoint(types_within(given))
 
 
 def described(fields: Fields) -> str:

@@ -117,7 +117,8 @@ def _reads(condition: Expression, names: Iterable[str]) -> bool:
     return any(name.lower() in folded for name in condition.columns)
 
 
-def _replaced(condition: Expression, by: Mapping[str, Expression]) -> Expression | None:
+def substituted(condition: Expression, by: Mapping[str, Expression]) -> Expression | None:
+    """Return a condition over what its columns are made of, where that is possible."""
     if not condition.columns <= by.keys() or not can_substitute(condition, by):
         return None
     return substitute(condition, by)
@@ -126,7 +127,9 @@ def _replaced(condition: Expression, by: Mapping[str, Expression]) -> Expression
 def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | None:
     if not condition.variables and all(name == found.name for name, found in to.items()):
         return condition
-    return _replaced(condition, {name: column(c.name, c.type, nullable=c.nullable) for name, c in to.items()})
+    return substituted(
+        condition, {name: column(c.name, c.type, nullable=c.nullable) for name, c in to.items()}
+    )
 
 
 def _below_projection(node: Project, condition: Expression) -> Moves:
@@ -148,7 +151,7 @@ def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
     if not node.keys or not _anywhere(condition):
         return STAYS
     by = {key.name: key.expression for key in node.keys if key.expression.column is not None}
-    found = _replaced(condition, by)
+    found = substituted(condition, by)
     return STAYS if found is None else (Moved(0, found),)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from millstream.expressions import Expression, Piece, can_substitute, substitute
+from millstream.expressions import Expression, Piece
 from millstream.optimizer.context import Context
 from millstream.optimizer.cost import HEAVY, cost
+from millstream.optimizer.moves import substituted
 from millstream.plan.nodes import Filter, Node, Project
 
 Pieces = tuple[Piece, ...]
@@ -102,7 +103,7 @@ def _over_projection(way: Way, step: Project, *, fan: bool) -> Way | None:
     wanted: list[Expression] = []
     made: list[Made | None] = []
     for one, before in zip(way.wanted, way.made, strict=True):
-        low = _low(one, by)
+        low = substituted(one, by)
         if low is None or low.functions or low.reads:
             return None
         wanted.append(low)
@@ -112,14 +113,8 @@ def _over_projection(way: Way, step: Project, *, fan: bool) -> Way | None:
     return Way(step.input, (*way.steps, step), tuple(wanted), tuple(made), asked)
 
 
-def _low(expression: Expression, by: dict[str, Expression]) -> Expression | None:
-    if not expression.columns <= by.keys() or not can_substitute(expression, by):
-        return None
-    return substitute(expression, by)
-
-
 def _asked_below(condition: Expression | None, by: dict[str, Expression]) -> Expression | None:
-    low = _low(condition, by) if condition is not None else None
+    low = substituted(condition, by) if condition is not None else None
     return low if low is not None and _cheap(low) else None
 
 

@@ -34,8 +34,6 @@ class Physical(Struct, frozen=True):
     separations: tuple[Separation, ...]
     lock: Lock
     """What to record once the queries have started."""
-    unstored: tuple[str, ...] = ()
-    """Views that nobody reads: no query makes them."""
 
 
 class Groups(Struct, frozen=True):
@@ -76,7 +74,6 @@ def physical_plan(
         tuple(_sorted([*built, *stateful.values()], drafted.listed)),
         (*drafted.separations, *told, *cuts(stored.outputs)),
         recorded([now.get(each.name, each) for each in drafted.assigned]),
-        tuple(output.model for output in plan.outputs if not output.materialization.stored_as),
     )
 
 

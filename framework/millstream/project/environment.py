@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
 from jinja2.compiler import CodeGenerator, Frame, MacroRef
 from jinja2.lexer import TokenStream
-from jinja2.runtime import Macro, Undefined
+from jinja2.runtime import Macro
 from jinja2.sandbox import SandboxedEnvironment
 
 from millstream.project.spans import Piece, Segment, computed, concat
@@ -200,10 +200,3 @@ def frame_offset(frame: Any, line: int) -> tuple[str, int] | None:
     if template is None:
         return None
     return template.name, template.get_corresponding_lineno(line) - 1
-
-
-def is_undefined(value: object) -> bool:
-    return isinstance(value, Undefined)
-
-
-Log = Callable[[str], None]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
+
+from millstream.atomic import replace_file
 
 
 class Files(Protocol):
@@ -47,16 +47,7 @@ class LocalFiles:
         """Replace a file as a whole: who reads meanwhile reads the old one or the new one."""
         target = _path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        replace_file(target, content, sync=True)
 
     def remove(self, place: str) -> None:
         path = _path(place)

@@ -11,15 +11,14 @@ from random import Random
 import pytest
 from generator import project
 from harness import Project, as_written, by_plan, differences, prepare
+from support.spark import SPARK_WARNINGS
 
 from millstream.optimizer.choose import NAMES, chosen
 from millstream.optimizer.driver import optimize
 from millstream.plan.nodes import Filter
 from millstream.plan.walk import rewrite
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 PROJECTS = int(os.environ.get("MILLSTREAM_PROJECTS", "300"))
 _BATCH = 25

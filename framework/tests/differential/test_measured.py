@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from generator import project as generated
 from msgspec.structs import replace
+from support.plan_text import plan_text
 from support.written import plan_of
 from support.written import project as written
 
@@ -14,7 +15,6 @@ from millstream.compile import compile_project
 from millstream.measured import Measured, measured, with_counts, with_measured
 from millstream.optimizer.context import Hints
 from millstream.plan.nodes import Filter
-from millstream.plan.text import plan_text
 from millstream.results import Came, Counted, Kept, ModelResult, RunResults, read_results, write_results
 from millstream.topology import compiled_topology, physical_of, read_catalog, using, written_plan
 

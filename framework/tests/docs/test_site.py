@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from millstream.docs.build import files_of_texts, site_of
 from millstream.docs.material import Material, gather
-from millstream.docs.outcomes import outcomes
-from millstream.docs.reached import reached
+from millstream.docs.outcomes import outcomes, reached
 from millstream.docs.values import Code, Site
 from millstream.docs.write import chunk, site_files, write_site
 from millstream.manifest import Manifest

@@ -8,14 +8,13 @@ from edits import more
 from edits.corpus import EDITS, MACROS
 from support.runs import built, create_topics, job_of, send, statuses, table_rows
 from support.shops import Shop
+from support.spark import SPARK_WARNINGS
 
 from millstream.broker import shared_broker
 from millstream.deployment.intents import Update
 from millstream.physical.verdict import verdict
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 CODES = {"rebuild": "MS870", "forward": "MS871"}
 STEP = int(os.environ.get("MILLSTREAM_EDITS_STEP", "1"))

@@ -5,10 +5,9 @@ from example.differing import differences, piece
 from example.generated import generated
 from support.long import BUILDS
 from support.runs import built, create_topics, problems, send, statuses
+from support.spark import SPARK_WARNINGS
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 EVENTS = 1000
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support.long import EXAMPLES
+from support.plan_text import plan_text
 from support.plans import (
     by,
     dedupe,
@@ -38,7 +39,6 @@ from millstream.optimizer.rules.push_filters import push_filters
 from millstream.optimizer.rules.push_shared_filters import push_shared_filters
 from millstream.plan.nodes import Node, Plan
 from millstream.plan.streaming import ApartError
-from millstream.plan.text import plan_text
 from millstream.plan.traits import NotIncrementalError, all_traits
 from millstream.types import INT
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+from support.plan_text import plan_text
 from support.plans import output, plan, select, topic, where
 
 from millstream.optimizer.context import Change, Context, Hints
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.plan.nodes import Filter, Plan
-from millstream.plan.text import plan_text
 
 
 def _wide(node: Filter, _context: Context) -> bool:

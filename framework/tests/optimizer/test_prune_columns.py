@@ -1,4 +1,5 @@
 import pytest
+from support.plan_text import plan_text
 from support.plans import (
     applied,
     becomes,
@@ -24,7 +25,6 @@ from support.plans import (
 from millstream.materialization import Sink
 from millstream.optimizer.rules.prune_columns import prune_columns
 from millstream.plan.nodes import Item, Output, Union
-from millstream.plan.text import plan_text
 from millstream.types import BIGINT
 
 

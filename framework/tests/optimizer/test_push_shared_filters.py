@@ -1,3 +1,4 @@
+from support.plan_text import plan_text
 from support.plans import (
     applied,
     becomes,
@@ -18,7 +19,6 @@ from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules.push_filters import push_filters
 from millstream.optimizer.rules.push_shared_filters import push_shared_filters
 from millstream.plan.nodes import Plan
-from millstream.plan.text import plan_text
 
 
 def _shared(*readers, source=None):

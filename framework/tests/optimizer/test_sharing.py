@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support.long import EXAMPLES
+from support.plan_text import plan_text
 from support.plans import by, dedupe, group, join, output, plan, select, topic, union, where
 from support.rows import RowFailedError, result
 
@@ -25,7 +26,6 @@ from millstream.optimizer.rules.share_renamed import share_renamed
 from millstream.optimizer.rules.share_repartition import share_repartition
 from millstream.plan.nodes import Aggregate, Dedupe, Filter, Item, Node, Plan, Project, Repartition
 from millstream.plan.nodes.order import in_order
-from millstream.plan.text import plan_text
 from millstream.plan.traits import all_traits
 from millstream.types import INT
 

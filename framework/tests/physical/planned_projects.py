@@ -3,49 +3,12 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from support.plans import sql
 
-from millstream.materialization import Sink, Table
 from millstream.physical.emit.steps import SqlView
 from millstream.physical.lock import Lock
 from millstream.physical.plan import Physical, physical_plan
 from millstream.physical.values import PerBatch, PhysicalSettings, Query
-from millstream.plan.nodes import Item, Node, Output, Plan
-from millstream.types import STRING
-
-_OF_SINK, _OF_TABLE = set(Sink.__struct_fields__), set(Table.__struct_fields__)
-
-
-def sink(
-    node: Node, name: str, *keys: str, headers: dict[str, str] | None = None, **options: object
-) -> Output:
-    """Store a relation as the topic of its name."""
-    own = {name: value for name, value in options.items() if name in _OF_SINK}
-    said = {name: value for name, value in options.items() if name not in _OF_SINK}
-    return Output(
-        input=node,
-        model=f"model.{name}",
-        materialization=Sink(**{"topic": name, "key": keys} | own),
-        label=name,
-        models=(f"model.{name}",),
-        options=said,
-        extras=tuple(Item(f"headers.{key}", sql(text, STRING)) for key, text in (headers or {}).items()),
-    )
-
-
-def stored(node: Node, name: str, *keys: str, delete_when: str = "", **options: object) -> Output:
-    """Store a relation as a table."""
-    own = {name: value for name, value in options.items() if name in _OF_TABLE}
-    said = {name: value for name, value in options.items() if name not in _OF_TABLE}
-    return Output(
-        input=node,
-        model=f"model.{name}",
-        materialization=Table(**{"unique_key": keys} | own),
-        label=name,
-        models=(f"model.{name}",),
-        options=said,
-        extras=(Item("delete_when", sql(delete_when)),) if delete_when else (),
-    )
+from millstream.plan.nodes import Node, Output, Plan
 
 
 def of(node: Node, model: str) -> Node:

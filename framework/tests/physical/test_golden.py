@@ -3,7 +3,8 @@
 from inspect import cleandoc
 
 from msgspec.structs import replace
-from planned_projects import of, planned, sink, stored, text
+from planned_projects import of, planned, text
+from support.building import sink, stored
 from support.plans import by, group, lookup, seed, select, topic, where
 
 

@@ -1,6 +1,7 @@
 """Groups that have state stay as they are."""
 
-from planned_projects import planned, sink
+from planned_projects import planned
+from support.building import sink
 from support.plans import by, group, topic, where
 
 from millstream.physical.lock import (

@@ -1,6 +1,7 @@
 """How much state a query keeps, as far as hints tell."""
 
-from planned_projects import planned, sink
+from planned_projects import planned
+from support.building import sink
 from support.plans import by, dedupe, group, select, topic, watermark, where
 
 

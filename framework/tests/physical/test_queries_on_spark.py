@@ -5,7 +5,8 @@ from datetime import datetime, timezone
 
 import pytest
 from msgspec.structs import replace
-from planned_projects import planned, sink, stored
+from planned_projects import planned
+from support.building import sink, stored
 from support.plans import by, dedupe, group, select, topic, watermark, where
 
 from millstream.physical.emit.steps import CountedView, DedupeView, SqlView

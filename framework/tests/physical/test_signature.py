@@ -2,7 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
-from planned_projects import planned, sink
+from planned_projects import planned
+from support.building import sink
 from support.plans import by, dedupe, group, join, select, topic, watermark, where
 
 from millstream.plan.nodes import Aggregate

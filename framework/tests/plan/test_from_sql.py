@@ -5,10 +5,10 @@ from __future__ import annotations
 from inspect import cleandoc
 
 import pytest
+from support.plan_text import plan_text
 from support.written import nodes, plan_of
 
 from millstream.plan.nodes import Union
-from millstream.plan.text import plan_text
 from millstream.types import DOUBLE
 
 EVENTS = "{{ source('shop', 'events') }}"

@@ -15,15 +15,14 @@ import remedies_of_plans
 import remedies_of_sql
 import remedies_of_state
 from support.long import BUILDS
+from support.spark import SPARK_WARNINGS
 from support.streamed import streamed
 from support.written import project
 
 from millstream.compile import compile_project
 from millstream.testing.session import TestSession
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 PACKAGE = Path(__file__).parents[2] / "millstream"
 STATE = remedies_of_state.CASES | remedies_of_plans.CASES

@@ -7,6 +7,7 @@ import pytest
 from support.postgres import rows
 from support.runs import built, job_of, problems, statuses, table_rows
 from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
+from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import Apply, Update
 from millstream.errors import MillstreamError
@@ -15,9 +16,7 @@ from millstream.runner.queries.tables import Tables
 from millstream.runner.values import Compared
 from millstream.stores.files import LocalFiles
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 TOTALS = """
     {{ config(materialized='table', unique_key='user') }}

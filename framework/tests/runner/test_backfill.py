@@ -11,21 +11,15 @@ from pathlib import Path
 
 import pytest
 from support.runs import built, headers, problems, received, table_rows
+from support.shops import SHARE
+from support.spark import SPARK_WARNINGS
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 SINK = "{{ config(materialized='sink') }} "
 EVENTS = "{{ source('web', 'events') }}"
 PLAIN = SINK + f"select id from {EVENTS}"
 KINDS = SINK + f"select id, kind from {EVENTS} where value < 5"
-
-
-SHARE = """
-    def share(value: float) -> float:
-        return 1 / value
-"""
 
 
 def events(first, stop):

@@ -3,10 +3,9 @@
 import pytest
 from support.runs import built, problems, table_rows
 from support.shops import TOTALS, event
+from support.spark import SPARK_WARNINGS
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 NEWEST = """
     {{ config(materialized='table', unique_key='user', order_by='id') }}

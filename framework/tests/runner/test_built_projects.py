@@ -14,21 +14,16 @@ from support.runs import (
     statuses,
     table_rows,
 )
-from support.shops import TOTALS
+from support.shops import SHARE, TOTALS
+from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import FullRefresh, Update
 from millstream.errors import MillstreamError
 from millstream.runner.spark.target_lock import alone
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 GOOD = [("a", {"id": 1, "kind": "x", "value": 2.0}), ("b", {"id": 2, "kind": "y", "value": 0.0})]
-SHARE = """
-    def share(value: float) -> float:
-        return 1 / value
-"""
 SINK = "{{ config(materialized='sink') }}"
 
 

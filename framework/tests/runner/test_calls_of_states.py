@@ -2,12 +2,11 @@
 
 from collections import Counter
 
-import pytest
 from support.runs import built, problems, table_rows
+from support.shops import SHARE
+from support.spark import SPARK_WARNINGS
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 ROWS = [
     ("a", {"id": 1, "kind": "x", "value": 2.0}),
@@ -21,10 +20,6 @@ NOTED = """
         with open({!r}, "a") as file:
             file.write(f"{{value}}\\n")
         return value * 10
-"""
-SHARE = """
-    def share(value: float) -> float:
-        return 1 / value
 """
 
 

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from support.long import WAYS
 from support.runs import built, job_of, problems, table_rows
+from support.spark import SPARK_WARNINGS
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 DELAY = 5

@@ -4,12 +4,11 @@ import json
 
 import pytest
 from support.runs import built, problems, received, table_rows
+from support.spark import SPARK_WARNINGS
 
 from millstream.results import FILE, write_results
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 SOURCE = "source.web.events"
 SINK = "{{ config(materialized='sink') }}"

@@ -3,15 +3,14 @@
 import pytest
 from chispa import assert_df_equality
 from support.runs import built, problems
+from support.spark import SPARK_WARNINGS
 
 from millstream.errors import MillstreamError
 from millstream.testing.data.result import NotBuilt
 from millstream.testing.plugin.fixtures import ReadTopic
 from millstream.testing.session import TestSession
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 TESTS = """
     models:

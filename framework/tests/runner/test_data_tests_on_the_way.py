@@ -3,12 +3,12 @@
 import pytest
 from support.running import running
 from support.runs import built, pairs, problems, received, statuses, table_rows
+from support.shops import event
+from support.spark import SPARK_WARNINGS
 
 from millstream.runner.values import Batched, LeftOut
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 SINK = "{{ config(materialized='sink', key='id') }} "
 TABLE = "{{ config(materialized='table', unique_key='id') }} "
@@ -20,10 +20,6 @@ SHIFT = """
     def shifted(value: float) -> float:
         return value + 1
 """
-
-
-def event(number, value=1.0, kind="x"):
-    return ("a", {"id": number, "kind": kind, "value": value})
 
 
 def severities_of(shop, **severities):
@@ -62,7 +58,7 @@ def test_rows_are_told_of_dropped_and_sent_to_dead_letters(shop, first_spark, sq
     severities_of(shop, **names)
     for name in names:
         shop.model(name, sql)
-    shop.send(event(1), event(2, 20.0), event(3), event(4, 30.0))
+    shop.send(event(1), event(2, value=20.0), event(3), event(4, value=30.0))
     results, told = built(shop.root, first_spark)
     assert problems(told) == []
     assert counts(results) == {name: {f"test.expression_{name}": 2} for name in names}
@@ -97,7 +93,7 @@ def test_what_fails_several_tests_is_one_dead_letter(shop, first_spark):
         """,
     )
     shop.model("parted", SINK + f"select id, kind, value {EVENTS}")
-    shop.send(event(1), event(2, None, None), event(3, None))
+    shop.send(event(1), event(2, value=None, kind=None), event(3, value=None))
     built(shop.root, first_spark)
     assert ids(shop.values("parted")) == [1]
     reasons = [
@@ -116,7 +112,7 @@ def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, fi
     shop.model("plain", SINK + f"select id {EVENTS}")
     shop.send(event(1))
     assert not built(shop.root, first_spark)[0].failed
-    shop.send(event(2, 20.0))
+    shop.send(event(2, value=20.0))
     results, told = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "strict": "error"}
     found = [*problems(told), *(each.problem for each in told if isinstance(each, LeftOut))]
@@ -133,10 +129,10 @@ def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, fi
 def test_an_aggregate_is_tested_in_every_batch_of_a_run(shop, first_spark):
     severities_of(shop, sums="warn")
     shop.model("sums", SUMS + f"select kind, sum(value) as value {EVENTS} group by kind")
-    shop.send(event(1, 4.0), event(2, 4.0, "y"))
+    shop.send(event(1, value=4.0), event(2, value=4.0, kind="y"))
     with running(shop.root, first_spark) as going:
         going.until(lambda: batches(going) == [{}])
-        shop.send(event(3, 7.0))
+        shop.send(event(3, value=7.0))
         going.until(lambda: batches(going) == [{}, {"test.expression_sums": 1}])
         assert sum(each.tests["test.expression_sums"] for each in going.watcher.all()) == 1
     assert sorted(row["value"] for row in table_rows(shop.root, "model.sums")) == [4.0, 11.0]
@@ -154,9 +150,9 @@ def test_a_row_that_is_gone_is_not_tested(shop, first_spark):
         "{{ config(materialized='sink', key='kind') }} "
         f"select kind, sum(value) as value {EVENTS} group by kind having sum(value) < 10",
     )
-    shop.send(event(1, 4.0))
+    shop.send(event(1, value=4.0))
     built(shop.root, first_spark)
-    shop.send(event(2, 16.0))
+    shop.send(event(2, value=16.0))
     _, told = built(shop.root, first_spark)
     assert problems(told) == []
     assert [value for _, value in pairs(shop.bootstrap, "busy")][-1] is None
@@ -167,7 +163,7 @@ def test_tests_can_be_left_out(shop, first_spark):
     severities_of(shop, strict="error", dropped="drop")
     for name in ("strict", "dropped"):
         shop.model(name, SINK + f"select id, value {EVENTS}")
-    shop.send(event(1, 20.0))
+    shop.send(event(1, value=20.0))
     assert not built(shop.root, first_spark, tests=False)[0].failed
     assert (ids(shop.values("strict")), ids(shop.values("dropped"))) == ([1], [])
 
@@ -183,7 +179,7 @@ def test_where_some_wrong_rows_are_tolerated_none_stops_its_model(shop, first_sp
         """,
     )
     shop.model("plain", SINK + f"select id, value {EVENTS}")
-    shop.send(event(1, 20.0), event(2))
+    shop.send(event(1, value=20.0), event(2))
     results, _ = built(shop.root, first_spark)
     assert counts(results) == {"plain": {"test.expression_plain": 1}}
     assert ids(shop.values("plain")) == [1, 2]

@@ -6,15 +6,11 @@ import pytest
 from support.running import running
 from support.runs import built, headers, problems, received, statuses
 from support.shops import TOTALS, event
+from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import FullRefresh, Update
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-    ),
-]
+pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
 SINK = "{{ config(materialized='sink') }} "
 EVENTS = "from {{ source('web', 'events') }}"

@@ -1,11 +1,9 @@
 """A dedupe remembers a key as long as it says, which is not how late events may come: here a minute."""
 
-import pytest
 from support.runs import built, statuses
+from support.spark import SPARK_WARNINGS
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 FIRST = """
     {{{{ config(materialized='sink', key='user', dedupe={{'keys': ['user'], 'within': '{within}'}}) }}}}

@@ -3,12 +3,11 @@
 import pytest
 from support.runs import built, problems
 from support.shops import TOTALS, event
+from support.spark import SPARK_WARNINGS
 
 from millstream.runner.queries.failures import problem_of
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 
 @pytest.mark.long

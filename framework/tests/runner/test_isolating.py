@@ -5,21 +5,17 @@ import json
 import pytest
 from support.running import running
 from support.runs import built, received, statuses
+from support.shops import UNOPTIMIZED, event
+from support.spark import SPARK_WARNINGS
 
 from millstream.runner.values import Batched, Failed, LeftOut
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 SINK = "{{ config(materialized='sink') }} "
 EVENTS = "from {{ source('web', 'events') }}"
 HALVES = SINK + f"select id, 1 / (value - 7) as half {EVENTS}"
 MENDED = SINK + f"select id, try_divide(1, value - 7) as half {EVENTS}"
-
-
-def event(number, value=1.0):
-    return ("a", {"id": number, "kind": "x", "value": value})
 
 
 def ids(shop, topic):
@@ -53,18 +49,13 @@ def test_the_others_are_built_and_it_gets_its_records_when_it_is_mended(shop, fi
 
 @pytest.mark.long
 def test_what_reads_it_is_skipped(shop, first_spark):
-    shop.write("profiles.yml", UNBYPASSED)
+    shop.write("profiles.yml", UNOPTIMIZED)
     shop.model("plain", SINK + f"select id {EVENTS}")
     shop.model("halves", HALVES)
     shop.model("last", SINK + "select id from {{ ref('halves') }}")
     shop.send(event(1, value=7.0))
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "halves": "error", "last": "skipped"}
-
-
-UNBYPASSED = """
-    shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, optimization: none}}}
-"""
 
 
 def test_what_fails_for_all_fails_as_before(shop, first_spark):

@@ -2,13 +2,13 @@
 
 import pytest
 from support.runs import built, job_of, problems, statuses, table_rows
+from support.shops import event
+from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import Apply, FullRefresh, Update
 from millstream.runner.deployment.roll_back import roll_back
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 NEWEST = """
     {{ config(materialized='table', unique_key='user', order_by='id') }}
@@ -19,10 +19,6 @@ MOST = """
     select user, max(id) as id from {{ source('web', 'events') }} where kind = 'x' group by user
 """
 PLAIN = "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}"
-
-
-def event(number, user="a", kind="x"):
-    return (user, {"id": number, "kind": kind, "value": 1.0})
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from msgspec.structs import replace
 from support.runs import job_of
+from support.spark import SPARK_WARNINGS
 
 from millstream.errors import MillstreamError
 from millstream.runner.deployment.prepare import prepare
@@ -15,9 +16,7 @@ from millstream.runner.deployment.stages import planned
 from millstream.runner.engine import engine
 from millstream.runner.queries.realtime import check_slots, start_realtime
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 SINK = "{{ config(materialized='sink', key='user') }} "
 EVENTS = "{{ source('web', 'events') }}"

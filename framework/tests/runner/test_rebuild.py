@@ -8,6 +8,7 @@ from support.postgres import rows
 from support.running import running
 from support.runs import built, job_of, received, statuses, table_rows
 from support.shops import POSTGRES, SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, minute
+from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import Regroup, Update
 from millstream.errors import MillstreamError
@@ -18,9 +19,7 @@ from millstream.runner.engine import engine
 from millstream.runner.queries.start import start
 from millstream.runner.values import Batched, Running
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 REBUILD = Update(frozenset({"model.totals"}))
 

@@ -4,13 +4,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from support.running import running
 from support.runs import built, create_topics, problems, table_rows
+from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import FullRefresh
 from millstream.runner.values import Batched, Failed
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 TABLE = (
     "{{ config(materialized='table', unique_key='id') }} select id, kind from {{ source('web', 'events') }}"

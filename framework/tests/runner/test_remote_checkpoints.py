@@ -5,14 +5,13 @@ import socket
 
 import pytest
 from support.runs import built, problems, table_rows
+from support.spark import SPARK_WARNINGS
 
 from millstream.errors import MillstreamError
 from millstream.runner.spark.target_lock import alone_at
 from millstream.stores.files import HadoopFiles
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 PROFILES = """
     shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded,

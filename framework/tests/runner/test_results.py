@@ -1,13 +1,11 @@
 """What a build counts while it runs."""
 
-import pytest
 from support.runs import built, job_of
+from support.spark import SPARK_WARNINGS
 
 from millstream.measured import measured, with_counts
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 SINK = "{{ config(materialized='sink') }} "
 EVENTS = "{{ source('web', 'events') }}"

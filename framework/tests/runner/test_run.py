@@ -9,25 +9,20 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 from support.running import running
 from support.runs import built, create_topics, received, table_rows
-from support.shops import TOTALS
+from support.shops import TOTALS, event
+from support.spark import SPARK_WARNINGS
 
 from millstream.errors import MillstreamError
 from millstream.ops.serving import serving
 from millstream.runner.values import Batched, Failed, Stopped
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 SINK = "{{ config(materialized='sink') }}"
 
 
 def rows_of(run, query):
     return sum(each.batch.rows for each in run.of(Batched) if each.query == query)
-
-
-def event(number, kind="x", value=1.0):
-    return ("a", {"id": number, "kind": kind, "value": value})
 
 
 def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, first_spark):

@@ -4,13 +4,12 @@ import time
 
 import pytest
 from support.running import running
+from support.spark import SPARK_WARNINGS
 
 from millstream.runner.commands.clock import Clock
 from millstream.runner.values import Batched, Failed, Running, Setup
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 
 class Time:

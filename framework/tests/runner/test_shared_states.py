@@ -5,12 +5,11 @@ from collections import Counter
 import pytest
 from support.long import WAYS
 from support.runs import built, job_of, problems, table_rows
+from support.spark import SPARK_WARNINGS
 
 from millstream.physical.emit.steps import DedupeView, StatefulView
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 EVENTS = "{{ source('web', 'events') }}"
 SINK = "{{ config(materialized='sink', key='user') }} "

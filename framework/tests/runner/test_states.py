@@ -3,14 +3,13 @@
 import pytest
 from support.keyed import GROWING
 from support.runs import built, job_of, problems, table_rows
+from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
 from millstream.deployment.intents import FullRefresh
 from millstream.runner.spark.settings import state_settings
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 COUNTS = """
     {{{{ config(materialized='table', unique_key='user', state={state}) }}}}

@@ -7,10 +7,9 @@ from random import Random
 import pytest
 from support.long import BUILDS, WAYS
 from support.runs import built, create_topics, problems
+from support.spark import SPARK_WARNINGS
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 SOURCES = """

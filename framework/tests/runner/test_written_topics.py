@@ -4,15 +4,11 @@ import re
 
 import pytest
 from support.runs import built, problems
+from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-    ),
-]
+pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
 COPY = "{{{{ config(materialized='sink', {topic}) }}}} select id, kind from {{{{ source('web', 'events') }}}}"
 

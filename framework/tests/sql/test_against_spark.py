@@ -10,18 +10,14 @@ from corpus.pairs import INTERVALS, PAIRS, TYPES
 from corpus.reading import expressions, of_nulls, twice
 from corpus.reading import queries as lines
 from corpus.tables import COLUMNS, RELATIONS, VIEWS
+from support.spark import SPARK_WARNINGS
 
 from millstream.sql.analyze import analyze
 from millstream.sql.spark_functions import OTHERS, signatures
 from millstream.sql.values import Analysis, Problem
 from millstream.types import INTERVAL, STRING, UNKNOWN, Array, Field, Map, Row, Type, parse_type
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-    ),
-]
+pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
 MORE_NULLABLE = frozenset(
     {

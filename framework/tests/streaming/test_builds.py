@@ -5,18 +5,14 @@ from itertools import islice
 
 import pytest
 from support.long import STREAMED
+from support.spark import SPARK_WARNINGS
 
 from millstream.broker import shared_broker
 from streaming.builds import build_in_parts, fits, is_accepted
 from streaming.generator import project
 from streaming.given import given
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-    ),
-]
+pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
 COUNT = max(2, min(10, STREAMED // 60 * 2))
 

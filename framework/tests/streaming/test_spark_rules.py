@@ -10,15 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
+from support.spark import SPARK_WARNINGS
 
 from streaming.bench import QUICK
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-    ),
-]
+pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 COLUMNS = "k string, n bigint, at timestamp"

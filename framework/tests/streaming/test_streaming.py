@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.long import BUILDS, STREAMED
+from support.spark import SPARK_WARNINGS
 
 from streaming.fixtures import FOLDER, read, text_of
 from streaming.generator import SEEDS, SOURCES, project
@@ -20,9 +21,7 @@ from streaming.given import given
 from streaming.running import Report, check, corners
 from streaming.shrinking import shrink_report
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 
 AT_ONCE = 2
 

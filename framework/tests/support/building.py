@@ -8,26 +8,45 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from millstream.materialization import Sink
+from millstream.materialization import Sink, Table
 from millstream.optimizer.context import Rule
-from millstream.plan.nodes import RAW, Decode, Node, Output, Plan, TopicScan
-from millstream.plan.text import plan_text
-from support.plans import applied
+from millstream.plan.nodes import RAW, Decode, Item, Node, Output, Plan, TopicScan
+from millstream.types import STRING
+from support.plan_text import plan_text
+from support.plans import applied, sql
 
-_OWN = set(Sink.__struct_fields__)
 
-
-def sink(node: Node, model: str, *keys: str, **options: Any) -> Output:
+def sink(
+    node: Node, name: str, *keys: str, headers: dict[str, str] | None = None, **options: object
+) -> Output:
     """Store a node in a topic of the model's name."""
-    own = {name: value for name, value in options.items() if name in _OWN}
-    said = {name: value for name, value in options.items() if name not in _OWN}
+    extras = tuple(Item(f"headers.{key}", sql(text, STRING)) for key, text in (headers or {}).items())
+    return _output(node, name, Sink, {"topic": name, "key": keys}, options, extras)
+
+
+def stored(node: Node, name: str, *keys: str, delete_when: str = "", **options: object) -> Output:
+    """Store a node as a table."""
+    extras = (Item("delete_when", sql(delete_when)),) if delete_when else ()
+    return _output(node, name, Table, {"unique_key": keys}, options, extras)
+
+
+def _output(
+    node: Node,
+    name: str,
+    kind: type[Sink | Table],
+    known: dict[str, object],
+    options: dict[str, object],
+    extras: tuple[Item, ...],
+) -> Output:
+    own = {key: options.pop(key) for key in kind.__struct_fields__ if key in options}
     return Output(
         input=node,
-        model=f"model.{model}",
-        materialization=Sink(**{"topic": model, "key": keys} | own),
-        options=said,
-        label=model,
-        models=(f"model.{model}",),
+        model=f"model.{name}",
+        materialization=kind(**known | own),
+        label=name,
+        models=(f"model.{name}",),
+        options=options,
+        extras=extras,
     )
 
 

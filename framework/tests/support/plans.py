@@ -38,8 +38,8 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.text import plan_text
 from millstream.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Type
+from support.plan_text import plan_text
 
 _WORDS = frozenset(
     [

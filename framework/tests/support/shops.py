@@ -40,6 +40,10 @@ TOTALS = """
     {{ config(materialized='table', unique_key='user') }}
     select user, sum(value) as total from {{ source('web', 'events') }} group by user
 """
+SHARE = """
+    def share(value: float) -> float:
+        return 1 / value
+"""
 UNOPTIMIZED = """
     shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, optimization: none}}}
 """

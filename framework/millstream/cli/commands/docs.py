@@ -131,10 +131,10 @@ def _document(common: Common, root: Path, found: Compiled, to: Path | None) -> i
 
 
 def _written(file: Path, text: str) -> dict[str, int]:
-    from millstream.artifacts import replace
+    from millstream.atomic import replace_file
 
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace(file, f"{text}\n".encode())
+    replace_file(file, f"{text}\n".encode(), mode=0o644)
     return {}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from millstream.artifacts import replace
+from millstream.atomic import replace_file
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.errors import Diagnostic, MillstreamError
@@ -71,7 +71,7 @@ def write_schemas(folder: Path, wanted: dict[str, dict[str, Any]]) -> list[str]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, schema in wanted.items():
-            replace(folder / f"{name}.json", as_text(schema).encode())
+            replace_file(folder / f"{name}.json", as_text(schema).encode(), mode=0o644)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         problem = Diagnostic(

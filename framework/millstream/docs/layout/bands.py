@@ -10,18 +10,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from millstream.docs.layout.layers import Layered
-from millstream.docs.layout.values import Item
+from millstream.docs.layout.values import Edge, Item
 
 Span = tuple[int, int]
 Partners = dict[int, Counter[int]]
 """How many edges a band has to each other one."""
 
 
-def bands(items: Sequence[Item], graph: Layered) -> list[int]:
+def bands(items: Sequence[Item], edges: Sequence[Edge], graph: Layered) -> list[int]:
     """Return the number of each node's band, the upper ones first."""
     homes = _homes(items, graph)
     spans = _spans(graph, homes)
-    weights = _weights(graph, homes)
+    weights = _weights(edges, homes)
     track = _tracks(spans, weights)
     order = _ordered(track, weights)
     place = {number: index for index, number in enumerate(order)}
@@ -54,27 +54,14 @@ def _spans(graph: Layered, homes: Sequence[str]) -> dict[str, Span]:
     return found
 
 
-def _weights(graph: Layered, homes: Sequence[str]) -> Counter[tuple[str, str]]:
+def _weights(edges: Sequence[Edge], homes: Sequence[str]) -> Counter[tuple[str, str]]:
     """Return how many edges join two clusters."""
     found: Counter[tuple[str, str]] = Counter()
-    for source in range(graph.real):
-        for target in _ends(graph, source):
-            one, other = homes[source], homes[target]
-            if one != other:
-                found[one, other] += 1
-                found[other, one] += 1
-    return found
-
-
-def _ends(graph: Layered, source: int) -> list[int]:
-    found: list[int] = []
-    waiting = list(graph.below[source])
-    while waiting:
-        node = waiting.pop()
-        if node < graph.real:
-            found.append(node)
-        else:
-            waiting += graph.below[node]
+    for source, target in edges:
+        one, other = homes[source], homes[target]
+        if one != other:
+            found[one, other] += 1
+            found[other, one] += 1
     return found
 
 

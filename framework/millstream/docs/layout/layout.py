@@ -37,7 +37,7 @@ def lay_out(items: Sequence[Item], edges: Sequence[Edge], *, down: bool = False)
         items = [replace(item, width=item.height, height=item.width) for item in items]
     edges = sorted(set(edges))
     graph = layered(len(items), edges, ranks(len(items), edges))
-    band = bands(items, graph)
+    band = bands(items, edges, graph)
     layers = ordered(graph, band)
     centres = _centres(items, graph, layers, band)
     columns = _columns(items, graph, layers, down=down)

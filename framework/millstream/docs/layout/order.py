@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Sequence
+from itertools import pairwise
 
-from millstream.docs.layout.crossings import crossings
 from millstream.docs.layout.layers import Layered
 
 _SWEEPS = 12
@@ -101,3 +102,18 @@ def _gain(graph: Layered, one: int, other: int, place: Sequence[int]) -> int:
             for b in second:
                 gain += (a > b) - (a < b)
     return gain
+
+
+def crossings(layers: Sequence[Sequence[int]], below: Sequence[Sequence[int]]) -> int:
+    """Return how many pairs of edges cross between neighbouring columns."""
+    found = 0
+    for upper, lower in pairwise(layers):
+        place = {node: index for index, node in enumerate(lower)}
+        seen: list[int] = []
+        for node in upper:
+            ends = [place[each] for each in below[node] if each in place]
+            # An edge crosses those from above that end below it.
+            found += sum(len(seen) - bisect_right(seen, end) for end in ends)
+            for end in ends:
+                insort(seen, end)
+    return found

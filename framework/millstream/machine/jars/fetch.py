@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
-import os
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from http.client import HTTPResponse
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from millstream.atomic import replace_file
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.jars.cache import is_good, jars_folder, mark_verified, not_writable
 from millstream.machine.jars.catalog import Catalog, Jar, jars_of, read_catalog
@@ -24,7 +21,6 @@ Progress = Callable[[str, int, int], None]
 _PREFIX = ".fetching-"
 _AT_ONCE = 4
 _STALE = 86_400.0
-_CHUNK = 1 << 16
 
 
 def fetch(
@@ -64,6 +60,8 @@ class _Count:
         self._lock = threading.Lock()
 
     def add(self, number: int) -> None:
+        if self.stopped:
+            raise CancelledError
         with self._lock:
             self.bytes += number
 
@@ -94,73 +92,17 @@ def _fetch(jars: Sequence[Jar], folder: Path, progress: Progress | None) -> None
 
 
 def _fetch_one(source: Repository, jar: Jar, folder: Path, count: _Count) -> None:
-    came = 0
-
-    def read(stream: HTTPResponse) -> None:
-        nonlocal came
-        count.add(-came)  # of the try before
-        came = 0
-        with contextlib.closing(_Part(folder)) as part:
-            while chunk := stream.read(_CHUNK):
-                if count.stopped:
-                    return
-                part.write(chunk)
-                came += len(chunk)
-                count.add(len(chunk))
-            if came < int(stream.headers.get("Content-Length", 0)):
-                raise ConnectionResetError(errno.ECONNRESET, "the connection was cut")
-            if not part.become(jar):
-                raise _wrong(jar, source)
-
-    if not count.stopped:
-        read_jar(source, jar, read)
-
-
-class _Part:
-    """A file on its way: it gets its name when it is whole and right, else it vanishes."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._digest = hashlib.sha256()
-        with self._writing():
-            handle, name = tempfile.mkstemp(dir=folder, prefix=_PREFIX)
-            self._file, self._stream = Path(name), os.fdopen(handle, "wb")
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._stream.close()
-        with contextlib.suppress(OSError):
-            self._file.unlink()
-
-    def write(self, chunk: bytes) -> None:
-        self._digest.update(chunk)
-        with self._writing():
-            self._stream.write(chunk)
-
-    def become(self, jar: Jar) -> bool:
-        """Take the jar's name, unless these are other bytes."""
-        target = self._folder / jar.name
-        with self._writing():
-            self._stream.close()
-            if self._digest.hexdigest() != jar.sha256:
-                return False
-            self._file.chmod(0o644)
-            mark_verified(self._file)
-            try:
-                self._file.replace(target)
-            except PermissionError:
-                # Windows lets nobody replace a file that a JVM has open: another process was faster.
-                if not is_good(jar, target):
-                    raise
-        return True
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Tell errors of the disk from those of the network, which are `OSError` too."""
-        try:
-            yield
-        except OSError as error:
-            raise not_writable(self._folder, error) from None
+    content = read_jar(source, jar, count.add)
+    if hashlib.sha256(content).hexdigest() != jar.sha256:
+        raise _wrong(jar, source)
+    target = folder / jar.name
+    try:
+        replace_file(target, content, mode=0o644, prefix=_PREFIX)
+        mark_verified(target)
+    except OSError as error:
+        # Windows lets nobody replace a file that a JVM has open: another process was faster.
+        if not (isinstance(error, PermissionError) and is_good(jar, target)):
+            raise not_writable(folder, error) from None
 
 
 def _wrong(jar: Jar, source: Repository) -> MillstreamError:

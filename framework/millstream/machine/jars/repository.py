@@ -1,8 +1,9 @@
-"""A Maven repository: https://, http:// or file://, from which a jar is read as a stream."""
+"""A Maven repository: https://, http:// or file://, from which a jar is read."""
 
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import ssl
 import time
@@ -20,6 +21,7 @@ from millstream.machine.jars.catalog import Jar
 VARIABLE = "MILLSTREAM_MAVEN_REPOSITORY"
 CENTRAL = "https://repo1.maven.org/maven2"
 _TIMEOUT = 30.0
+_CHUNK = 1 << 16
 _PAUSES = (0.5, 2.0)
 """Seconds before the second and the third try."""
 _PASSING = {408, 429, 500, 502, 503, 504}
@@ -56,13 +58,18 @@ def repository() -> Repository:
     return Repository(shown, f"Basic {base64.b64encode(login.encode()).decode()}")
 
 
-def read_jar(source: Repository, jar: Jar, read: Callable[[HTTPResponse], None]) -> None:
-    """Open the jar's stream and hand it to `read`; where the connection fails, try again from the start."""
+def read_jar(source: Repository, jar: Jar, arrived: Callable[[int], None]) -> bytes:
+    """Return what the repository has as the jar; where the connection fails, try again from the start."""
     for pause in (*_PAUSES, None):
+        content = bytearray()
         try:
             with _open(source, jar) as stream:
-                read(stream)
-                return
+                while len(content) <= jar.size and (chunk := stream.read(_CHUNK)):
+                    content += chunk
+                    arrived(len(chunk))
+                if len(content) < min(jar.size, int(stream.headers.get("Content-Length", 0))):
+                    raise ConnectionResetError(errno.ECONNRESET, "the connection was cut")
+            return bytes(content)
         except urllib.error.HTTPError as error:
             with error:
                 if error.code not in _PASSING or pause is None:
@@ -70,7 +77,9 @@ def read_jar(source: Repository, jar: Jar, read: Callable[[HTTPResponse], None])
         except (OSError, HTTPException) as error:
             if pause is None or _is_final(error):
                 raise _unreachable(source, error) from None
-        time.sleep(pause or 0)
+        arrived(-len(content))
+        time.sleep(pause)
+    raise AssertionError("the last try returns or raises")
 
 
 def _open(source: Repository, jar: Jar) -> HTTPResponse:

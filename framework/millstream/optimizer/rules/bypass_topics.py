@@ -8,13 +8,14 @@ It changes neither which query closes a window nor by which watermark: see `_Que
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, column, joined
 from millstream.formats import format_of
 from millstream.materialization import Sink
 from millstream.optimizer.context import Change, Context, Result
-from millstream.optimizer.pure import impure_nodes
 from millstream.plan.from_sql.topics import without_watermarks
 from millstream.plan.nodes import Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
 from millstream.plan.streaming import STATES, Kind, kind_of
@@ -33,7 +34,7 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
     ]
     if not reads:
         return plan, ()
-    impure = impure_nodes(context.order)
+    impure = _impure_nodes(context.order)
     queries = _Queries(context)
     instead = {
         id(node): (output, items)
@@ -70,6 +71,15 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
 
     found = rewrite(plan, visit)
     return (found, tuple(changes)) if changes else (plan, ())
+
+
+def _impure_nodes(order: Iterable[Node]) -> set[int]:
+    """Return the `id`s of nodes that, or below which something, give other rows each time."""
+    found: set[int] = set()
+    for node in order:
+        if not node.deterministic or any(id(each) in found for each in node.inputs):
+            found.add(id(node))
+    return found
 
 
 class _Queries:

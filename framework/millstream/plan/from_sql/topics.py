@@ -52,10 +52,6 @@ def relay_of(view: ModelSpec, project: str) -> ModelSpec:
     return replace(view, materialization=Sink(topic), extras=(), checks=())
 
 
-def is_relay(topic: str) -> bool:
-    return topic.startswith(RELAYS)
-
-
 def can_relay(columns: Iterable[Column]) -> bool:
     """Tell whether a topic gives back the rows of a view as they were."""
     return all(format_of(DEFAULT_FORMAT).round_trips(column.type) for column in columns)

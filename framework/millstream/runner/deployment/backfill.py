@@ -25,14 +25,6 @@ from millstream.runner.values import Setup, Told
 from millstream.topology import alone_of
 
 
-def newcomers(query: Query, record: Record) -> tuple[str, ...]:
-    """Return the models that a query stores, but did not store there when it last ran."""
-    known = record.outputs
-    if known is None:
-        known = {model: topic for model, topic in query.stored.items() if model in record.models}
-    return tuple(model for model, topic in query.stored.items() if known.get(model) != topic)
-
-
 def backfill(
     running: Engine,
     query: Query,

@@ -1,9 +1,10 @@
-"""What a data test found."""
+"""What a data test found, and how many wrong rows it tolerates."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
+from millstream.manifest import ManifestNode
 from millstream.testing.styled_text import Line
 
 
@@ -20,3 +21,17 @@ class DataTestResult(Struct, frozen=True):
     """All rows that a test of single rows looked at."""
     message: str = ""
     lines: tuple[Line, ...] = ()
+
+
+def is_tolerated(node: ManifestNode, result: DataTestResult) -> bool:
+    """Tell whether no more rows are wrong than the test allows."""
+    allowed = str((node.meta.get("arguments") or {}).get("at_most") or "0")
+    if allowed.endswith("%"):
+        return result.failures <= result.rows * float(allowed.removesuffix("%")) / 100
+    return result.failures <= int(allowed)
+
+
+def describe_tolerance(node: ManifestNode) -> str:
+    """Return what is added to the number of wrong rows."""
+    allowed = (node.meta.get("arguments") or {}).get("at_most")
+    return f", and {allowed} at most may be" if allowed else ""

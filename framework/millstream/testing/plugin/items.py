@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import ManifestNode
-from millstream.testing.data.result import DataTestResult, NotBuilt
-from millstream.testing.data.tolerance import describe_tolerance, is_tolerated
+from millstream.testing.data.result import DataTestResult, NotBuilt, describe_tolerance, is_tolerated
 from millstream.testing.plugin.failure import FailureReport, TestFailedError, failure_report
 from millstream.testing.plugin.project_tests import ProjectTests
 from millstream.testing.units.expectations import update_expectations

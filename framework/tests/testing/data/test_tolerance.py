@@ -3,8 +3,7 @@
 import pytest
 
 from millstream.manifest import ManifestNode
-from millstream.testing.data.result import DataTestResult
-from millstream.testing.data.tolerance import is_tolerated
+from millstream.testing.data.result import DataTestResult, is_tolerated
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from chispa import DataFramesNotEqualError, assert_approx_df_equality, assert_df_equality
 from chispa.schema_comparer import SchemasNotEqualError
 from pyspark.errors import AnalysisException
+from support.spark import SPARK_WARNINGS
 
 from millstream.testing.plugin.fixtures import RunModel
 from millstream.testing.session import TestSession
@@ -15,9 +16,7 @@ from millstream.testing.units.row_diff import diff_rows
 from millstream.testing.units.values import ExpectedRow
 from millstream.text import Location
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
-)
+pytestmark = SPARK_WARNINGS
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 NESTED = """
     select id, named_struct('ids', array(id), 'at', at) as part, map(kind, value) as by_kind,

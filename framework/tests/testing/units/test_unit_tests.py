@@ -1,13 +1,11 @@
 """Unit tests of models on Spark."""
 
 import pytest
+from support.spark import SPARK_WARNINGS
 
 from millstream.testing.styled_text import plain_text
 
-pytestmark = [
-    pytest.mark.usefixtures("first_spark"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"),
-]  # fmt: skip
+pytestmark = [pytest.mark.usefixtures("first_spark"), SPARK_WARNINGS]
 
 
 def test_only_what_is_named_is_compared(shop):
