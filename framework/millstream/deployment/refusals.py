@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.errors import Diagnostic
 from millstream.physical.commands import rebuild_command
-from millstream.physical.counted_twice import Twice
+from millstream.physical.counted_twice import DoubleCount
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict
 
@@ -27,7 +27,7 @@ def refusal(query: Query, found: Verdict) -> Diagnostic:
     )
 
 
-def counted_twice_problem(found: Twice) -> Diagnostic:
+def counted_twice_problem(found: DoubleCount) -> Diagnostic:
     """Say which query would count again what another one sends again."""
     name = found.model.removeprefix("model.")
     return Diagnostic(

@@ -17,7 +17,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.counted_twice import counted_twice, with_readers
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
-from millstream.physical.verdict import Verdict, is_lost, verdict
+from millstream.physical.verdict import Verdict, needs_rebuild, verdict
 
 
 class Refuse(Struct, frozen=True):
@@ -163,7 +163,9 @@ def _updated(
             yield from (Rebuild(query.name), Swap((query.name,)))
         elif record is None:
             yield from _created(query)
-        elif is_lost((found := fit(query, record, deployed)).kind, accept_forward=intent.accept_forward):
+        elif needs_rebuild(
+            (found := fit(query, record, deployed)).kind, accept_forward=intent.accept_forward
+        ):
             yield Refuse(query.name, refusal(query, found))
         else:
             yield from _continued(query, record)
@@ -191,7 +193,7 @@ def _is_unfit(query: Query, deployed: Deployed, intent: Apply) -> bool:
     record = deployed.records.get(query.name)
     if record is None:
         return False
-    return is_lost(fit(query, record, deployed).kind, accept_forward=intent.accept_forward)
+    return needs_rebuild(fit(query, record, deployed).kind, accept_forward=intent.accept_forward)
 
 
 def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:

@@ -1,4 +1,4 @@
-"""How Python functions run."""
+"""EmitOptions Python functions run."""
 
 from msgspec.structs import replace
 from support.plans import by, explode, group, plan, select, topic, where

@@ -25,14 +25,21 @@ from millstream.runner.queries import reads as reading
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext, run_once
 from millstream.runner.values import Setup
-from millstream.topology import letters_alone_of
+from millstream.topology import dead_letters_query_of
 
 
 def with_letters(
     running: Engine, query: Query, record: Record, place: CheckpointFolder, context: QueryContext
 ) -> QueryContext:
     """Return surroundings in which a query sends the letters that were not sent, and no others."""
-    source = next((each for each in query.sources if query.letters and each.relation == query.letters), None)
+    source = next(
+        (
+            each
+            for each in query.sources
+            if query.dead_letter_source and each.relation == query.dead_letter_source
+        ),
+        None,
+    )
     if source is None:
         return context
     files, folder, spark = running.files, running.checkpoints.rstrip("/"), place.spark(record)
@@ -100,7 +107,7 @@ def _read_again(running: Engine, known: Sent, readers: Collection[str]) -> bool:
 
 def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -> None:
     """Send the letters of some records that are not in the topic of dead letters yet."""
-    query = letters_alone_of(running.job.topology, source.relation)
+    query = dead_letters_query_of(running.job.topology, source.relation)
     topic = _topic_of(query)
     name = f"dead letters of {source.relation.rpartition('.')[2]}"
     running.tell(Setup(name))
@@ -130,4 +137,6 @@ def _from(context: QueryContext, source: SourceRead, starts: Offsets) -> QueryCo
 
 
 def _topic_of(query: Query) -> str:
-    return next(t.topic for t in query.outputs if isinstance(t, DeadLetters) and t.source == query.letters)
+    return next(
+        t.topic for t in query.outputs if isinstance(t, DeadLetters) and t.source == query.dead_letter_source
+    )

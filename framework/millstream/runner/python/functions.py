@@ -13,7 +13,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # add
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
-from millstream.physical.emit.error_places import TOLD
+from millstream.physical.emit.error_places import LOCATED
 from millstream.physical.python_calls import GUARDED
 from millstream.project.values import Function, Project
 from millstream.runner.python import worker
@@ -44,7 +44,7 @@ def register(
         guarded = worker.guarded_call(source, name, arrow, nested=nested)
         made = _udf(plain, given)
         session.udf.register(name, made if name in within else made.asNondeterministic())
-        session.udf.register(f"{name}{TOLD}", _udf(told, given).asNondeterministic())
+        session.udf.register(f"{name}{LOCATED}", _udf(told, given).asNondeterministic())
         failing = _udf(guarded, f"struct<value:{given},error:string>")
         session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
 

@@ -51,7 +51,7 @@ def deliver(how: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
     """Return what is done with each batch: tables first, since records tell others of them."""
     tables = [each for each in how.deliveries if isinstance(each.target, TableOutput)]
     sinks = [each for each in how.deliveries if isinstance(each.target, SinkOutput | DeadLetters)]
-    several = len(how.deliveries) > 1 or any(each.asked for each in how.deliveries)
+    several = len(how.deliveries) > 1 or any(each.counts_sql for each in how.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
         batch.createOrReplaceTempView(how.view)

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.realtime import starving
+from millstream.physical.realtime import missing_slots
 from millstream.physical.values import Query
 from millstream.runner.queries.start import QueryContext, start
 
@@ -36,7 +36,7 @@ def start_realtime(
 def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> None:
     """Refuse queries that would wait for one another for ever; with each, how many partitions it reads."""
     slots = spark.sparkContext.defaultParallelism
-    found = starving([(query.title, partitions) for query, partitions in queries], slots)
+    found = missing_slots([(query.title, partitions) for query, partitions in queries], slots)
     if found:
         remedy = (
             "give Spark as many cores as partitions: `master: local[8]`, or more executors; "

@@ -37,9 +37,9 @@ def ask(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, int]:
     """Ask all tests of a batch, before anything of it is stored."""
     found: dict[str, int] = {}
     for each in deliveries:
-        if not each.asked:
+        if not each.counts_sql:
             continue
-        (row,) = batch.sparkSession.sql(each.asked).collect()
+        (row,) = batch.sparkSession.sql(each.counts_sql).collect()
         numbers: dict[str, int] = row.asDict()
         assert not isinstance(each.target, DeadLetters)
         model = each.target.model.partition(".")[2]

@@ -22,7 +22,7 @@ from millstream.kafka.settings import source_options
 from millstream.machine.jars import Progress
 from millstream.optimizer.choose import chosen
 from millstream.optimizer.driver import optimize
-from millstream.physical.emit.error_places import left_within
+from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.emit.steps import (
     CountedView,
     DedupeView,
@@ -32,9 +32,9 @@ from millstream.physical.emit.steps import (
     WindowView,
     in_steps,
 )
-from millstream.physical.emit.walk import How
+from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.plan import physical_plan
-from millstream.physical.references import kept_references
+from millstream.physical.references import reference_outputs
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.from_sql.catalog import Catalog
@@ -89,7 +89,7 @@ def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
 def _check_streaming(question: Question, spark: SparkSession, output: Output) -> None:
     """Refuse what a build would refuse: as a batch, Spark runs more."""
     plan, settings = Plan((output,)), physical_settings(question.catalog)
-    references = kept_references(plan, question.catalog.topics)
+    references = reference_outputs(plan, question.catalog.topics)
     for query in physical_plan(plan, settings, None, references, views=True).queries:
         if question.model in query.models:
             check_streaming(spark, question.project, question.catalog, plan, query, question.log)
@@ -102,9 +102,9 @@ def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
 
 def _frame(question: Question, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
     views = Views()
-    found = in_steps((output,), views.leaf, reads=views.of, how=How(told=True))
+    found = in_steps((output,), views.leaf, reads=views.of, how=EmitOptions(locate_calls=True))
     order = in_order((output,))
-    functions.register(session, question.project, _functions(order), left_within(order))
+    functions.register(session, question.project, _functions(order), nested_calls(order))
     for source in sources(order, views):
         _source(session, source, question, admin)
     for read in static_reads(order, views):

@@ -17,7 +17,7 @@ from millstream.kafka.offsets import Bounds, Place, bounds
 from millstream.kafka.settings import source_options
 from millstream.materialization import Sink, Table, View
 from millstream.physical.emit.steps import in_steps
-from millstream.physical.emit.walk import How
+from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources
 from millstream.plan.from_sql.catalog import Catalog
@@ -82,7 +82,9 @@ class Resting(Struct, frozen=True):
     def _topic(self, session: SparkSession, node: Node, keys: tuple[str, ...]) -> DataFrame:
         changing = traits_of(node).mode == "upsert"
         views = Views()
-        found = in_steps((node,), views.leaf, deletes=changing, reads=views.of, how=How(told=True))
+        found = in_steps(
+            (node,), views.leaf, deletes=changing, reads=views.of, how=EmitOptions(locate_calls=True)
+        )
         for source in sources(in_order((node,)), views):
             self._records(session, source)
         for step in found.steps:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from millstream.errors import MillstreamError
 from millstream.expressions import quoted
-from millstream.physical.references import kept_references
+from millstream.physical.references import reference_outputs
 from millstream.physical.values import OutputMode, Query
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
@@ -36,7 +36,7 @@ def check_streaming(
     """Raise why Spark would not start a query of a plan; what reads no stream is no streaming query."""
     if not query.sources:
         return
-    references = {each.model: each.columns for each in kept_references(plan, catalog.topics)}
+    references = {each.model: each.columns for each in reference_outputs(plan, catalog.topics)}
     own = Trial(
         project,
         query,
