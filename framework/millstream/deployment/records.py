@@ -94,5 +94,5 @@ class Deployed(Struct, frozen=True):
     """The groups that have state."""
     manifest: bytes | None = None
     """Of the project when all of its models were last started."""
-    unread: frozenset[str] = frozenset()
+    never_started: frozenset[str] = frozenset()
     """Queries whose checkpoint holds no batch yet: any version of them may use it."""

@@ -198,7 +198,7 @@ def _is_unfit(query: Query, deployed: Deployed, intent: Apply) -> bool:
 
 def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:
     """Return whether a query may go on from its checkpoint."""
-    if query.name in deployed.unread:
+    if query.name in deployed.never_started:
         return Verdict("same")
     return verdict(record.signature, query.signature)
 

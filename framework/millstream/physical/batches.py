@@ -31,7 +31,7 @@ class Rows(Struct, frozen=True):
     sql: str
     deletes: bool = False
     """The rows have a column `_deleted`."""
-    asked: str = ""
+    counts_sql: str = ""
     """Counts the rows that fail data tests."""
     dead_letters: str = ""
     """Records of the rows that are sent to dead letters."""

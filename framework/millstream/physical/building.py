@@ -178,7 +178,7 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
         chained=has_chain(order),
-        within=nested_calls(order),
+        nested_calls=nested_calls(order),
         realtime=realtime_obstacles(
             order,
             reads,

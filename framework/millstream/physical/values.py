@@ -101,7 +101,7 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
         return any(isinstance(each, SinkOutput) and each.options.get("timestamp") for each in self.outputs)
 
     @property
-    def by_number(self) -> bool:
+    def numbered_by_batch(self) -> bool:
         """Whether repeated records are recognised by the number of their batch, not by an original record.
 
         Records with their own timestamp are written batch by batch as well.
@@ -195,7 +195,7 @@ class Query(Struct, frozen=True):
     """The Python functions that it calls, without duplicates."""
     chained: bool = False
     """One stateful operator is above another: each has the watermark that the one below passes on."""
-    within: tuple[str, ...] = ()
+    nested_calls: tuple[str, ...] = ()
     """The functions that are called by their plain names, within an aggregate or a join condition."""
     realtime: tuple[str, ...] = ()
     """What prevents real-time mode; empty if it is possible."""

@@ -116,8 +116,8 @@ def test_other_rows_below_a_state_continue_when_that_is_accepted(physical):
 
 def test_a_checkpoint_that_has_read_nothing_binds_nobody(physical):
     old, found = physical(MODELS), physical(EDITED)
-    unread = known(old, unread=frozenset(query.name for query in old.queries))
-    assert planned(found, unread, Update())["totals"] == "continue start"
+    never_started = known(old, never_started=frozenset(query.name for query in old.queries))
+    assert planned(found, never_started, Update())["totals"] == "continue start"
 
 
 def test_an_apply_rebuilds_what_does_not_fit_compares_it_and_keeps_a_way_back(physical):

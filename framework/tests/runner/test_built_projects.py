@@ -18,7 +18,7 @@ from support.shops import TOTALS
 
 from millstream.deployment.intents import FullRefresh, Update
 from millstream.errors import MillstreamError
-from millstream.runner.spark.target_lock import alone
+from millstream.runner.spark.target_lock import target_lock
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"
@@ -347,7 +347,7 @@ def test_a_kafka_that_does_not_answer(shop, first_spark):
 
 def test_two_builds_of_one_target_exclude_each_other(shop, first_spark):
     shop.model("totals", TOTALS)
-    with alone(shop.root / ".millstream/local", "local"), pytest.raises(MillstreamError, match="MS874"):
+    with target_lock(shop.root / ".millstream/local", "local"), pytest.raises(MillstreamError, match="MS874"):
         built(shop.root, first_spark)
 
 

@@ -122,7 +122,7 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
     from millstream.project.load import load_project
-    from millstream.runner.samples.compute import Question, computed, spark_for, with_ancestors
+    from millstream.runner.samples.compute import Question, compute, spark_for, with_ancestors
     from millstream.topology import read_catalog
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
@@ -138,4 +138,4 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
         connected(project, fetched) as admin,
         spark_for(question, log, fetched) as spark,
     ):
-        return computed(question, admin, spark)
+        return compute(question, admin, spark)

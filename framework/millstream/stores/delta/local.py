@@ -1,4 +1,4 @@
-"""Delta tables without Spark: delta-rs opens them, DataFusion answers."""
+"""Delta tables without Spark: delta-rs opens them, DataFusion runs queries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LocalDelta(Struct, frozen=True):
     def answer(
         self, _sql: str, _known: Mapping[str, Known], *, zone: str, limit: int | None
     ) -> Answer | None:
-        """Leave the answer to DataFusion."""
+        """Return None, since DataFusion runs all queries of Delta tables."""
 
     def open(self, table: Known, opened: Opened) -> None:
         from deltalake import DeltaTable
@@ -38,7 +38,7 @@ class LocalDelta(Struct, frozen=True):
         except TableNotFoundError:
             return
         except (DeltaError, OSError) as error:
-            remedy = "is the storage reachable, and are its credentials in the environment?"
+            remedy = "check that the storage is reachable and its credentials are in the environment"
             message = f"the table '{table.name}' can't be read: {cleaned(str(error))[:300]}"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 

@@ -1,4 +1,4 @@
-"""Tables in PostgreSQL without Spark. The client library is loaded by what needs a connection."""
+"""Tables in PostgreSQL without Spark. The client library is only loaded for a connection."""
 
 from __future__ import annotations
 
