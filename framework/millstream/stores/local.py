@@ -13,7 +13,7 @@ from millstream.tables.known import Known
 from millstream.tables.values import Answer
 
 if TYPE_CHECKING:
-    from millstream.tables.datafusion import Opened
+    from millstream.tables.datafusion import OpenedTables
 
 
 class LocalTables(Protocol):
@@ -24,7 +24,7 @@ class LocalTables(Protocol):
     ) -> Answer | None:
         """Run a query that only reads tables of this store; None leaves it to DataFusion."""
 
-    def open(self, table: Known, opened: Opened) -> None:
+    def open(self, table: Known, opened: OpenedTables) -> None:
         """Register a table in DataFusion. A missing table is skipped: its name may mean a column."""
 
     def outside(self, own: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""What a query may name: the tables and seeds of a project, and what else a user may take for one."""
+"""The relations of a project that a query may name, including those that are not tables."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ AT_REST = frozenset(("table", "reference", "seed"))
 class Known(Struct, frozen=True):
     id: str
     name: str
-    """As SQL names it: `totals`, `shop.products`."""
+    """The name in SQL: `totals`, `shop.products`."""
     kind: Kind
     columns: tuple[tuple[str, str], ...] = ()
-    """Names and types, as the project has them now."""
+    """Names and types, according to the project."""
     options: dict[str, Any] = {}
 
 
@@ -60,15 +60,15 @@ def _kind(node: ManifestNode) -> Kind | None:
             return None
 
 
-def named(sql: str, known: Mapping[str, Known]) -> list[Known]:
-    """Return what a text names of the tables and seeds, each once; a column of such a name counts too."""
+def named_tables(sql: str, known: Mapping[str, Known]) -> list[Known]:
+    """Return the tables and seeds that a query names, without duplicates; equal names of columns count."""
     found = (known.get(name.lower()) for name, _ in mentions(sql))
     return list({each.id: each for each in found if each is not None and each.kind in AT_REST}.values())
 
 
-def missing(name: str, known: Mapping[str, Known]) -> Diagnostic:
-    """Say why a name of a query is no table that can be read."""
-    # `products` may stand for `shop.products`.
+def missing_table(name: str, known: Mapping[str, Known]) -> Diagnostic:
+    """Return why a query can't read a table of this name."""
+    # `products` may mean `shop.products`.
     short = next((each for full, each in known.items() if full.endswith(f".{name.lower()}")), None)
     found = known.get(name.lower()) or (short if short and short.kind == "topic" else None)
     if found is None:
@@ -78,16 +78,16 @@ def missing(name: str, known: Mapping[str, Known]) -> Diagnostic:
         return Diagnostic("MS842", f"there is no table '{name}'", None, remedy)
     match found.kind:
         case "view":
-            message = f"'{found.name}' is a view: its rows are stored nowhere"
+            message = f"'{found.name}' is a view: its rows are not stored"
             remedy = f"see its newest rows with `millstream show {found.name}`, or materialize it as a table"
         case "sink":
-            message = f"'{found.name}' is a Kafka topic, no table"
+            message = f"'{found.name}' is a Kafka topic, not a table"
             remedy = f"read its records with `millstream consume {found.name}`"
         case "topic":
-            message = f"'{found.name}' is a Kafka topic, no table"
-            remedy = f"read its records with `millstream consume {found.name}`, or say table: true in YAML"
+            message = f"'{found.name}' is a Kafka topic, not a table"
+            remedy = f"read its records with `millstream consume {found.name}`, or set table: true in YAML"
         case "reference":
-            remedy = "build a model that reads it as a table first: `millstream build`"
+            remedy = "first build a model that looks it up: `millstream build`"
             return Diagnostic("MS843", f"'{found.name}' has not been built", None, remedy)
         case "table" | "seed":
             remedy = f"build it first: `millstream build --select +{found.name}`"

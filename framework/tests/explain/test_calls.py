@@ -1,4 +1,4 @@
-"""EmitOptions Python functions run."""
+"""How Python functions run."""
 
 from msgspec.structs import replace
 from support.plans import by, explode, group, plan, select, topic, where

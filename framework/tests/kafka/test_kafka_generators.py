@@ -93,9 +93,9 @@ def test_keys_are_texts(tmp_path, key, written):
             "yield 'k'",
             "MS832",
             5,
-            "record 1 of the generator 'clicks' can't be sent: a record is a key and a value",
+            "record 1 of the generator 'clicks' can't be sent: expected a key and a value",
         ),
-        ("yield 1, 2, 3", "MS832", 5, "a record is a key and a value"),
+        ("yield 1, 2, 3", "MS832", 5, "expected a key and a value"),
         ("yield 'k', {'id': object()}", "MS833", 5, "object"),
         ("yield 'k', '\\ud800'", "MS833", 5, "record 1"),
         ("yield object(), {}", "MS833", 5, "record 1"),
@@ -132,7 +132,9 @@ def test_dataclasses_and_helpers_work(tmp_path):
 
 def test_a_column_that_csv_lacks_is_told(tmp_path):
     source = "{name: clicks, format: csv, columns: [{name: id, type: bigint}]}"
-    assert "'no' is no column; there are id" in refused(tmp_path, "yield 1, {'no': 1}", source=source).message
+    assert (
+        "'no' is not a column; columns: id" in refused(tmp_path, "yield 1, {'no': 1}", source=source).message
+    )
 
 
 @pytest.mark.parametrize(

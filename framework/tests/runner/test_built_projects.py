@@ -190,7 +190,8 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     (problem,) = problems(told)
     assert (statuses(results), problem.code) == ({"totals": "error"}, "MS870")
     assert (
-        problem.help == "rebuild it next to the running version, and swap: millstream build --rebuild totals+"
+        problem.help
+        == "rebuild it alongside the running version, then swap: millstream build --rebuild totals+"
     )
     built(shop.root, first_spark, intent=FullRefresh())
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
@@ -267,7 +268,7 @@ def test_what_reads_a_failed_model_is_skipped(shop, first_spark):
     assert statuses(results) == {"totals": "error", "named": "skipped"}
     assert problems(told)[0].message.startswith("totals: model totals, user b: share(): ZeroDivisionError")
     assert next(each.message for each in results.results if each.id == "model.named") == (
-        "totals failed, and it reads that"
+        "it reads totals, which failed"
     )
 
 
@@ -334,7 +335,7 @@ def test_topics_of_sources_are_not_created_elsewhere(shop, first_spark):
     shop.write("profiles.yml", KAFKA.format(bootstrap=shop.bootstrap))
     shop.source(topic="evnts")
     shop.model("totals", TOTALS)
-    with pytest.raises(MillstreamError, match="MS872: there is no topic 'evnts'"):
+    with pytest.raises(MillstreamError, match="MS872: the topic 'evnts' of a source does not exist"):
         built(shop.root, first_spark)
 
 
@@ -366,7 +367,7 @@ def test_a_topic_with_other_partitions_is_told_of(shop, first_spark):
     _, told = built(shop.root, first_spark)
     (warning,) = [each.diagnostic for each in told if hasattr(each, "diagnostic")]
     assert (warning.code, warning.message) == (
-        "MS826", "topic 'events' has partitions 1, the project wants 3"
+        "MS826", "topic 'events' has partitions 1, but the project configures 3"
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Project, Settings, Target
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.tables import Tables
-from millstream.stores.query import Rest, answer
+from millstream.stores.query import StoredProject, answer
 from millstream.stores.spark import Batch
 from millstream.tables.known import Known
 from millstream.types import parse_type
@@ -35,7 +35,7 @@ class Store:
         models = {"model.latest": ModelSpec("model.latest", "latest", None, ())}
         self.tables = Tables(spark, project, Catalog({}, {}, models))
         self.spark = spark
-        self.rest = Rest(root, target, {}, dict)
+        self.rest = StoredProject(root, target, {}, dict)
         self.number = -1
         self.new = False
 

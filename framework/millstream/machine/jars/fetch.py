@@ -1,4 +1,4 @@
-"""Put jars into the cache: in parallel, each verified before it gets its name."""
+"""Fetches jars into the cache, in parallel; each is verified before it gets its final name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from millstream.machine.jars.catalog import Catalog, Jar, jars_of, read_catalog
 from millstream.machine.jars.repository import VARIABLE, Repository, read_jar, repository
 
 Progress = Callable[[str, int, int], None]
-"""Told what is going on, how many bytes are here, and of how many."""
+"""Called with the current step, the number of fetched bytes, and the total."""
 _PREFIX = ".fetching-"
 _AT_ONCE = 4
 _STALE = 86_400.0
@@ -34,29 +34,29 @@ def fetch(
     catalog: Catalog | None = None,
     whole: bool = False,
 ) -> dict[str, tuple[Path, ...]]:
-    """Return the jars' files by feature; what is not in the cache yet, or is damaged, is fetched.
+    """Return the jars' files by feature; missing and damaged jars are fetched.
 
-    With `whole`, the bytes of every file are compared with its checksum.
+    With `whole`, the checksum of every file is verified.
     """
     catalog = read_catalog() if catalog is None else catalog
     folder = jars_folder()
-    lacking = missing(features, catalog=catalog, whole=whole)
-    if lacking:
-        _fetch(lacking, folder, progress)
+    required = missing(features, catalog=catalog, whole=whole)
+    if required:
+        _fetch(required, folder, progress)
     return {feature: tuple(folder / jar.name for jar in catalog[feature]) for feature in features}
 
 
 def missing(
     features: Iterable[str], *, catalog: Catalog | None = None, whole: bool = False
 ) -> tuple[Jar, ...]:
-    """Return the jars that are still to be fetched."""
+    """Return the jars that must be fetched."""
     folder = jars_folder()
     jars = jars_of(read_catalog() if catalog is None else catalog, features)
     return tuple(jar for jar in jars if not is_good(jar, folder / jar.name, whole=whole))
 
 
 class _Count:
-    """How many bytes came, over all threads, and whether to go on."""
+    """The number of received bytes over all threads, and whether to stop."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -77,7 +77,7 @@ def _fetch(jars: Sequence[Jar], folder: Path, progress: Progress | None) -> None
         raise not_writable(folder, error) from None
     count, total = _Count(), sum(jar.size for jar in jars)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        # The large ones first: the last to come should not be the longest.
+        # Large jars first, so that the last one does not take the longest.
         ordered = sorted(jars, key=lambda jar: -jar.size)
         waiting = {pool.submit(_fetch_one, source, jar, folder, count) for jar in ordered}
         try:
@@ -94,30 +94,30 @@ def _fetch(jars: Sequence[Jar], folder: Path, progress: Progress | None) -> None
 
 
 def _fetch_one(source: Repository, jar: Jar, folder: Path, count: _Count) -> None:
-    came = 0
+    received = 0
 
     def read(stream: HTTPResponse) -> None:
-        nonlocal came
-        count.add(-came)  # of the try before
-        came = 0
+        nonlocal received
+        count.add(-received)  # of the previous attempt
+        received = 0
         with contextlib.closing(_Part(folder)) as part:
             while chunk := stream.read(_CHUNK):
                 if count.stopped:
                     return
                 part.write(chunk)
-                came += len(chunk)
+                received += len(chunk)
                 count.add(len(chunk))
-            if came < int(stream.headers.get("Content-Length", 0)):
-                raise ConnectionResetError(errno.ECONNRESET, "the connection was cut")
+            if received < int(stream.headers.get("Content-Length", 0)):
+                raise ConnectionResetError(errno.ECONNRESET, "the connection was closed")
             if not part.become(jar):
-                raise _wrong(jar, source)
+                raise _checksum_error(jar, source)
 
     if not count.stopped:
         read_jar(source, jar, read)
 
 
 class _Part:
-    """A file on its way: it gets its name when it is whole and right, else it vanishes."""
+    """A file that is being fetched: it gets its final name once it is verified, or is removed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -138,7 +138,7 @@ class _Part:
             self._stream.write(chunk)
 
     def become(self, jar: Jar) -> bool:
-        """Take the jar's name, unless these are other bytes."""
+        """Rename the file to the jar's name, unless the checksum differs."""
         target = self._folder / jar.name
         with self._writing():
             self._stream.close()
@@ -149,28 +149,28 @@ class _Part:
             try:
                 self._file.replace(target)
             except PermissionError:
-                # Windows lets nobody replace a file that a JVM has open: another process was faster.
+                # Windows can't replace a file that a JVM has open; another process may have fetched it.
                 if not is_good(jar, target):
                     raise
         return True
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Tell errors of the disk from those of the network, which are `OSError` too."""
+        """Report errors of the disk separately from network errors, which are also `OSError`."""
         try:
             yield
         except OSError as error:
             raise not_writable(self._folder, error) from None
 
 
-def _wrong(jar: Jar, source: Repository) -> MillstreamError:
-    message = f"{source.url} gives {jar.coordinates} with a wrong checksum; it was deleted"
-    remedy = f"fetch it again; if that does not help, name another repository with {VARIABLE}"
+def _checksum_error(jar: Jar, source: Repository) -> MillstreamError:
+    message = f"{jar.coordinates} from {source.url} has a wrong checksum and was deleted"
+    remedy = f"fetch it again; if that does not help, set another repository with {VARIABLE}"
     return MillstreamError(Diagnostic("MS806", message, None, remedy))
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove what processes left behind that were killed while they fetched."""
+    """Remove files of processes that were killed while they fetched."""
     for file in folder.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             if time.time() - file.stat().st_mtime > _STALE:

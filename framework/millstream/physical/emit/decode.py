@@ -25,7 +25,7 @@ _TYPES = {column.name: column.type for column in RAW}
 
 
 def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, good: bool = True) -> Draft:
-    """Decode the records of a plain draft; `good` drops or fails on records that can't be decode_records."""
+    """Decode the records of a plain draft; `good` drops or fails on records that can't be decoded."""
     records = draft.sources[0].alias
     found = _values(node)
     items: dict[str, Expression] = {}
@@ -75,7 +75,7 @@ def _values(node: Decode) -> Decoded:
 
 
 def counts_bad(node: Node) -> bool:
-    """Whether a node skips and counts records that can't be decode_records."""
+    """Whether a node skips and counts records that can't be decoded."""
     if not isinstance(node, Decode) or node.on_bad_record != "skip":
         return False
     found = _values(node)
@@ -83,12 +83,12 @@ def counts_bad(node: Node) -> bool:
 
 
 def why_bad(node: Decode) -> str:
-    """Return what is wrong with a record that can't be decode_records."""
+    """Return what is wrong with a record that can't be decoded."""
     return _values(node).why
 
 
 def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
-    """Add the column `_bad`: the complete record if it can't be decode_records, NULL for all others."""
+    """Add the column `_bad`: the complete record if it can't be decoded, NULL for all others."""
     bad = _bad(node, records, alias)
     if bad is None:
         return draft
@@ -99,7 +99,7 @@ def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
 
 
 def with_bad_flag(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
-    """Add the column `_bad`: whether a record can't be decode_records."""
+    """Add the column `_bad`: whether a record can't be decoded."""
     bad = _bad(node, records, alias)
     assert bad is not None, "counts_bad"
     if bad.nullable:

@@ -92,9 +92,9 @@ class EmitOptions(Struct, frozen=True):
     trunks: frozenset[int] = frozenset()
     """Nodes over which each root must be a single SELECT."""
     keep_bad: bool = False
-    """Keep records that can't be decode_records, with the record in `_bad`."""
+    """Keep records that can't be decoded, with the record in `_bad`."""
     mark_bad: bool = False
-    """Keep records that can't be decode_records of sources that skip them, marked by `_bad`."""
+    """Keep records that can't be decoded of sources that skip them, marked by `_bad`."""
     records: Literal["", "place", "whole"] = ""
     """Keep each row's record in `_record`: only its position, or the whole record."""
     reserved: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ _JOINED = "regroup.json"
 
 
 class JoinedSwap(Struct, frozen=True):
-    """Swaps of several queries that happen joined."""
+    """Swaps of several queries that happen together."""
 
     queries: tuple[str, ...]
     lock: Lock

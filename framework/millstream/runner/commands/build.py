@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.deployment.choosing import chosen
+from millstream.deployment.choosing import choose_queries
 from millstream.deployment.intents import FullRefresh
 from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
@@ -40,9 +40,9 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
     """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
     began, now = time.monotonic(), datetime.now(timezone.utc)
     with ExitStack() as stack:
-        requested = chosen(job.physical.queries, job.models)
+        requested = choose_queries(job.physical.queries, job.models)
         running = stack.enter_context(engine(job, requested, folder, tell, spark))
-        queries = chosen(running.job.physical.queries, job.models)
+        queries = choose_queries(running.job.physical.queries, job.models)
         deployment = planned(running, queries)
         applied = begin(running, queries, deployment)
         queries = [query for query in queries if chain(deployment, query.name)]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.broker import revive
-from millstream.deployment.choosing import chosen
+from millstream.deployment.choosing import choose_queries
 from millstream.deployment.stages import Refuse, Reset, Stage, Start, chain
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
@@ -46,9 +46,9 @@ def run(
 ) -> None:
     """Run the models of a job until `stopping` is set; logs go to `folder`."""
     job = replace(job, trigger=job.project.target.settings.get("trigger") or None)
-    requested = chosen(job.physical.queries, job.models)
+    requested = choose_queries(job.physical.queries, job.models)
     with engine(job, requested, folder, tell, spark, long_running=True) as running:
-        queries = chosen(running.job.physical.queries, job.models)
+        queries = choose_queries(running.job.physical.queries, job.models)
         deployment = planned(running, queries)
         _check(running, queries, deployment)
         begin(running, queries, deployment)

@@ -84,7 +84,7 @@ def _run(
     ranges: dict[str, Ranges],
     new: frozenset[str],
 ) -> dict[str, Diagnostic]:
-    """Run models group; if that fails, run each on its own."""
+    """Run models together; if that fails, run each on its own."""
     names = ", ".join(model.partition(".")[2] for model in models)
     stage = f"backfill of {names}"
     running.tell(Setup(stage))

@@ -56,7 +56,7 @@ def with_comparison(
     if pending.ends is None:
         _plan_first_batch(running, rebuilt_query, context)
         if last_begun(files, spark) is None:
-            return context  # held are no records
+            return context  # there are no records
         cut(files, spark, 0, found)
         pending_swap.write(files, checkpoint, replace(pending, ends=found))
 
@@ -146,7 +146,7 @@ def _compare(
 def _comparable(
     table: TableOutput, record: Record, untouched: Mapping[str, Sequence[str]]
 ) -> list[str] | str:
-    """Return the columns to compare besides the keys, or why held are none."""
+    """Return the columns to compare besides the keys, or why there are none."""
     before = {column.name: column.type for column in record.tables.get(table.model, ())}
     if not before:
         return "the running version has no such table"

@@ -1,4 +1,4 @@
-"""Removes dead dead_letters that were already sent from a query's records."""
+"""Removes dead letters that were already sent from a query's records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POSITION = ("_partition", "_offset")
 
 
 def from_offsets(records: DataFrame, source: str, topic: str, starts: Mapping[int, int]) -> DataFrame:
-    """Remove the dead dead_letters of a source's records before an offset of each partition."""
+    """Remove the dead letters of a source's records before an offset of each partition."""
     numbers, offsets = (f.array(*map(f.lit, each)) for each in (starts.keys(), starts.values()))
     start = f.try_element_at(f.map_from_arrays(numbers, offsets), _header(PARTITION).cast("int"))
     sent = (f.col("topic") == topic) & _from_source(source) & (_header(OFFSET).cast("long") < start)

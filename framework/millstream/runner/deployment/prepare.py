@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.deployment.records import Record, new_record, taken_over
+from millstream.deployment.records import Record, new_record, taken_over_tables
 from millstream.deployment.stages import (
     Backfill,
     Compare,
@@ -107,7 +107,7 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
     for table in query.tables:
         if (record is not None and table.model in record.tables) or not running.tables.has_rows(table):
             continue
-        before = taken_over(query, records_in(running.files, running.checkpoints)).get(table.model)
+        before = taken_over_tables(query, records_in(running.files, running.checkpoints)).get(table.model)
         if before is not None:
             raise MillstreamError(_other_writer(query, table, before))
 

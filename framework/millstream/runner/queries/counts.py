@@ -1,4 +1,4 @@
-"""Counts the records that a query leaves out or sends to dead dead_letters, without a second pass over them.
+"""Counts the records that a query leaves out or sends to dead letters, without a second pass over them.
 
 Spark observes them as they pass, and reports them with the progress of each batch (`observedMetrics`). A
 batch that is repeated after a failure counts once.
@@ -30,7 +30,7 @@ def without_bad(rows: DataFrame, step: CountedView) -> DataFrame:
 
 
 def with_counts(records: DataFrame, query: Query) -> DataFrame:
-    """Count the dead dead_letters among a query's records, and the markers of rows that are left out."""
+    """Count the dead letters among a query's records, and the markers of rows that are left out."""
     how = query.deliver
     dead_letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
     if not isinstance(how, ToKafka) or not (dead_letters or how.skips or how.tests):

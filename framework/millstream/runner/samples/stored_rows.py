@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.cluster import revealed
-from millstream.kafka.offsets import Bounds, Place, bounds
+from millstream.kafka.offsets import Bounds, PartitionKey, bounds
 from millstream.kafka.settings import source_options
 from millstream.materialization import Sink, Table, View
 from millstream.physical.emit.steps import in_steps
@@ -92,7 +92,7 @@ class StoredRelations(Struct, frozen=True):
         rows = session.sql(found.emitted.statement())
         return latest_rows(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
 
-    def _bounds(self, topic: str) -> dict[Place, Bounds]:
+    def _bounds(self, topic: str) -> dict[PartitionKey, Bounds]:
         """Return the bounds of a topic; a broker that has just started may not know them yet."""
         for _ in range(_TRIES):
             with suppress(MillstreamError):

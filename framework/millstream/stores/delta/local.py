@@ -16,7 +16,7 @@ from millstream.tables.known import Known
 from millstream.tables.values import Answer
 
 if TYPE_CHECKING:
-    from millstream.tables.datafusion import Opened
+    from millstream.tables.datafusion import OpenedTables
 
 
 class LocalDelta(Struct, frozen=True):
@@ -27,11 +27,11 @@ class LocalDelta(Struct, frozen=True):
     ) -> Answer | None:
         """Return None, since DataFusion runs all queries of Delta tables."""
 
-    def open(self, table: Known, opened: Opened) -> None:
+    def open(self, table: Known, opened: OpenedTables) -> None:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        from millstream.tables.mistakes import cleaned
+        from millstream.tables.mistakes import clean
 
         try:
             opened.add(table, DeltaTable(self.folder.of(table.id)))
@@ -39,7 +39,7 @@ class LocalDelta(Struct, frozen=True):
             return
         except (DeltaError, OSError) as error:
             remedy = "check that the storage is reachable and its credentials are in the environment"
-            message = f"the table '{table.name}' can't be read: {cleaned(str(error))[:300]}"
+            message = f"the table '{table.name}' can't be read: {clean(str(error))[:300]}"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
     def outside(self, own: Path) -> str | None:

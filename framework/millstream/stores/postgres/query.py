@@ -11,8 +11,8 @@ from psycopg import sql
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
-from millstream.tables.known import Known, missing
-from millstream.tables.mistakes import refused
+from millstream.tables.known import Known, missing_table
+from millstream.tables.mistakes import query_error
 from millstream.tables.values import Answer
 from millstream.types import Type
 
@@ -64,13 +64,13 @@ def read_table(
 def _undefined(error: psycopg.Error, query: str, known: Mapping[str, Known]) -> MillstreamError:
     message = error.diag.message_primary or ""
     name = message.split('"')[1] if message.count('"') >= 2 else message
-    return refused(query, missing(name, known), _start(error))
+    return query_error(query, missing_table(name, known), _start(error))
 
 
 def _wrong(error: psycopg.Error, query: str) -> MillstreamError:
     message = error.diag.message_primary or " ".join(str(error).split())
     hint = error.diag.message_hint or "the query runs in PostgreSQL and needs its SQL"
-    return refused(
+    return query_error(
         query, Diagnostic("MS845", message, None, hint[0].lower() + hint[1:].rstrip(".")), _start(error)
     )
 

@@ -1,4 +1,4 @@
-"""The relations that a project has relations, as views of a session of their own."""
+"""The relations that a project has stored, as views of a session of their own."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.delta.spark import swap, table
 from millstream.stores.files import files_of
-from millstream.stores.retention import Newest, within
+from millstream.stores.retention import Newest, with_retention
 from millstream.stores.spark import Batch, StreamedTables
 
 _ROWS = "_millstream_rows"
@@ -37,7 +37,7 @@ class DeltaTables:
             return None if batch.new else table.newest(session, output, path)
 
         once = table.once(session, batch.writer, batch.number)
-        with within(rows, output, newest) as (retained, limit), once:
+        with with_retention(rows, output, newest) as (retained, limit), once:
             if limit is not None:
                 table.write_newest(session, path, limit.newest)
             if batch.new:
