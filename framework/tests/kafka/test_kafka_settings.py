@@ -132,7 +132,7 @@ def test_the_check_of_host_names_is_switched_off_for_both(said, java_, own):
         ({"security_protocol": "SASL_SSL"}, "SASL_SSL needs sasl_mechanism"),
         ({**SCRAM, "sasl_password": None}, "SCRAM-SHA-512 needs sasl_password"),
         ({"security_protocol": "SSL", "ssl_ca_location": "gone.pem"}, "'ssl_ca_location' can't be read"),
-        ({"security_protocol": "SSL", "ssl_key_location": "x"}, "belong together"),
+        ({"security_protocol": "SSL", "ssl_key_location": "x"}, "a client certificate needs its key"),
         ({"security_protocol": "SSL", "ssl_truststore_location": "x.jks"}, "can't read a Java trust store"),
         ({"security_protocol": "SSL", "ssl_keystore_location": "x.jks"}, "can't read a key store"),
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "can't log in with AWS_MSK_IAM"),

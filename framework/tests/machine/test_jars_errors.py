@@ -121,7 +121,7 @@ def test_a_full_disk(mirror, catalog, tmp_path, monkeypatch):
         found = failure(catalog)
         assert found.code == "MS807"
         assert found.message.endswith(os.strerror(errno.ENOSPC).lower())
-        assert "make room" in found.help
+        assert "free space" in found.help
         assert not list(Path(disk, "jars").glob(".fetching-*"))
     finally:
         subprocess.run(["umount", str(disk)], check=True)

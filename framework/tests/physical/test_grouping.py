@@ -206,7 +206,7 @@ def test_rows_beside_a_state_are_not_read_with_what_it_gives():
     both = union(select(first, "a"), select(events, "a"))
     found = planned(sink(first, "firsts", "a"), sink(both, "both"))
     assert names(found) == [("firsts", ["model.firsts"]), ("both", ["model.both"])]
-    assert "no step brings together" in why(found)["model.both"]
+    assert "no step combines them" in why(found)["model.both"]
     assert all("DedupeView" in {type(step).__name__ for step in query.steps} for query in found.queries)
 
 

@@ -115,7 +115,7 @@ def test_what_was_made_anew_since_is_not_taken_back(shop, first_spark):
     shop.model("totals", MOST)
     built(shop.root, first_spark, intent=ANY)
     built(shop.root, first_spark, intent=Update(frozenset({"model.totals"})))
-    with pytest.raises(MillstreamError, match="made anew since"):
+    with pytest.raises(MillstreamError, match="rebuilt since"):
         went_back(shop, first_spark)
 
 
