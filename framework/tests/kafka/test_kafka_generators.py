@@ -115,7 +115,7 @@ def test_what_goes_wrong_in_a_generator_is_told_at_its_line(tmp_path, body, code
 def test_a_file_that_can_not_be_imported(tmp_path, body):
     found = refused(tmp_path, f"{body}\n\ndef clicks(random, now):\n    yield 1, {{}}\n")
     assert (found.code, found.location.line) == ("MS831", body.count("\n") + 1)
-    assert "seeds/traffic.py fails" in found.message
+    assert "seeds/traffic.py failed" in found.message
 
 
 def test_a_changed_file_is_another_module(tmp_path):

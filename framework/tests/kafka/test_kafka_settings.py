@@ -135,7 +135,7 @@ def test_the_check_of_host_names_is_switched_off_for_both(said, java_, own):
         ({"security_protocol": "SSL", "ssl_key_location": "x"}, "a client certificate needs its key"),
         ({"security_protocol": "SSL", "ssl_truststore_location": "x.jks"}, "can't read a Java trust store"),
         ({"security_protocol": "SSL", "ssl_keystore_location": "x.jks"}, "can't read a key store"),
-        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "can't log in with AWS_MSK_IAM"),
+        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "don't support AWS_MSK_IAM"),
         ({**SCRAM, "sasl_mechanism": "OAUTHBEARER"}, "OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url"),
     ],
 )

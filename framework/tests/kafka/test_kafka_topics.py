@@ -64,7 +64,7 @@ def test_the_same_value_written_otherwise_is_no_difference(admin, name):
 @pytest.mark.parametrize(
     ("change", "message", "remedy"),
     [
-        ({"replication": 3}, "wants 3 replicas, but the cluster has 1 broker", "at most 1"),
+        ({"replication": 3}, "needs 3 replicas, but the cluster has 1 broker", "at most 1"),
         ({"config": {"retention": "5"}}, "has a setting that Kafka refuses", "did you mean 'retention.ms'?"),
         ({"config": {"retention.ms": "soon"}}, "retention.ms", "fix topic_config"),
         ({"name": "a b"}, "has a name that Kafka refuses", "letters, digits"),
