@@ -19,9 +19,16 @@ from millstream.optimizer.context import Hints
 from millstream.optimizer.driver import Optimized, optimize
 from millstream.optimizer.rules.delay_costly import delay_costly
 from millstream.physical.lock import Lock
-from millstream.physical.plan import Groups, Physical, alone, grouped_queries, letters_alone, physical_plan
-from millstream.physical.query_cache import KeptQueries
-from millstream.physical.references import kept_references
+from millstream.physical.plan import (
+    Groups,
+    Physical,
+    alone,
+    dead_letters_query,
+    grouped_queries,
+    physical_plan,
+)
+from millstream.physical.query_cache import QueryCache
+from millstream.physical.references import reference_outputs
 from millstream.physical.values import PhysicalSettings, Query
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.catalog import Hints as CatalogHints
@@ -35,7 +42,7 @@ class Topology(Struct, frozen=True):
     optimized: Optimized
     measured: Measured = Measured()
     """What builds counted: used where YAML says nothing."""
-    kept: KeptQueries | None = None
+    kept: QueryCache | None = None
     """Queries that were planned before."""
     roots: dict[str, Node] = {}
     """By model: what it holds as written, before it is stored anywhere."""
@@ -128,31 +135,31 @@ def physical_of(
     topology: Topology, lock: Lock | None = None, only: Collection[str] | None = None
 ) -> Physical:
     """Return the queries that run the plan, or `only` some by name; `lock` has the groups with state."""
-    references = kept_references(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.topics)
     settings = physical_settings(topology.catalog)
     return physical_plan(
-        topology.plan, settings, lock, references, topology.written, only, kept=topology.kept
+        topology.plan, settings, lock, references, topology.written, only, cache=topology.kept
     )
 
 
 @collector_paused()
 def groups_of(topology: Topology, lock: Lock | None = None) -> Groups:
     """Return which models share which query, which takes far less time than the queries."""
-    references = kept_references(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.topics)
     return grouped_queries(topology.plan, physical_settings(topology.catalog), lock, references)
 
 
-def alone_of(topology: Topology, name: str, models: Collection[str], *, letters: bool = False) -> Query:
+def alone_of(topology: Topology, name: str, models: Collection[str], *, dead_letters: bool = False) -> Query:
     """Return some models of a query without state as a query of their own; `letters`: with dead letters."""
-    references = kept_references(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.topics)
     settings = physical_settings(topology.catalog)
-    return alone(topology.plan, settings, name, models, references, letters=letters)
+    return alone(topology.plan, settings, name, models, references, dead_letters=dead_letters)
 
 
-def letters_alone_of(topology: Topology, source: str) -> Query:
+def dead_letters_query_of(topology: Topology, source: str) -> Query:
     """Return what sends the dead letters of a source as a query of its own, without any model."""
-    references = kept_references(topology.plan, topology.catalog.topics)
-    return letters_alone(topology.plan, physical_settings(topology.catalog), source, references)
+    references = reference_outputs(topology.plan, topology.catalog.topics)
+    return dead_letters_query(topology.plan, physical_settings(topology.catalog), source, references)
 
 
 def physical_settings(catalog: Catalog) -> PhysicalSettings:

@@ -1,4 +1,4 @@
-"""A real Kafka broker on this machine, started for those who need one."""
+"""A Kafka broker on this machine, which commands start and share."""
 
 from millstream.broker.shared import (
     Broker,

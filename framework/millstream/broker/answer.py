@@ -1,4 +1,4 @@
-"""Ask a Kafka whether it is there, and which one it is."""
+"""Checks whether a broker answers, and that it is the expected cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SILENT.propagate = False
 
 
 def answers(state: State, seconds: float = 2.0) -> bool:
-    """Tell if this very cluster answers; Kafka opens its port when it is ready to serve."""
+    """Whether this cluster answers; Kafka opens its port once it is ready."""
     try:
         socket.create_connection(("127.0.0.1", state.port), seconds).close()
     except OSError:

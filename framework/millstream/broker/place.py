@@ -1,4 +1,4 @@
-"""Where a project's broker lives: `.millstream/broker`."""
+"""The folder of a project's broker: `.millstream/broker`."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from millstream.project.folders import broker_folder
 
 
 class BrokerFolder(Struct, frozen=True):
-    folder: Path
+    path: Path
 
     @property
     def data(self) -> Path:
-        return self.folder / "data"
+        return self.path / "data"
 
     @property
     def log(self) -> Path:
-        return self.folder / "logs" / "broker.log"
+        return self.path / "logs" / "broker.log"
 
     @property
     def server_properties(self) -> Path:
-        return self.folder / "server.properties"
+        return self.path / "server.properties"
 
     @property
     def state(self) -> Path:
-        return self.folder / "state.json"
+        return self.path / "state.json"
 
     @property
     def pid(self) -> Path:
-        """Return the file that the process's own shell writes its id into."""
-        return self.folder / "broker.pid"
+        """The file with the process id, written by its shell."""
+        return self.path / "broker.pid"
 
     @property
     def start_lock(self) -> Path:
-        """Return the file that is locked by who starts, joins, leaves or stops the broker."""
-        return self.folder / "start.lock"
+        """The file that is locked while a command starts, joins, leaves or stops the broker."""
+        return self.path / "start.lock"
 
     @property
     def users_lock(self) -> Path:
-        """Return the file that every user holds a shared lock on."""
-        return self.folder / "users.lock"
+        """The file with a shared lock of each command that uses the broker."""
+        return self.path / "users.lock"
 
     @property
     def broker_lock(self) -> Path:
-        """Return the file that the broker's process holds a lock on as long as it lives."""
-        return self.folder / "broker.lock"
+        """The file that the broker's process locks as long as it lives."""
+        return self.path / "broker.lock"
 
 
-def place_of(root: Path) -> BrokerFolder:
+def broker_folder_of(root: Path) -> BrokerFolder:
     return BrokerFolder(broker_folder(root))

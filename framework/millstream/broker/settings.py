@@ -1,4 +1,4 @@
-"""What Kafka is told: one process, this machine only, made for development."""
+"""Kafka's settings: a single process for development, only reachable from this machine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ SERVER = {
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-    # Relative to the folder that it runs in: Kafka takes a comma in a path for a second folder.
+    # Relative to its working folder, since Kafka reads a comma in a path as a separator.
     "log.dirs": "data",
-    # One broker: one replica. One partition of an internal topic is made faster than fifty.
+    # A single broker has a single replica. One partition of an internal topic starts faster than fifty.
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.replication.factor": "1",
@@ -20,15 +20,15 @@ SERVER = {
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # A misspelt topic is an error, as it is where topics are made by others.
+    # A misspelt topic is an error, as on clusters with managed topics.
     "auto.create.topics.enable": "false",
-    # Tomorrow's build still sees today's events, and knows how far it read them.
+    # Tomorrow's build can still read today's records and its own offsets.
     "log.retention.ms": "-1",
     "offsets.retention.minutes": "5256000",
-    # A broker that was killed may come back when its old session is over: not after nine seconds.
+    # A killed broker can only restart once its old session has expired; the default is nine seconds.
     "broker.session.timeout.ms": "5000",
     "broker.heartbeat.interval.ms": "1000",
-    # The default takes a quarter of the heap, for a few small topics.
+    # The default needs a quarter of the heap, which is too much for a few small topics.
     "log.cleaner.dedupe.buffer.size": "16777216",
     "log.preallocate": "false",
     "num.network.threads": "2",

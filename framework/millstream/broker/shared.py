@@ -1,7 +1,7 @@
-"""The broker as several commands share it: who comes first starts it, who leaves last stops it.
+"""Shares the broker between commands: the first one starts it, the last one stops it.
 
-A user holds a shared lock on `users.lock` as long as it works. The kernel drops the lock of a process that
-was killed, so that nobody has to count or to clean up.
+Each command holds a shared lock on `users.lock` while it uses the broker. The kernel releases the lock of a
+killed process, so that no counting or clean-up is necessary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from millstream.broker.answer import answers
 from millstream.broker.log import address_in_use, last_lines
-from millstream.broker.place import BrokerFolder, place_of
+from millstream.broker.place import BrokerFolder, broker_folder_of
 from millstream.broker.process import is_alive, launch, stop
 from millstream.broker.state import read_pid, read_state, write_state
 from millstream.errors import Diagnostic, MillstreamError, Note
@@ -45,185 +45,185 @@ class Status(Struct, frozen=True):
     bootstrap_servers: str | None
     pid: int | None
     kept: bool
-    """It goes on when the last command ends, until it is stopped."""
+    """It keeps running after the last command, until it is stopped."""
     used: bool
-    """A command works with it."""
+    """A command is using it."""
     folder: Path
     log: Path
 
 
 class Starting:
-    """A broker on its way; other work can be done until it is needed."""
+    """A broker that is starting; other work can be done meanwhile."""
 
-    def __init__(self, place: BrokerFolder) -> None:
-        self._place = place
+    def __init__(self, folder: BrokerFolder) -> None:
+        self._folder = folder
         self._broker: Broker | None = None
 
     def ready(self) -> Broker:
-        """Wait until the broker answers; raise where it ends instead."""
+        """Wait until the broker answers; raise if it ends instead."""
         if self._broker is None:
-            self._broker = _wait(self._place)
+            self._broker = _wait(self._folder)
         return self._broker
 
 
 @contextmanager
 def shared_broker(root: Path, progress: Progress | None = None) -> Iterator[Starting]:
-    """Start the project's broker, or join the one that runs; stop it if nobody else needs it any more.
+    """Start the project's broker, or join the running one; afterwards, stop it if no other command uses it.
 
-    The block is entered while the broker still starts: `ready()` waits for it.
+    The block starts while the broker is still starting; `ready()` waits for it.
     """
     check_system()
-    place = place_of(root)
-    with _writing(place):
-        place.folder.mkdir(parents=True, exist_ok=True)
-    with opened(place.users_lock) as user:
-        with _writing(place):
-            _join(place, user, progress)
+    folder = broker_folder_of(root)
+    with _reporting_write_errors(folder):
+        folder.path.mkdir(parents=True, exist_ok=True)
+    with opened(folder.users_lock) as user:
+        with _reporting_write_errors(folder):
+            _join(folder, user, progress)
         try:
-            yield Starting(place)
+            yield Starting(folder)
         finally:
-            _leave(place, user)
+            _leave(folder, user)
 
 
 def keep_broker(root: Path, progress: Progress | None = None) -> Broker:
-    """Start the broker, or join it, and let it go on until it is stopped."""
-    place = place_of(root)
+    """Start or join the broker, and keep it running until it is stopped."""
+    folder = broker_folder_of(root)
     with shared_broker(root, progress) as starting:
         broker = starting.ready()
-        with _writing(place), locked(place.start_lock, _LOCK):
-            _set_kept(place, kept=True)
+        with _reporting_write_errors(folder), locked(folder.start_lock, _LOCK):
+            _set_kept(folder, kept=True)
     return broker
 
 
 def revive(root: Path) -> bool:
-    """Start the broker again that died under a command which uses it; tell if there was need to."""
-    place = place_of(root)
-    if is_alive(place):
+    """Restart the broker if it died while a command uses it; return whether it had died."""
+    folder = broker_folder_of(root)
+    if is_alive(folder):
         return False
-    means = _means(None)
-    with _writing(place), locked(place.start_lock, _LOCK):
-        if is_alive(place):
+    java_and_jars = _java_and_jars(None)
+    with _reporting_write_errors(folder), locked(folder.start_lock, _LOCK):
+        if is_alive(folder):
             return False
-        state = read_state(place)
-        launch(place, *means, kept=state is not None and state.kept)
-    _wait(place)
+        state = read_state(folder)
+        launch(folder, *java_and_jars, kept=state is not None and state.kept)
+    _wait(folder)
     return True
 
 
 def stop_broker(root: Path, *, force: bool = False) -> Literal["stopped", "not running", "in use"]:
-    """Stop the broker; one that a command works with goes on until that command ends, unless forced."""
+    """Stop the broker; if a command is using it, it stops after that command, unless forced."""
     check_system()
-    place = place_of(root)
-    if not place.folder.is_dir():
+    folder = broker_folder_of(root)
+    if not folder.path.is_dir():
         return "not running"
-    with _writing(place), locked(place.start_lock, _LOCK):
-        if not is_alive(place):
+    with _reporting_write_errors(folder), locked(folder.start_lock, _LOCK):
+        if not is_alive(folder):
             return "not running"
-        _set_kept(place, kept=False)
-        if _is_used(place) and not force:
+        _set_kept(folder, kept=False)
+        if _is_in_use(folder) and not force:
             return "in use"
-        stop(place)
+        stop(folder)
         return "stopped"
 
 
 def broker_status(root: Path) -> Status:
     check_system()
-    place = place_of(root)
-    state = read_state(place)
-    if state is None or not is_alive(place):
-        return Status("stopped", None, None, kept=False, used=False, folder=place.folder, log=place.log)
-    with _writing(place), locked(place.start_lock, _LOCK):
-        used = _is_used(place)
+    folder = broker_folder_of(root)
+    state = read_state(folder)
+    if state is None or not is_alive(folder):
+        return Status("stopped", None, None, kept=False, used=False, folder=folder.path, log=folder.log)
+    with _reporting_write_errors(folder), locked(folder.start_lock, _LOCK):
+        used = _is_in_use(folder)
     return Status(
         "running" if answers(state) else "starting",
         state.bootstrap_servers,
-        read_pid(place),
+        read_pid(folder),
         kept=state.kept,
         used=used,
-        folder=place.folder,
-        log=place.log,
+        folder=folder.path,
+        log=folder.log,
     )
 
 
-def _is_used(place: BrokerFolder) -> bool:
-    """Try to be alone with the file; whoever leaves at this moment must not find it taken: start lock."""
-    with opened(place.users_lock) as handle:
+def _is_in_use(folder: BrokerFolder) -> bool:
+    """Whether a command uses the broker. Requires the start lock, since the check takes the lock briefly."""
+    with opened(folder.users_lock) as handle:
         return not try_lock(handle)
 
 
-def _join(place: BrokerFolder, user: int, progress: Progress | None) -> None:
-    # What may take long, or fail, comes before the lock that others wait for.
-    means = None if is_alive(place) else _means(progress)
-    with locked(place.start_lock, _LOCK):
+def _join(folder: BrokerFolder, user: int, progress: Progress | None) -> None:
+    # Steps that may take long or fail come before the lock that other commands wait for.
+    java_and_jars = None if is_alive(folder) else _java_and_jars(progress)
+    with locked(folder.start_lock, _LOCK):
         lock(user, _LOCK, shared=True)
-        if not is_alive(place):
-            launch(place, *(means or _means(progress)))
+        if not is_alive(folder):
+            launch(folder, *(java_and_jars or _java_and_jars(progress)))
 
 
-def _leave(place: BrokerFolder, user: int) -> None:
-    with locked(place.start_lock, _LOCK):
-        state = read_state(place)
-        # Alone with the file: nobody else works with the broker.
+def _leave(folder: BrokerFolder, user: int) -> None:
+    with locked(folder.start_lock, _LOCK):
+        state = read_state(folder)
+        # An exclusive lock means that no other command uses the broker.
         if (state is None or not state.kept) and try_lock(user):
-            stop(place)
+            stop(folder)
 
 
-def _means(progress: Progress | None) -> tuple[Java, tuple[Path, ...]]:
+def _java_and_jars(progress: Progress | None) -> tuple[Java, tuple[Path, ...]]:
     return java(), fetch([FEATURE], progress)[FEATURE]
 
 
-def _wait(place: BrokerFolder) -> Broker:
+def _wait(folder: BrokerFolder) -> Broker:
     deadline = time.monotonic() + _START
     while True:
-        state = read_state(place)
+        state = read_state(folder)
         if state and answers(state):
-            return Broker(state.bootstrap_servers, read_pid(place) or 0, place.folder)
-        if not is_alive(place):
-            _start_again(place)
+            return Broker(state.bootstrap_servers, read_pid(folder) or 0, folder.path)
+        if not is_alive(folder):
+            _restart(folder)
         if time.monotonic() > deadline:
             if state and state.archive:
-                # Damaged, it may also make a JVM hang: the next one does without.
+                # A damaged archive can also make a JVM hang; the next start works without it.
                 drop(state.archive, used=True)
             message = f"the broker does not answer after {_START:.0f} seconds"
-            remedy = f"see {place.log}; `millstream broker stop --force` stops it"
-            raise MillstreamError(Diagnostic("MS812", message, None, remedy, notes=_notes(place)))
+            remedy = f"see {folder.log}; `millstream broker stop --force` stops it"
+            raise MillstreamError(Diagnostic("MS812", message, None, remedy, notes=_notes(folder)))
         time.sleep(_POLL)
 
 
-def _start_again(place: BrokerFolder) -> None:
-    """Start a broker anew whose port was taken before it was there; raise if it ended for another reason.
+def _restart(folder: BrokerFolder) -> None:
+    """Restart a broker whose port was taken during its start; raise if it ended for another reason.
 
-    A damaged archive of classes makes a JVM crash: it is tried without one.
+    A damaged class archive can crash the JVM: the next attempt is made without it.
     """
-    means = _means(None)
-    with _writing(place), locked(place.start_lock, _LOCK):
-        state = read_state(place)
-        if is_alive(place):
+    java_and_jars = _java_and_jars(None)
+    with _reporting_write_errors(folder), locked(folder.start_lock, _LOCK):
+        state = read_state(folder)
+        if is_alive(folder):
             return
         damaged = state.archive if state and state.archive and state.archive.file else None
-        if state is None or state.tries >= _TRIES or not (address_in_use(place) or damaged):
-            remedy = f"the whole log is {place.log}; `millstream clean` gives up what is in the topics"
-            message = "the local broker ended while it started"
-            raise MillstreamError(Diagnostic("MS811", message, None, remedy, notes=_notes(place)))
-        if damaged and not address_in_use(place):
+        if state is None or state.tries >= _TRIES or not (address_in_use(folder) or damaged):
+            remedy = f"see {folder.log}; `millstream clean` removes the broker with all records of its topics"
+            message = "the local broker ended during its start"
+            raise MillstreamError(Diagnostic("MS811", message, None, remedy, notes=_notes(folder)))
+        if damaged and not address_in_use(folder):
             drop(damaged, used=True)
-        launch(place, *means, kept=state.kept, tries=state.tries + 1)
+        launch(folder, *java_and_jars, kept=state.kept, tries=state.tries + 1)
 
 
-def _notes(place: BrokerFolder) -> tuple[Note, ...]:
-    return tuple(map(Note, last_lines(place)))
+def _notes(folder: BrokerFolder) -> tuple[Note, ...]:
+    return tuple(map(Note, last_lines(folder)))
 
 
-def _set_kept(place: BrokerFolder, *, kept: bool) -> None:
-    if state := read_state(place):
-        write_state(place, structs.replace(state, kept=kept))
+def _set_kept(folder: BrokerFolder, *, kept: bool) -> None:
+    if state := read_state(folder):
+        write_state(folder, structs.replace(state, kept=kept))
 
 
 @contextmanager
-def _writing(place: BrokerFolder) -> Iterator[None]:
+def _reporting_write_errors(folder: BrokerFolder) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"the broker can't be started in {place.folder}: {(error.strerror or str(error)).lower()}"
-        remedy = "make the folder writable, or make room"
+        message = f"the broker can't be started in {folder.path}: {(error.strerror or str(error)).lower()}"
+        remedy = "make the folder writable, or free disk space"
         raise MillstreamError(Diagnostic("MS814", message, None, remedy)) from None

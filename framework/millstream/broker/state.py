@@ -1,4 +1,4 @@
-"""What the commands tell each other about the broker, in `state.json`."""
+"""The state of the broker that commands share, in `state.json`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millstream.machine.archive import Archive
 class State(Struct, frozen=True):
     port: int
     cluster: str
-    """Kafka's id of the cluster: who answers at the port with another id is somebody else's Kafka."""
+    """Kafka's id of the cluster; a broker with another id at this port is a different Kafka."""
     kept: bool = False
     tries: int = 1
     archive: Archive | None = None
@@ -22,21 +22,21 @@ class State(Struct, frozen=True):
         return f"127.0.0.1:{self.port}"
 
 
-def read_state(place: BrokerFolder) -> State | None:
+def read_state(folder: BrokerFolder) -> State | None:
     try:
-        return msgspec.json.decode(place.state.read_bytes(), type=State)
+        return msgspec.json.decode(folder.state.read_bytes(), type=State)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def write_state(place: BrokerFolder, state: State) -> None:
-    temporary = place.state.with_suffix(".new")
+def write_state(folder: BrokerFolder, state: State) -> None:
+    temporary = folder.state.with_suffix(".new")
     temporary.write_bytes(msgspec.json.encode(state))
-    temporary.replace(place.state)
+    temporary.replace(folder.state)
 
 
-def read_pid(place: BrokerFolder) -> int | None:
+def read_pid(folder: BrokerFolder) -> int | None:
     try:
-        return int(place.pid.read_text(encoding="ascii"))
+        return int(folder.pid.read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None

@@ -54,11 +54,11 @@ def _chosen(common: Common, found: Compiled, choice: Choice) -> tuple[frozenset[
 
 def _also_built(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each query that makes models which were not asked for."""
-    from millstream.deployment.choosing import chosen as queries_of
+    from millstream.deployment.choosing import choose_queries
 
     if job.models is None:
         return
-    for query in queries_of(job.physical.queries, job.models):
+    for query in choose_queries(job.physical.queries, job.models):
         stored = [model for model in query.stored if model.startswith("model.")]
         asked, others = (
             [model.partition(".")[2] for model in stored if (model in (job.models or ())) is wanted]

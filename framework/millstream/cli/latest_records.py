@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream.kafka.clients import Admin
-from millstream.kafka.consuming import newest
-from millstream.kafka.readings import Reading, Shown, shown
+from millstream.kafka.consuming import newest_records
+from millstream.kafka.readings import Reading, ShownRecord, show_record
 from millstream.tables.values import Answer
 
 _UNDECODABLE = "_undecodable"
@@ -15,8 +15,8 @@ _UNDECODABLE = "_undecodable"
 
 def newest_rows(admin: Admin, reading: Reading, limit: int) -> Answer:
     """Return records as rows: time, key and the fields of their values, and what can't be decoded."""
-    messages, _ = newest(admin, [reading.topic], limit + 1)
-    records = [shown(message, reading) for message in reversed(messages)]
+    messages, _ = newest_records(admin, [reading.topic], limit + 1)
+    records = [show_record(message, reading) for message in reversed(messages)]
     more, records = len(records) > limit, records[:limit]
     fields = _fields(reading, records)
     wrong = any(record.wrong for record in records)
@@ -25,7 +25,7 @@ def newest_rows(admin: Admin, reading: Reading, limit: int) -> Answer:
     return Answer(columns, rows, more)
 
 
-def _fields(reading: Reading, records: Sequence[Shown]) -> tuple[str, ...]:
+def _fields(reading: Reading, records: Sequence[ShownRecord]) -> tuple[str, ...]:
     """Return the names of a value's parts; where nobody knows them, those that the records have."""
     if reading.format is not None and reading.format.single:
         return ("value",)
@@ -35,7 +35,7 @@ def _fields(reading: Reading, records: Sequence[Shown]) -> tuple[str, ...]:
     return tuple(field.name for field in reading.fields)
 
 
-def _row(record: Shown, fields: tuple[str, ...], *, wrong: bool) -> tuple[Any, ...]:
+def _row(record: ShownRecord, fields: tuple[str, ...], *, wrong: bool) -> tuple[Any, ...]:
     value = record.value
     if "value" in record.wrong:
         cells: list[Any] = [None] * len(fields)

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from millstream.kafka.readings import Reading, Shown
+from millstream.kafka.readings import Reading, ShownRecord
 
-Line = Callable[[Shown], str]
+Line = Callable[[ShownRecord], str]
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
     9: "\\t", 10: "\\n", 13: "\\r", 0x2028: "\\u2028", 0x2029: "\\u2029",
@@ -25,7 +25,7 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 def text_lines(*, keys: bool, headers: bool, topics: bool) -> Line:
     """Return what writes a record as a line: its value, after tabs where more of it is wanted."""
 
-    def line(record: Shown) -> str:
+    def line(record: ShownRecord) -> str:
         parts = [record.topic] if topics else []
         parts += [_said(record.key, record.wrong.get("key"))] if keys else []
         if headers:
@@ -48,7 +48,7 @@ def _said(value: Any, wrong: str | None = None) -> str:
             return _json(value).translate(_CONTROL)
 
 
-def json_line(record: Shown) -> str:
+def json_line(record: ShownRecord) -> str:
     """Return a record as one JSON object; bytes are `{"base64": …}`."""
     found: dict[str, Any] = {
         "topic": record.topic,
@@ -83,7 +83,7 @@ def csv_lines(reading: Reading) -> tuple[str, Line]:
     whole = reading.whole
     names = names[:1] or ["value"] if whole else names
 
-    def line(record: Shown) -> str:
+    def line(record: ShownRecord) -> str:
         value = record.value
         if whole:
             cells = [value]

@@ -21,7 +21,7 @@ from rich.text import Text
 from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.output import OutputStyle
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.ops.seen import Seen, Watcher
+from millstream.ops.seen import QueryStatus, Watcher
 from millstream.runner.values import (
     Batched,
     Ends,
@@ -167,7 +167,7 @@ _STYLES = {
 }
 
 
-def _row(seen: Seen) -> list[Text]:
+def _row(seen: QueryStatus) -> list[Text]:
     batch = seen.last
     fresh = batch is not None and time.time() - seen.at < 10
     rate = batch.rows / batch.seconds if batch and fresh and batch.seconds else 0.0

@@ -1,1 +1,1 @@
-"""What becomes of what runs on a target: records and an intent become stages, and nothing is touched."""
+"""Plans a deployment: computes stages from records and an intent, without changing anything."""

@@ -1,4 +1,4 @@
-"""Which queries run for the models that are asked for."""
+"""Chooses the queries that run for the selected models."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from millstream.physical.values import Query
 
 
-def chosen(queries: Sequence[Query], models: frozenset[str] | None) -> list[Query]:
-    """Return the queries of some models, and those that keep what these look up; None: all."""
+def choose_queries(queries: Sequence[Query], models: frozenset[str] | None) -> list[Query]:
+    """Return the queries of some models, and those that store their reference topics; None for all."""
     if models is None:
         return list(queries)
-    found = makers(queries, models)
+    found = computing_queries(queries, models)
     read = {read.relation for query in found for read in query.reads}
     also = [query for query in queries if read.intersection(query.models) and query not in found]
     return [q for q in also if any(model.startswith("source.") for model in q.models)] + found
 
 
-def makers(queries: Sequence[Query], models: frozenset[str]) -> list[Query]:
-    """Return the queries that store some models, or have them within as views.
+def computing_queries(queries: Sequence[Query], models: frozenset[str]) -> list[Query]:
+    """Return the queries that store some models, or compute them as views.
 
-    What another query stores is only read.
+    Models that another query stores are only read.
     """
     stored = {model for each in queries for model in each.stored}
     return [

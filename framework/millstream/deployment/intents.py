@@ -1,4 +1,4 @@
-"""What somebody wants of a target."""
+"""What a command intends to do with a target."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from msgspec import Struct
 
 
 class Update(Struct, frozen=True):
-    """Queries go on from their checkpoints; one that can't is refused, unless it is rebuilt."""
+    """Queries continue from their checkpoints; one that can't is refused unless it is rebuilt."""
 
     rebuild: frozenset[str] = frozenset()
     """Ids of the models whose queries are rebuilt."""
     accept_forward: bool = False
-    """Go on where what happens to rows before a state changed."""
+    """Continue although upstream logic changed, with existing state."""
 
 
 class FullRefresh(Struct, frozen=True):
-    """Queries begin again, without their state and tables."""
+    """Queries start again without their state and tables."""
 
 
 class Regroup(Struct, frozen=True):
-    """Models with state share queries as they would in a new deployment; what changes by that is rebuilt."""
+    """Models with state are grouped as in a new deployment; queries that change are rebuilt."""
 
 
 class Apply(Struct, frozen=True):
-    """What can't go on is rebuilt, compared with what runs, and can be rolled back."""
+    """Queries that can't continue are rebuilt and compared with the running version, which is retained."""
 
     untouched: Mapping[str, Sequence[str]] = {}
-    """By id of a model: the columns that have the same values in both versions."""
+    """The columns with the same values in both versions, by id of the model."""
     accept_differences: bool = False
     accept_forward: bool = False
 
@@ -37,7 +37,7 @@ Intent = Update | FullRefresh | Regroup | Apply
 
 
 def resuming(intent: Intent) -> Update:
-    """Return what is wanted of a query that is started again after a failure."""
+    """Return the intent for a query that is restarted after a failure."""
     match intent:
         case Update(accept_forward=accepted) | Apply(accept_forward=accepted):
             return Update(accept_forward=accepted)
@@ -46,7 +46,7 @@ def resuming(intent: Intent) -> Update:
 
 
 def may_rebuild(intent: Intent) -> bool:
-    """Tell whether something may read its sources from their start while it has a checkpoint."""
+    """Whether queries with a checkpoint may read their sources from the start."""
     match intent:
         case Update(rebuild=models):
             return bool(models)

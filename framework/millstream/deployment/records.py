@@ -1,4 +1,4 @@
-"""What is known of queries that ran before, so that no edit goes on from a checkpoint that no longer fits."""
+"""Records of queries that ran, by which an edited query is checked against its checkpoint."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from millstream.plan.nodes import Column
 FORMAT = 1
 
 Offsets = dict[int, int]
-"""By partition of a topic: the record that is read next."""
+"""The offset of the next record to read, by partition."""
 
 
 class Record(Struct, frozen=True):
-    """Written next to a checkpoint before the query starts for the first time."""
+    """The record of a query, written next to its checkpoint before its first start."""
 
     project: str
     query: str
     id: str
-    """Of the checkpoint: numbers of batches mean something within one only."""
+    """Id of the checkpoint: batch numbers are only meaningful within one."""
     signature: Signature
     models: tuple[str, ...] = ()
     tables: dict[str, tuple[Column, ...]] = {}
-    """The columns of the tables that it writes, as they were last made."""
+    """The columns of the tables that it writes, at its last start."""
     gone: tuple[str, ...] = ()
-    """Models whose tables it wrote, and writes no more."""
+    """Models whose tables it wrote before, and no longer writes."""
     outputs: dict[str, str] | None = None
-    """By model that it stores: the topic, empty for a table. Each of them has all that the query has read."""
+    """The topic of each stored model, empty for a table. All have everything that the query has read."""
     made: str = ""
     format: int = FORMAT
     folder: str = "spark"
-    """Where Spark keeps the checkpoint, within the query's own folder."""
+    """The folder of Spark's checkpoint, within the query's folder."""
     left_out: dict[str, dict[str, Offsets]] = {}
-    """Models that failed, so that the others could go on: by topic, where what they have not got begins."""
+    """Models that failed on their own: for each topic, the offsets from which they miss records."""
     began: dict[str, Offsets] = {}
-    """By topic that it writes: where its records begin; those before are of what ran there earlier."""
+    """The offsets where its records begin in each written topic; earlier records are of previous versions."""
     ids: dict[str, str] = {}
-    """By topic that it reads: Kafka's id of it. In one that was created again, offsets mean other records."""
+    """Kafka's id of each topic that it reads. In a recreated topic, the same offsets are other records."""
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -65,16 +65,16 @@ def new_record(project: str, query: Query, ids: dict[str, str]) -> Record:
     )
 
 
-def newcomers(query: Query, record: Record) -> tuple[str, ...]:
-    """Return the models that a query stores, but did not store there when it last ran."""
+def joining_models(query: Query, record: Record) -> tuple[str, ...]:
+    """Return the models that a query did not store, or stored elsewhere, when it last ran."""
     known = record.outputs
     if known is None:
         known = {model: topic for model, topic in query.stored.items() if model in record.models}
     return tuple(model for model, topic in query.stored.items() if known.get(model) != topic)
 
 
-def taken_over(query: Query, records: Mapping[str, Record]) -> dict[str, str]:
-    """Return the tables that a query is new to, by model, with the query that has filled each before."""
+def taken_over_tables(query: Query, records: Mapping[str, Record]) -> dict[str, str]:
+    """Return the tables that a query takes over, by model, with the query that wrote each before."""
     own = records.get(query.name)
     new = [table.model for table in query.tables if own is None or table.model not in own.tables]
     return {
@@ -86,13 +86,13 @@ def taken_over(query: Query, records: Mapping[str, Record]) -> dict[str, str]:
 
 
 class Deployed(Struct, frozen=True):
-    """What runs on a target."""
+    """What is deployed on a target."""
 
     records: dict[str, Record]
-    """By query."""
+    """The records, by name of the query."""
     lock: Lock | None = None
     """The groups that have state."""
     manifest: bytes | None = None
-    """Of the project when all of its models were last started."""
-    unread: frozenset[str] = frozenset()
-    """Queries whose checkpoint holds no batch yet: any version of them may use it."""
+    """The manifest when all models of the project were last started."""
+    never_started: frozenset[str] = frozenset()
+    """Queries without a batch in their checkpoint: any version of them can use it."""

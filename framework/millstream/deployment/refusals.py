@@ -1,16 +1,16 @@
-"""Why a query may not go on, or not be rebuilt, and what to do instead."""
+"""Why a query can't continue or be rebuilt, and what to do instead."""
 
 from __future__ import annotations
 
 from millstream.errors import Diagnostic
 from millstream.physical.commands import rebuild_command
-from millstream.physical.counted_twice import Twice
+from millstream.physical.counted_twice import DoubleCount
 from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict
 
 
 def refusal(query: Query, found: Verdict) -> Diagnostic:
-    """Say why a query can't go on from its checkpoint."""
+
     reasons, rebuild = "; ".join(found.reasons), rebuild_command(query)
     if found.kind == "forward":
         return Diagnostic(
@@ -23,12 +23,12 @@ def refusal(query: Query, found: Verdict) -> Diagnostic:
         "MS870",
         f"{query.title} can't continue from its checkpoint: {reasons}",
         None,
-        f"rebuild it next to the running version, and swap: {rebuild}",
+        f"rebuild it alongside the running version, then swap: {rebuild}",
     )
 
 
-def counted_twice_problem(found: Twice) -> Diagnostic:
-    """Say which query would count again what another one sends again."""
+def double_count_error(found: DoubleCount) -> Diagnostic:
+    """Return the error for a query that would count rows twice."""
     name = found.model.removeprefix("model.")
     return Diagnostic(
         "MS882",

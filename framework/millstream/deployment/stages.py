@@ -1,6 +1,6 @@
-"""The stages of a deployment: what happens to each query, in the order in which it happens.
+"""The stages of a deployment: what happens to each query, in order.
 
-`plan` and `review` print them; `build`, `run` and `apply` carry them out.
+`plan` and `review` print them; `build`, `run` and `apply` execute them.
 """
 
 from __future__ import annotations
@@ -9,57 +9,57 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.deployment.choosing import makers
+from millstream.deployment.choosing import computing_queries
 from millstream.deployment.intents import Apply, FullRefresh, Intent, Regroup, Update
-from millstream.deployment.records import Deployed, Record, newcomers, taken_over
-from millstream.deployment.refusals import counted_twice_problem, refusal
+from millstream.deployment.records import Deployed, Record, joining_models, taken_over_tables
+from millstream.deployment.refusals import double_count_error, refusal
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.counted_twice import counted_twice, with_readers
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
-from millstream.physical.verdict import Verdict, is_lost, verdict
+from millstream.physical.verdict import Verdict, needs_rebuild, verdict
 
 
 class Refuse(Struct, frozen=True):
-    """Its checkpoint does not fit, and nothing says that it may be rebuilt."""
+    """The query's checkpoint does not fit, and the command may not rebuild it."""
 
     query: str
     problem: Diagnostic
 
 
 class Reset(Struct, frozen=True):
-    """Forget its checkpoint and its tables."""
+    """Remove the query's checkpoint and tables."""
 
     query: str
 
 
 class Create(Struct, frozen=True):
-    """It begins with the first records of what it reads."""
+    """The query is new and starts with the first records of its sources."""
 
     query: str
 
 
 class Continue(Struct, frozen=True):
-    """It goes on from its checkpoint."""
+    """The query continues from its checkpoint."""
 
     query: str
 
 
 class Backfill(Struct, frozen=True):
-    """Models that join it get what it has read before."""
+    """Run models that join the query over what it has read before."""
 
     query: str
     models: tuple[str, ...]
 
 
 class Rebuild(Struct, frozen=True):
-    """A second version of it reads its sources from their start, next to the running one."""
+    """A second version of the query reads its sources from the start, alongside the running version."""
 
     query: str
 
 
 class Compare(Struct, frozen=True):
-    """The second version must have the rows of the running one after the same records."""
+    """After the same records, the second version must have the same rows as the running version."""
 
     query: str
     untouched: Mapping[str, Sequence[str]]
@@ -67,21 +67,21 @@ class Compare(Struct, frozen=True):
 
 
 class Start(Struct, frozen=True):
-    """Read what there is to read."""
+    """Start the query."""
 
     query: str
 
 
 class Swap(Struct, frozen=True):
-    """Second versions take the places of the running ones: all or none."""
+    """Put second versions in the place of the running ones, all or none."""
 
     queries: tuple[str, ...]
     lock: Lock | None = None
-    """The groups from then on, where they change."""
+    """The groups after the swap, if they change."""
 
 
 class KeepPrevious(Struct, frozen=True):
-    """Keep what is replaced, until the next apply, so that it can be rolled back."""
+    """Retain the replaced versions until the next apply, for a rollback."""
 
     replaced: tuple[str, ...]
     created: tuple[str, ...]
@@ -98,10 +98,10 @@ def stages(
     others: Sequence[Query],
     lock: Lock | None = None,
 ) -> tuple[Stage, ...]:
-    """Return what happens to queries.
+    """Return the stages of queries.
 
-    `others` are all queries of the project, as queries that don't run now may read what these send; `lock`
-    has the groups of the project.
+    `others` are all queries of the project, since queries that don't run now may read the topics of those
+    that do; `lock` has the groups of the project.
     """
     match intent:
         case FullRefresh():
@@ -124,7 +124,7 @@ def chain(found: Iterable[Stage], query: str) -> tuple[Stage, ...]:
 
 
 def name_of(stage: Stage) -> str:
-    """Return what people call a stage."""
+    """Return a stage's name for users."""
     return type(stage).__name__.lower()
 
 
@@ -139,7 +139,7 @@ def _created(query: Query) -> tuple[Stage, ...]:
 
 def _continued(query: Query, record: Record) -> Iterator[Stage]:
     yield Continue(query.name)
-    if joined := newcomers(query, record):
+    if joined := joining_models(query, record):
         yield Backfill(query.name, joined)
     yield Start(query.name)
 
@@ -147,23 +147,25 @@ def _continued(query: Query, record: Record) -> Iterator[Stage]:
 def _updated(
     queries: Sequence[Query], deployed: Deployed, intent: Update, others: Sequence[Query]
 ) -> Iterator[Stage]:
-    # One that keeps nothing, or never ran, has nothing to rebuild.
-    wanted = makers(others, intent.rebuild)
-    asked = [
+    # A query that stores nothing, or never ran, has nothing to rebuild.
+    requested = computing_queries(others, intent.rebuild)
+    to_rebuild = [
         query
         for query in queries
-        if query in wanted
+        if query in requested
         and (query.signature.stateful or query.tables)
-        and (query.name in deployed.records or taken_over(query, deployed.records))
+        and (query.name in deployed.records or taken_over_tables(query, deployed.records))
     ]
-    _check_readers(asked, others)
+    _check_readers(to_rebuild, others)
     for query in queries:
         record = deployed.records.get(query.name)
-        if query in asked:
+        if query in to_rebuild:
             yield from (Rebuild(query.name), Swap((query.name,)))
         elif record is None:
             yield from _created(query)
-        elif is_lost((found := fit(query, record, deployed)).kind, accept_forward=intent.accept_forward):
+        elif needs_rebuild(
+            (found := fit(query, record, deployed)).kind, accept_forward=intent.accept_forward
+        ):
             yield Refuse(query.name, refusal(query, found))
         else:
             yield from _continued(query, record)
@@ -171,7 +173,9 @@ def _updated(
 
 def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Iterator[Stage]:
     records = deployed.records
-    unfit = [query for query in queries if _is_unfit(query, deployed, intent) or taken_over(query, records)]
+    unfit = [
+        query for query in queries if _is_unfit(query, deployed, intent) or taken_over_tables(query, records)
+    ]
     names = {query.name for query in unfit} | with_readers(unfit, queries).keys()
     created = {query.name for query in queries} - records.keys() - names
     yield KeepPrevious(tuple(sorted(names)), tuple(sorted(created)))
@@ -191,32 +195,32 @@ def _is_unfit(query: Query, deployed: Deployed, intent: Apply) -> bool:
     record = deployed.records.get(query.name)
     if record is None:
         return False
-    return is_lost(fit(query, record, deployed).kind, accept_forward=intent.accept_forward)
+    return needs_rebuild(fit(query, record, deployed).kind, accept_forward=intent.accept_forward)
 
 
 def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:
-    """Return whether a query may go on from its checkpoint."""
-    if query.name in deployed.unread:
+    """Return whether a query can continue from its checkpoint."""
+    if query.name in deployed.never_started:
         return Verdict("same")
     return verdict(record.signature, query.signature)
 
 
 def _regrouped(
-    queries: Sequence[Query], deployed: Deployed, others: Sequence[Query], now: Lock
+    queries: Sequence[Query], deployed: Deployed, others: Sequence[Query], lock: Lock
 ) -> Iterator[Stage]:
     before = deployed.lock or Lock()
     known = {model for group in before.groups for member in group.members for model in member.models}
     moved = [
         query
         for query in queries
-        if (group := now.group(query.name)) is not None
+        if (group := lock.group(query.name)) is not None
         and known.intersection(query.stored)
         and _members(before, query.name) != [member.models for member in group.members]
     ]
     _check_readers(moved, others)
     names = tuple(query.name for query in moved)
     yield from map(Rebuild, names)
-    groups = tuple(group for group in now.groups if group.name in names or before.group(group.name))
+    groups = tuple(group for group in lock.groups if group.name in names or before.group(group.name))
     yield Swap(names, Lock(groups))
 
 
@@ -225,8 +229,8 @@ def _members(lock: Lock, name: str) -> list[tuple[str, ...]]:
     return [] if group is None else [member.models for member in group.members]
 
 
-def _check_readers(asked: Sequence[Query], others: Sequence[Query]) -> None:
-    """Refuse to send records again to a topic of which a state would count them twice."""
-    found = list(counted_twice(asked, others))
+def _check_readers(rebuilt_queries: Sequence[Query], others: Sequence[Query]) -> None:
+    """Refuse to rebuild queries whose records another query would count twice."""
+    found = list(counted_twice(rebuilt_queries, others))
     if found:
-        raise MillstreamError(*map(counted_twice_problem, found))
+        raise MillstreamError(*map(double_count_error, found))

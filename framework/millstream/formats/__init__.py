@@ -1,4 +1,4 @@
-"""Formats of record values: one file each, and one line in the registry."""
+"""Formats of record values: a file for each, and a line in the registry."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NAMES = (
     "long",
     "binary",
 )
-"""What users call the formats. The module of that name has its `FORMAT`, and is imported when it is used."""
+"""The names of the formats. The module of each name has its `FORMAT`, and is imported on first use."""
 
 if TYPE_CHECKING:
     Encoding: TypeAlias = str
 else:
     Encoding = Literal[NAMES]
-"""What a project writes as the format of a topic. All layers hand it on as it is, and ask `format_of`."""
+"""The format of a topic as a project writes it. All layers pass it on unchanged and call `format_of`."""
 
 DEFAULT_FORMAT: Encoding = "json"
 

@@ -1,4 +1,4 @@
-"""Bytes as they are."""
+"""Unchanged bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from millstream.expressions import Piece, joined
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
-from millstream.formats.values import UnfitError, encoded, one
+from millstream.formats.values import UnfitError, encoded, single_value
 from millstream.types import BINARY, Field
 
 
@@ -22,14 +22,14 @@ def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
 
 
 def _encode(value: Any, fields: Fields) -> bytes:
-    found = one(value, fields)
+    found = single_value(value, fields)
     match found:
         case bytes() | bytearray() | memoryview():
             return bytes(found)
         case str():
             return encoded(found)
         case _:
-            raise UnfitError(f"a value is bytes, not {type(found).__name__}")
+            raise UnfitError(f"expected bytes, not {type(found).__name__}")
 
 
 def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001

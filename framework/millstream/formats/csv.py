@@ -1,4 +1,4 @@
-r"""Lines of comma-separated values as Spark has them: `\` escapes, an empty field is NULL, `""` is empty."""
+r"""Lines of comma-separated values, as in Spark: `\` escapes, an empty field is NULL, `""` is empty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from millstream.expressions import Piece, joined
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import BAD, TIMES, described, parsed
+from millstream.formats.sql import BAD, TIMES, column_list, parser_call
 from millstream.formats.sql import row as row_sql
 from millstream.formats.values import UnfitError, encoded, row, text_of, utf8, value_of
 
@@ -21,12 +21,12 @@ _SPARK = {"Infinity": "Inf", "-Infinity": "-Inf"}
 def _decode_sql(fields: Fields) -> Decoded:
     if not fields:
         return Decoded()
-    rows = parsed(
+    rows = parser_call(
         "from_csv",
         fields,
         f"map({_SPACES}, 'columnNameOfCorruptRecord', '{BAD}')",
     )
-    return Decoded(rows=rows, why=f"not a CSV line of {described(fields)}")
+    return Decoded(rows=rows, why=f"not a CSV line of {column_list(fields)}")
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
@@ -51,7 +51,7 @@ def _written(value: Any) -> str:
 def _decode(value: bytes, fields: Fields) -> Any:
     found = _read(utf8(value))
     if len(found) != len(fields):
-        raise UnfitError(f"not a CSV line of {len(fields)} fields but of {len(found)}")
+        raise UnfitError(f"expected a CSV line with {len(fields)} fields, found {len(found)}")
     return {
         field.name: None if text is None else value_of(text, field.type)
         for field, text in zip(fields, found, strict=True)
@@ -64,7 +64,7 @@ def _read(line: str) -> list[str | None]:
     while True:
         match = _FIELD.match(line, position)
         if match is None:
-            raise UnfitError(f"not a CSV line: a quote is wrong in field {len(found) + 1}")
+            raise UnfitError(f"not a CSV line: misplaced quote in field {len(found) + 1}")
         found.append(re.sub(r'\\(["\\])', r"\1", match[1]) if match[1] is not None else (match[2] or None))
         if not match[3]:
             return found

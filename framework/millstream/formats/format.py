@@ -1,4 +1,4 @@
-"""What a format is: all that Millstream knows of it, for Spark and without Spark."""
+"""The definition of a format, with and without Spark."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Decoded(Struct, frozen=True):
     """SQL over the raw columns of a topic."""
 
     rows: tuple[Piece, ...] = ()
-    """An array with one struct of all fields, and `_bad`; empty where `fields` says it all."""
+    """An array with one struct of all fields and `_bad`; empty if `fields` is enough."""
     fields: tuple[tuple[Piece, ...], ...] = ()
-    """One expression a field, over `rows` if there are any; an empty one is the field as it is there."""
+    """An expression for each field, over `rows` if there are any; an empty one leaves the field unchanged."""
     bad: tuple[Piece, ...] = ()
     """Without `rows`: the condition under which a value can't be decoded."""
     why: str = ""
-    """Of a value that can't be decoded, in words."""
+    """Describes a value that can't be decoded."""
 
 
 class SparkCodec(Struct, frozen=True):
-    """What Spark does, as pieces of SQL."""
+    """The conversions in Spark, as pieces of SQL."""
 
     decode: Callable[[Fields], Decoded]
     encode: Callable[[Sequence[Item]], tuple[Piece, ...]]
@@ -38,7 +38,7 @@ class SparkCodec(Struct, frozen=True):
 
 
 class LocalCodec(Struct, frozen=True):
-    """What Python does in `produce`, `consume` and unit tests: the same as Spark, in both directions."""
+    """The same conversions in Python, for `produce`, `consume` and unit tests."""
 
     decode: Callable[[bytes, Fields], Any]
     encode: Callable[[Any, Fields], bytes]
@@ -53,22 +53,22 @@ class Format(Struct, frozen=True, kw_only=True):
     spark: SparkCodec
     local: LocalCodec
     single: bool = False
-    """A value is one column, not a row of them."""
+    """A value is a single column, not a row."""
     columns: Fields = ()
-    """What a value holds where the project declares no columns."""
+    """The columns of a value if the project declares none."""
     round_trips: Callable[[Type], bool] = _never
-    """Whether a value of a type reads back as it was written."""
+    """Whether a value of a type stays the same when it is written and read."""
     by_position: bool = False
-    """Fields have no names in a value: their order matters, and none can be left out when decoding."""
+    """Fields have no names in a value: their order counts, and decoding can't skip any."""
     omits_null: bool = False
-    """A field that is NULL is left out of a value."""
+    """NULL fields are omitted from a value."""
     escape: str = ""
-    """Texts stand in a value as they are, but for letters after this character; empty: they may not."""
+    """Texts are unchanged in a value, except for characters after this one; if empty, they may be encoded."""
     jars: tuple[str, ...] = ()
-    """The features of the catalog of jars that Spark needs for it."""
+    """The features of the jar catalog that Spark needs for the format."""
 
     def value_columns(self, names: Sequence[str], keys: Container[str]) -> tuple[str, ...]:
-        """Return the columns of a row that its value holds: if single, the first that is not a key."""
+        """Return the columns of a row that are in its value: if single, the first that is not a key."""
         if not self.single:
             return tuple(names)
         return tuple([name for name in names if name not in keys][:1] or names[:1])

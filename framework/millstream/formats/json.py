@@ -1,4 +1,4 @@
-"""JSON objects; a text is JSON already."""
+"""JSON objects; a text value is already JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.expressions import Piece, Ref, joined, quoted
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import BAD, TIMES, described, has_times, parsed, row
+from millstream.formats.sql import BAD, TIMES, column_list, has_times, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
 from millstream.types import (
     INTERVAL,
@@ -31,17 +31,17 @@ def _decode_sql(fields: Fields) -> Decoded:
         return Decoded()
     read = [Field(field.name, _as_read(field.type)) for field in fields]
     return Decoded(
-        rows=parsed("from_json", read, f"map('columnNameOfCorruptRecord', '{BAD}')"),
+        rows=parser_call("from_json", read, f"map('columnNameOfCorruptRecord', '{BAD}')"),
         fields=tuple(
             _restored((Ref(f.name),), f.type, 0) if r.type != f.type else ()
             for f, r in zip(fields, read, strict=True)
         ),
-        why=f"not a JSON object with {described(fields)}",
+        why=f"not a JSON object with {column_list(fields)}",
     )
 
 
 def _as_read(given: Type) -> Type:
-    """Return a type as `from_json` takes it: keys of a map are texts there."""
+    """Return a type for `from_json`, which requires texts as keys of maps."""
     match given:
         case Map(value=value):
             return Map(STRING, _as_read(value))
@@ -54,15 +54,15 @@ def _as_read(given: Type) -> Type:
 
 
 def _restored(found: tuple[Piece, ...], given: Type, depth: int) -> tuple[Piece, ...]:
-    """Return the SQL that gives back the keys of maps."""
+    """Return SQL that casts the keys of maps back to their type."""
     if _as_read(given) == given:
         return found
     each = f"e{depth}"
     match given:
         case Map(key=key, value=value):
             inner = _restored((f"{each}.value",), value, depth + 1)
-            made = ("struct(cast(", f"{each}.key as {key}) as key, ", *inner, " as value)")
-            return ("map_from_entries(transform(map_entries(", *found, f"), {each} -> ", *made, "))")
+            entry = ("struct(cast(", f"{each}.key as {key}) as key, ", *inner, " as value)")
+            return ("map_from_entries(transform(map_entries(", *found, f"), {each} -> ", *entry, "))")
         case Array(element=element):
             return ("transform(", *found, f", {each} -> ", *_restored((each,), element, depth + 1), ")")
         case Row(fields=fields):
@@ -76,12 +76,12 @@ def _restored(found: tuple[Piece, ...], given: Type, depth: int) -> tuple[Piece,
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
-    """Write a row; fields that are NULL are left out, which reads back as NULL."""
+    """Write a row; NULL fields are omitted, which reads back as NULL."""
     options = f", map({TIMES})" if any(has_times(each.type) for _, each in items) else ""
     return joined(("to_json(", *row(items), f"{options})"))
 
 
-def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - what no column reads does no harm
+def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - additional fields are harmless
     return encoded(value) if isinstance(value, str) else to_json(value)
 
 

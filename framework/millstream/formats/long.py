@@ -1,4 +1,4 @@
-"""Eight bytes, the highest first: what Kafka's LongSerializer writes."""
+"""Eight bytes in big-endian order, as Kafka's LongSerializer writes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from millstream.expressions import Piece, joined
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
-from millstream.formats.values import UnfitError, one
+from millstream.formats.values import UnfitError, single_value
 from millstream.types import BIGINT, Field
 
 _BYTES = 8
@@ -29,18 +29,18 @@ def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
 
 
 def _encode(value: Any, fields: Fields) -> bytes:
-    number = one(value, fields)
+    number = single_value(value, fields)
     if not isinstance(number, int) or isinstance(number, bool):
-        raise UnfitError(f"a value is a whole number, not {type(number).__name__}")
+        raise UnfitError(f"expected a whole number, not {type(number).__name__}")
     try:
         return number.to_bytes(_BYTES, "big", signed=True)
     except OverflowError:
-        raise UnfitError(f"{number} has more than 64 bits") from None
+        raise UnfitError(f"{number} does not fit into 64 bits") from None
 
 
 def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
     if len(value) != _BYTES:
-        raise UnfitError(f"not eight bytes of a number but {len(value)}")
+        raise UnfitError(f"expected eight bytes, found {len(value)}")
     return int.from_bytes(value, "big", signed=True)
 
 

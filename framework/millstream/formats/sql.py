@@ -1,4 +1,4 @@
-"""The SQL that several formats are written with."""
+"""SQL that several formats share."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from millstream.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Type, t
 VALUE = Ref("value")
 
 BAD = "_bad"
-"""Of a decoded record: the text that could not be decoded, or NULL."""
+"""The column with the text that could not be decoded, or NULL."""
 
 TIMES = (
     "'timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSSXXX', "
     "'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS'"
 )
-"""Spark writes milliseconds only by default; what it reads by default has microseconds, too."""
+"""By default, Spark reads microseconds but only writes milliseconds."""
 
 
-def parsed(function: str, fields: Fields, options: str) -> tuple[Piece, ...]:
-    """Return a parser's call as an array of one struct: as rows of LATERAL VIEW it is parsed once.
+def parser_call(function: str, fields: Fields, options: str) -> tuple[Piece, ...]:
+    """Return a parser's call as an array of one struct: in a LATERAL VIEW, a value is parsed only once.
 
-    What gives no struct at all, as an empty text does, gives that of a text that is certainly wrong.
+    If the parser returns NULL, as for an empty text, the struct is that of an invalid text.
     """
     schema = ", ".join(f"{quoted(c.name)} {c.type}" for c in fields)
     schema = literal(f"{schema}, {BAD} string")
@@ -51,9 +51,9 @@ def row(items: Sequence[Item]) -> tuple[Piece, ...]:
 
 
 def has_times(given: Type) -> bool:
-    """Tell whether values of a type are, or hold, points in time."""
+    """Whether values of a type are or contain timestamps."""
     return not {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}.isdisjoint(types_within(given))
 
 
-def described(fields: Fields) -> str:
+def column_list(fields: Fields) -> str:
     return ", ".join(f"{c.name} {c.type}" for c in fields)

@@ -1,4 +1,4 @@
-"""Text: the whole value is one column."""
+"""Text as a single column."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from millstream.expressions import Piece, joined
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
-from millstream.formats.values import encoded, one, text_of, utf8, value_of
+from millstream.formats.values import encoded, single_value, text_of, utf8, value_of
 from millstream.types import STRING, Field
 
 
@@ -26,7 +26,7 @@ def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
 
 
 def _encode(value: Any, fields: Fields) -> bytes:
-    return encoded(text_of(one(value, fields)))
+    return encoded(text_of(single_value(value, fields)))
 
 
 def _decode(value: bytes, fields: Fields) -> Any:

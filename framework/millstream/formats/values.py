@@ -1,4 +1,4 @@
-"""Values in Python as the formats write and read them: as texts, numbers, JSON."""
+"""Conversions of Python values to texts, numbers and JSON, for the formats."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from millstream.types import BOOLEAN, DOUBLE, FLOAT, INTEGERS, Type
 
 
 class UnfitError(ValueError):
-    """A value that can't be written, or bytes that can't be read, in a format; its text says why."""
+    """A value that a format can't encode, or bytes that it can't decode, with the reason."""
 
 
-def one(value: Any, fields: Fields) -> Any:
-    """Return the value of a format that is one column, which may be given as a row of that column."""
+def single_value(value: Any, fields: Fields) -> Any:
+    """Return the value of a single-column format, which may be given as a mapping with one entry."""
     if isinstance(value, Mapping):
         if len(value) != 1:
             names = ", ".join(field.name for field in fields) or "one field"
-            raise UnfitError(f"a value is {names} alone, not {', '.join(map(str, value))}")
+            raise UnfitError(f"expected only {names}, not {', '.join(map(str, value))}")
         return next(iter(value.values()))
     return value
 
 
 def as_mapping(value: Any) -> Any:
-    """Return a dataclass as a mapping, and anything else as it is."""
+    """Return a dataclass as a mapping, and anything else unchanged."""
     if not hasattr(type(value), "__dataclass_fields__"):
         return value
-    from dataclasses import asdict  # only generators make them
+    from dataclasses import asdict  # only generators yield dataclasses
 
     return asdict(value)
 
 
 def row(value: Any, fields: Fields) -> list[Any]:
-    """Return the values of all fields in order, of a mapping, a dataclass or a sequence."""
+    """Return the values of all fields, in order, from a mapping, a dataclass or a sequence."""
     value = as_mapping(value)
     if isinstance(value, Mapping):
         folded = {str(name).lower(): each for name, each in value.items()}
         known = {field.name.lower() for field in fields}
         if unknown := [str(name) for name in value if str(name).lower() not in known]:
-            raise UnfitError(f"'{unknown[0]}' is no column; there are {', '.join(f.name for f in fields)}")
+            raise UnfitError(f"'{unknown[0]}' is not a column; columns: {', '.join(f.name for f in fields)}")
         return [folded.get(field.name.lower()) for field in fields]
     if isinstance(value, list | tuple):
         if len(value) != len(fields):
-            raise UnfitError(f"{len(value)} values for {len(fields)} columns")
+            raise UnfitError(f"found {len(value)} values for {len(fields)} columns")
         return list(value)
-    raise UnfitError(f"a value is a mapping of columns, not {type(value).__name__}")
+    raise UnfitError(f"expected a mapping of columns, not {type(value).__name__}")
 
 
 def text_of(value: Any) -> str:
-    """Return a single value as a text that Spark reads it from."""
+    """Return a single value as text that Spark can read."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -73,11 +73,11 @@ def text_of(value: Any) -> str:
         case bytes():
             return utf8(value)
         case _:
-            raise UnfitError(f"a {type(value).__name__} is no single value")
+            raise UnfitError(f"expected a single value, not {type(value).__name__}")
 
 
 def value_of(text: str, type_: Type) -> Any:
-    """Return what a text says as a value of a type; texts of types that JSON lacks stay texts."""
+    """Parse a text as a value of a type; types that JSON lacks stay texts."""
     try:
         if type_ in INTEGERS:
             return int(text)
@@ -86,7 +86,7 @@ def value_of(text: str, type_: Type) -> Any:
         if type_ == BOOLEAN:
             return {"true": True, "false": False}[text.lower()]
     except (ValueError, KeyError):
-        raise UnfitError(f"'{text}' is no {type_}") from None
+        raise UnfitError(f"'{text}' is not a valid {type_}") from None
     return text
 
 
@@ -101,7 +101,7 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise UnfitError("a text holds half a character (a lone surrogate)") from None
+        raise UnfitError("the text contains a lone surrogate, which is half a character") from None
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
@@ -109,7 +109,7 @@ _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 
 
 def to_json(value: Any) -> bytes:
-    """Write JSON as Spark reads it: decimals are numbers, bytes are base64, times are ISO."""
+    """Write JSON for Spark: decimals as numbers, bytes as base64, times as ISO 8601."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, OverflowError, ValueError, UnicodeEncodeError, RecursionError) as error:
@@ -117,7 +117,7 @@ def to_json(value: Any) -> bytes:
 
 
 def from_json(value: bytes) -> Any:
-    """Read JSON; numbers keep the digits that they have."""
+    """Read JSON; numbers keep all their digits."""
     try:
         return _DECODER.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""XML: one element a record, its fields as elements within; a name that begins with `_` is an attribute."""
+"""XML: an element for each record, with child elements as fields; names with a leading `_` are attributes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.expressions import Piece, joined
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import BAD, TIMES, described, parsed, row
+from millstream.formats.sql import BAD, TIMES, column_list, parser_call, row
 from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, utf8, value_of
 from millstream.types import STRING, Array, Row, Type
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _IMPOSSIBLE = r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-"""Compiled when it is first used, which takes longer than importing all formats."""
+"""Compiled on first use, since that takes longer than importing all formats."""
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
 _IN_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _TEXT = str.maketrans(_IN_TEXT)
@@ -26,39 +26,41 @@ _ATTRIBUTE = str.maketrans({**_IN_TEXT, '"': "&quot;", "\n": "&#10;", "\t": "&#9
 def _decode_sql(fields: Fields) -> Decoded:
     if not fields:
         return Decoded()
-    rows = parsed(
+    rows = parser_call(
         "from_xml", fields, f"map('columnNameOfCorruptRecord', '{BAD}', 'ignoreSurroundingSpaces', 'false')"
     )
-    return Decoded(rows=rows, why=f"not an XML element with {described(fields)}")
+    return Decoded(rows=rows, why=f"not an XML element with {column_list(fields)}")
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
     return joined(("to_xml(", *row(items), f", map('rowTag', 'row', {TIMES}))"))
 
 
-def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - what no column reads does no harm
+def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - additional fields are harmless
     if isinstance(value, str):
         return encoded(value)
     value = as_mapping(value)
     if not isinstance(value, Mapping):
-        raise UnfitError(f"a value is a mapping of columns, not {type(value).__name__}")
+        raise UnfitError(f"expected a mapping of columns, not {type(value).__name__}")
     return encoded(_element("row", value))
 
 
 def _element(name: str, value: Any) -> str:
     if not _NAME.match(name):
-        raise UnfitError(f"'{name}' can't be the name of an element")
+        raise UnfitError(f"'{name}' is not a valid element name")
     match value:
         case None:
             return ""
         case Mapping():
-            said = {str(key): each for key, each in value.items()}
+            fields_by_name = {str(key): each for key, each in value.items()}
             attributes = "".join(
                 f' {key[1:]}="{_text(each).translate(_ATTRIBUTE)}"'
-                for key, each in said.items()
+                for key, each in fields_by_name.items()
                 if key.startswith("_") and each is not None
             )
-            inner = "".join(_element(key, each) for key, each in said.items() if not key.startswith("_"))
+            inner = "".join(
+                _element(key, each) for key, each in fields_by_name.items() if not key.startswith("_")
+            )
             return f"<{name}{attributes}>{inner}</{name}>"
         case list() | tuple():
             return "".join(_element(name, each) for each in value)
@@ -69,7 +71,7 @@ def _element(name: str, value: Any) -> str:
 def _text(value: Any) -> str:
     text = text_of(value)
     if found := re.search(_IMPOSSIBLE, text):
-        raise UnfitError(f"XML can't hold the character U+{ord(found[0]):04X}")
+        raise UnfitError(f"the character U+{ord(found[0]):04X} is not allowed in XML")
     return text
 
 
@@ -78,9 +80,9 @@ def _decode(value: bytes, fields: Fields) -> Any:
 
     text = utf8(value)
     if "<!DOCTYPE" in text:
-        raise UnfitError("not an XML element: a document type")
+        raise UnfitError("not an XML element: document types are not allowed")
     try:
-        found = fromstring(text)  # noqa: S314 - entities need the document type that is refused
+        found = fromstring(text)  # noqa: S314 - entities need a document type, which is refused
     except ParseError as error:
         raise UnfitError(f"not an XML element: {error}") from None
     return _row(found, {field.name: field.type for field in fields})

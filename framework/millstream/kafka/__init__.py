@@ -1,1 +1,1 @@
-"""Kafka without a JVM: settings of clients, topics, records in and out."""
+"""Kafka without a JVM: settings of clients, topics, producing and consuming."""

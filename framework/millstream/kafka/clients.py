@@ -1,4 +1,4 @@
-"""Clients that say nothing on their own: what goes wrong is heard here, and told once."""
+"""Kafka clients that don't log; their errors are collected and reported once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[a
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import Cluster, Value, revealed
-from millstream.kafka.failures import failure, is_authentication, refusal, said, silence
+from millstream.kafka.failures import error_text, failure, is_authentication, refusal, silence
 from millstream.kafka.settings import admin_config, consumer_config, producer_config
 
 CONNECT = 5.0
-"""Seconds that a cluster has to answer for the first time."""
+"""Seconds for the first answer of a cluster."""
 PATIENCE = 10.0
-"""Seconds that it has for an answer."""
+"""Seconds for any later answer."""
 
 _SILENT = logging.getLogger("millstream.kafka.clients")
 _SILENT.addHandler(logging.NullHandler())
@@ -28,8 +28,8 @@ _SILENT.propagate = False
 Client = TypeVar("Client", AdminClient, Consumer, Producer)
 
 
-class Heard:
-    """The last errors that a client told of."""
+class ClientErrors:
+    """The last errors that a client reported."""
 
     def __init__(self) -> None:
         self.errors: deque[KafkaError] = deque(maxlen=20)
@@ -39,12 +39,12 @@ class Heard:
 
 
 class Admin:
-    """An admin client that is connected."""
+    """A connected admin client."""
 
-    def __init__(self, cluster: Cluster, client: AdminClient, heard: Heard) -> None:
+    def __init__(self, cluster: Cluster, client: AdminClient, errors: ClientErrors) -> None:
         self.cluster = cluster
         self.client = client
-        self.heard = heard
+        self.errors = errors
 
     def metadata(self, topic: str | None = None) -> ClusterMetadata:
         try:
@@ -54,30 +54,32 @@ class Admin:
                 else self.client.list_topics(timeout=PATIENCE)
             )
         except KafkaException as error:
-            raise self.failure(error, "topics are listed") from None
+            raise self.failure(error, "listing topics") from None
 
     def failure(self, error: KafkaException, doing: str) -> MillstreamError:
         self.client.poll(0)
-        return failure(self.cluster, error.args[0], doing, self.heard.errors)
+        return failure(self.cluster, error.args[0], doing, self.errors.errors)
 
 
 def admin_of(cluster: Cluster) -> Admin:
-    """Connect to a cluster, or tell within seconds why that is not possible."""
-    heard = Heard()
-    client = _made(cluster, AdminClient, admin_config(cluster), heard)
+    """Connect to a cluster, or raise the reason within seconds if that fails."""
+    errors = ClientErrors()
+    client = _client(cluster, AdminClient, admin_config(cluster), errors)
     deadline = time.monotonic() + CONNECT
     while True:
         try:
             client.list_topics(timeout=0.5)
         except KafkaException as error:
             client.poll(0)
-            refused = next((each for each in [error.args[0], *heard.errors] if is_authentication(each)), None)
+            refused = next(
+                (each for each in [error.args[0], *errors.errors] if is_authentication(each)), None
+            )
             if refused is not None:
                 raise refusal(cluster, refused) from None
             if time.monotonic() > deadline:
-                raise silence(cluster, heard.errors or [error.args[0]]) from None
+                raise silence(cluster, errors.errors or [error.args[0]]) from None
         else:
-            return Admin(cluster, client, heard)
+            return Admin(cluster, client, errors)
 
 
 def producer_of(
@@ -86,29 +88,31 @@ def producer_of(
     *,
     live: bool = False,
     largest: int | None = None,
-) -> tuple[Producer, Heard]:
-    """Return a producer; `on_failure` is told of records that were not taken, and of no others."""
-    heard = Heard()
+) -> tuple[Producer, ClientErrors]:
+    """Return a producer; `on_failure` is only called for records that were not accepted."""
+    errors = ClientErrors()
     more = {"on_delivery": on_failure, "delivery.report.only.error": True}
-    return _made(cluster, Producer, producer_config(cluster, live=live, largest=largest), heard, more), heard
+    return _client(
+        cluster, Producer, producer_config(cluster, live=live, largest=largest), errors, more
+    ), errors
 
 
-def consumer_of(cluster: Cluster) -> tuple[Consumer, Heard]:
-    heard = Heard()
-    return _made(cluster, Consumer, consumer_config(cluster), heard), heard
+def consumer_of(cluster: Cluster) -> tuple[Consumer, ClientErrors]:
+    errors = ClientErrors()
+    return _client(cluster, Consumer, consumer_config(cluster), errors), errors
 
 
-def _made(
+def _client(
     cluster: Cluster,
     kind: type[Client],
     options: Mapping[str, Value],
-    heard: Heard,
+    errors: ClientErrors,
     more: Mapping[str, Any] | None = None,
 ) -> Client:
     try:
-        settings: dict[str, Any] = {**revealed(options), "error_cb": heard, **(more or {})}
+        settings: dict[str, Any] = {**revealed(options), "error_cb": errors, **(more or {})}
         return kind(settings, logger=_SILENT)
     except KafkaException as error:
-        remedy = "mend it in profiles.yml, under kafka:"
-        message = f"Kafka's client can't be made: {said(cluster, error.args[0])}"
+        remedy = "fix it in profiles.yml, under kafka:"
+        message = f"can't create a Kafka client: {error_text(cluster, error.args[0])}"
         raise MillstreamError(Diagnostic("MS828", message, None, remedy)) from None

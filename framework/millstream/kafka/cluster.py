@@ -1,4 +1,4 @@
-"""A Kafka cluster as the target's clients know it."""
+"""The Kafka cluster of a target."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Options = dict[str, Value]
 class Cluster(Struct, frozen=True):
     bootstrap_servers: Value
     settings: dict[str, Any] = {}
-    """What the target says under `kafka:`; nothing for the embedded broker."""
+    """The target's settings under `kafka:`; empty for the embedded broker."""
     trigger: str | None = None
     embedded: bool = False
     root: str = ""
-    """The project's folder, which paths of certificates are relative to."""
+    """The project's folder; paths of certificates are relative to it."""
 
     @property
     def secrets(self) -> list[Secret]:
@@ -34,7 +34,7 @@ def is_embedded(target: Target) -> bool:
 
 
 def cluster_of(target: Target, bootstrap_servers: str | None = None, root: str = "") -> Cluster:
-    """Return a target's cluster; the address of the embedded broker is told by who started it."""
+    """Return a target's cluster; for the embedded broker, the caller passes its address."""
     trigger = target.settings.get("trigger")
     trigger = trigger.reveal() if isinstance(trigger, Secret) else trigger
     if is_embedded(target):
@@ -45,7 +45,7 @@ def cluster_of(target: Target, bootstrap_servers: str | None = None, root: str =
 
 
 def revealed(options: Mapping[str, Value]) -> dict[str, str]:
-    """Return options with their secrets, for the client that needs them and nobody else."""
+    """Return options with their secrets in clear text, only for the client that needs them."""
     return {name: text(value) for name, value in options.items()}
 
 

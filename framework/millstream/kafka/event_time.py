@@ -1,7 +1,7 @@
-"""The time of an event, which its record gets as timestamp.
+"""The event time of a record, which becomes its timestamp.
 
-It is the column that the watermark of the source is on, or else the only column of the source that is a time;
-derived by one of the functions below from a field of the value, or a field itself.
+It is the column of the source's watermark, or else the source's only timestamp column. The column is a field
+of the value, or one of the functions below of a field.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from millstream.project.values import Column, Topic
 from millstream.types import TIMESTAMP, TIMESTAMP_NTZ
 
 Time = Callable[[Any, Any], int | None]
-"""From key and value to milliseconds."""
+"""Returns milliseconds for a key and a value."""
 
 _UNITS = {"timestamp_seconds": 1000.0, "timestamp_millis": 1.0, "timestamp_micros": 0.001}
 _CALL = re.compile(r"\s*(\w+)\s*\(\s*`?(\w+)`?\s*\)\s*\Z")
@@ -27,7 +27,7 @@ _CAST = re.compile(
 
 
 def event_time(topic: Topic) -> Time | None:
-    """Return what tells the time of a topic's events; None where nothing does."""
+    """Return a function from a record of a topic to its event time; None if there is no event time."""
     column = _column(topic)
     if column is None:
         return None
@@ -72,7 +72,7 @@ def _scaled(value: Any, unit: float) -> int | None:
 
 
 def _milliseconds(value: Any) -> int | None:
-    """Return the time that a value says: a datetime, ISO text, or seconds as Spark casts numbers."""
+    """Return the time of a value: a datetime, ISO text, or seconds, as Spark casts numbers."""
     match value:
         case datetime():
             found = _time_of(value)
@@ -90,7 +90,7 @@ def _milliseconds(value: Any) -> int | None:
 
 
 def _possible(milliseconds: float) -> int | None:
-    # Kafka knows no time before 1970.
+    # Kafka has no times before 1970.
     return int(milliseconds) if 0 <= milliseconds < 2**63 else None
 
 

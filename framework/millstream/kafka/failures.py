@@ -1,4 +1,4 @@
-"""What Kafka's errors mean to a user."""
+"""Converts Kafka's errors to diagnostics."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _SILENCE = frozenset((
     "REQUEST_TIMED_OUT",
 ))  # fmt: skip
 EMBEDDED_REMEDY = "see `millstream broker status`"
-_WHERE = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\S*://)?\S+?/(?:bootstrap|\d+): ")
-_TIMES = re.compile(r" \((?:after|in) \d+ms[^)]*\)")
+_BROKER = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\S*://)?\S+?/(?:bootstrap|\d+): ")
+_DURATION = re.compile(r" \((?:after|in) \d+ms[^)]*\)")
 
 
 def is_authentication(error: KafkaError) -> bool:
@@ -43,45 +43,45 @@ def is_silence(error: KafkaError) -> bool:
 
 
 def failure(
-    cluster: Cluster, error: KafkaError, doing: str, heard: Iterable[KafkaError] = ()
+    cluster: Cluster, error: KafkaError, doing: str, errors: Iterable[KafkaError] = ()
 ) -> MillstreamError:
-    """Return what to tell of an error; `heard` is what the client said went wrong before."""
-    known = list(heard)
+    """Return the error to raise; `errors` are those that the client reported before."""
+    known = list(errors)
     if (refused := next(filter(is_authentication, [error, *known]), None)) is not None:
         return refusal(cluster, refused)
     if error.name() in _PERMISSION:
-        who = _user(cluster)
-        remedy = f"ask for {_PERMISSION[error.name()]}{f' for {who}' if who else ''}"
+        user = _user(cluster)
+        remedy = f"request {_PERMISSION[error.name()]}{f' for {user}' if user else ''}"
         return _error(cluster, "MS824", f"not permitted: {doing}", remedy)
     if is_silence(error):
         return silence(cluster, known or [error])
-    return _error(cluster, "MS829", f"{doing}: {said(cluster, error)}", "see the log of the broker")
+    return _error(cluster, "MS829", f"{doing}: {error_text(cluster, error)}", "see the log of the broker")
 
 
-def silence(cluster: Cluster, heard: Iterable[KafkaError]) -> MillstreamError:
-    """Return what to tell of a cluster that does not answer."""
-    reasons = [e for e in heard if e.name() != "_ALL_BROKERS_DOWN"]
-    why = f": {said(cluster, reasons[-1])}" if reasons else ""
+def silence(cluster: Cluster, errors: Iterable[KafkaError]) -> MillstreamError:
+    """Return the error for a cluster that does not answer."""
+    reasons = [e for e in errors if e.name() != "_ALL_BROKERS_DOWN"]
+    why = f": {error_text(cluster, reasons[-1])}" if reasons else ""
     servers = str(cluster.bootstrap_servers)
     where = "the address from the environment" if isinstance(cluster.bootstrap_servers, Secret) else servers
-    remedy = "check bootstrap_servers, and that security_protocol is what the cluster speaks at that port"
+    remedy = "check bootstrap_servers, and that security_protocol fits the cluster's port"
     if cluster.embedded:
         remedy = EMBEDDED_REMEDY
     return _error(cluster, "MS822", f"Kafka does not answer at {where}{why}", remedy)
 
 
 def refusal(cluster: Cluster, error: KafkaError) -> MillstreamError:
-    found = said(cluster, error)
+    found = error_text(cluster, error)
     if error.name() == "_SSL" or "ssl" in found.lower():
         remedy = "check security_protocol, and name the certificates to trust with ssl_ca_location"
     else:
         remedy = "check sasl_mechanism, sasl_username and sasl_password"
-    return _error(cluster, "MS823", f"Kafka does not let us in: {found}", remedy)
+    return _error(cluster, "MS823", f"Kafka refuses the login: {found}", remedy)
 
 
-def said(cluster: Cluster, error: KafkaError) -> str:
-    """Return Kafka's own words, without secrets and what only librdkafka's authors want to know."""
-    found = _TIMES.sub("", _WHERE.sub("", error.str()))
+def error_text(cluster: Cluster, error: KafkaError) -> str:
+    """Return Kafka's own text, without secrets and internals of librdkafka."""
+    found = _DURATION.sub("", _BROKER.sub("", error.str()))
     return mask(" ".join(found.split()), cluster.secrets).rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""The user's generators at work: `seeds/*.py` are imported, and give records as bytes."""
+"""Runs the user's generators in `seeds/*.py` and encodes their records."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from millstream.text import Location, Text
 from millstream.types import STRING, Field
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
-"""When the first event is, unless somebody says otherwise: a fixed time, so that traffic can be repeated."""
+"""The default time of the first event: fixed, so that traffic can be repeated."""
 
 
 class Record(NamedTuple):
-    """A record as it is sent; made by the million, hence a tuple."""
+    """An encoded record; a tuple, since there may be millions."""
 
     key: bytes | None
     value: bytes | None
     timestamp: int | None
-    """The event's own time in milliseconds, where it can be told."""
+    """The event time in milliseconds, if it is known."""
 
 
 def generators_of(project: Project) -> dict[str, tuple[Generator, Topic]]:
@@ -46,25 +46,25 @@ def generators_of(project: Project) -> dict[str, tuple[Generator, Topic]]:
 
 
 def random_of(seed: int, generator: str) -> Random:
-    """Return what a generator draws from: topics made with one seed don't draw the same numbers."""
+    """Return a generator's random numbers, which differ between generators with the same seed."""
     return Random(f"{generator}:{seed}")  # noqa: S311 - test traffic
 
 
 def rows(project: Project, generator: Generator, seed: int = 1, start: datetime = START) -> Iterator[Any]:
-    """Yield what a generator does, for as long as it goes on; mistakes are told at their line."""
+    """Yield a generator's rows; errors are reported at their line."""
     function = _function(project, generator)
     try:
         yield from function(random_of(seed, generator.name), start)
     except (GeneratorExit, KeyboardInterrupt):
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever a user's function raises, SystemExit too
+    except BaseException as error:  # noqa: BLE001 - whatever the function raises, including SystemExit
         raise _failed(project, generator.path, error, "MS832", f"the generator '{generator.name}'") from None
 
 
 def records(
     project: Project, generator: Generator, topic: Topic, seed: int = 1, start: datetime = START
 ) -> Iterator[Record]:
-    """Yield a generator's records as bytes, as the source reads them."""
+    """Yield a generator's records, encoded for the source."""
     encode = format_of(topic.format).local.encode
     fields = fields_of(topic)
     time = event_time(topic)
@@ -72,7 +72,7 @@ def records(
         try:
             key, value = given
         except (TypeError, ValueError):
-            raise _unfit(project, generator, number, "a record is a key and a value", code="MS832") from None
+            raise _unfit(project, generator, number, "expected a key and a value", code="MS832") from None
         try:
             data = value if value is None or type(value) is bytes else encode(value, fields)
             yield Record(encode_key(key), data, time(key, value) if time else None)
@@ -81,7 +81,7 @@ def records(
 
 
 def fields_of(topic: Topic) -> tuple[Field, ...]:
-    """Return what the values of a topic hold: all columns but those that are derived."""
+    """Return the fields of a topic's values: all columns that are not derived."""
     given = tuple(
         Field(column.name, column.type or STRING) for column in topic.columns if column.expression is None
     )
@@ -92,7 +92,7 @@ def _unfit(
     project: Project, generator: Generator, number: int, why: str, code: str = "MS833"
 ) -> MillstreamError:
     message = f"record {number:,} of the generator '{generator.name}' can't be sent: {why}"
-    remedy = "yield a key and a value per record, the value with the columns of the source"
+    remedy = "yield a key and a value for each record; the value has the columns of the source"
     return MillstreamError(_at(project, generator.location, code, message, remedy))
 
 
@@ -106,7 +106,7 @@ def _function(project: Project, generator: Generator) -> Callable[..., Iterator[
 
 
 def _module(project: Project, path: str) -> types.ModuleType:
-    """Run a file of `seeds/` once; a file that was changed meanwhile is another module."""
+    """Run a file of `seeds/` once; a changed file becomes another module."""
     file = Path(project.root, path)
     content = file.read_text(encoding="utf-8-sig")
     name = f"millstream_seeds_{blake2b(f'{file}:{content}'.encode(), digest_size=8).hexdigest()}"
@@ -121,33 +121,33 @@ def _module(project: Project, path: str) -> types.ModuleType:
     except KeyboardInterrupt:
         del sys.modules[name]
         raise
-    except BaseException as error:  # noqa: BLE001 - SystemExit, too
+    except BaseException as error:  # noqa: BLE001 - including SystemExit
         del sys.modules[name]
         raise _failed(project, path, error, "MS831", path) from None
     return module
 
 
 def _failed(project: Project, path: str, error: BaseException, code: str, what: str) -> MillstreamError:
-    """Tell an exception at the user's line that it came from."""
+    """Return an error at the user's line that raised the exception."""
     file = str(Path(project.root, path))
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     line = lines[-1] if lines and lines[-1] else 1
     content = Path(file).read_text(encoding="utf-8-sig", errors="replace")
     text = Text(path, content).line(line)
     column = len(text) - len(text.lstrip()) + 1
-    said = " ".join(str(error).split())
-    message = f"{what} fails: {type(error).__name__}{f': {said}' if said else ''}"
+    reason = " ".join(str(error).split())
+    message = f"{what} failed: {type(error).__name__}{f': {reason}' if reason else ''}"
     return MillstreamError(
         Diagnostic(
             code,
             message,
             Location(path, line, column, len(text) + 1),
-            "mend it, or catch the exception",
+            "fix it, or catch the exception",
             text,
         )
     )
 
 
-def _at(project: Project, place: Location, code: str, message: str, remedy: str) -> Diagnostic:
-    content = Path(project.root, place.path).read_text(encoding="utf-8-sig", errors="replace")
-    return Diagnostic(code, message, place, remedy, Text(place.path, content).line(place.line))
+def _at(project: Project, location: Location, code: str, message: str, remedy: str) -> Diagnostic:
+    content = Path(project.root, location.path).read_text(encoding="utf-8-sig", errors="replace")
+    return Diagnostic(code, message, location, remedy, Text(location.path, content).line(location.line))

@@ -1,4 +1,4 @@
-"""JAAS: how Java's clients are told who they are, as one text."""
+"""JAAS: the login configuration of Java's clients, as one text."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _OPTION = re.compile(r'([\w.\-]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\]
 
 def jaas_config(module: str, options: Mapping[str, str]) -> str:
     """Return `module required name="value";`, quoted as java.io.StreamTokenizer reads it."""
-    said = "".join(f' {name}="{_quoted(value)}"' for name, value in options.items())
-    return f"{module} required{said};"
+    parts = "".join(f' {name}="{_quoted(value)}"' for name, value in options.items())
+    return f"{module} required{parts};"
 
 
 def jaas_options(config: str) -> dict[str, str]:
-    """Return the options of a JAAS text."""
+
     return {
         match[1]: match[4]
         if match[4] is not None

@@ -1,4 +1,4 @@
-"""Keys of records: text, or bytes for a binary key, whatever the format of the value."""
+"""Encodes and decodes keys of records: text, or bytes for a binary key, in any format of the value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def encode_key(key: Any) -> bytes | None:
 
 
 def decode_key(key: bytes, type_: Type = STRING) -> Any:
-    """Return a key as a value; `UnfitError` where it is none of that type."""
+    """Return a key as a value; raise `UnfitError` if it doesn't have this type."""
     match type_:
         case _ if type_ == BINARY:
             return key

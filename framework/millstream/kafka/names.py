@@ -1,8 +1,8 @@
-"""What librdkafka, which Millstream's own clients are, calls the options of Kafka's Java clients.
+"""Translates options of Kafka's Java clients to librdkafka, which Millstream's own clients use.
 
-Users write Java's names, which Spark hands on as they are. Options in none of the two tables mean nothing to
-librdkafka (metrics, classes), or something else (names of ciphers), and are left out; those of the connection
-are made by `security`.
+Users write Java's names, which Spark passes on unchanged. Options in neither table mean nothing to librdkafka
+(metrics, classes) or something different (names of ciphers), and are dropped. `security` handles the options
+of the connection.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RENAMED = {
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
 }
-_LEAST = {
+_MINIMUMS = {
     "batch.size": 1,
     "buffer.memory": 1024,
     "max.request.size": 1000,
@@ -36,20 +36,20 @@ _LEAST = {
     "send.buffer.bytes": 0,
     "socket.connection.setup.timeout.ms": 1000,
 }
-"""What librdkafka wants at least where Java takes less; 0 is the system's buffer, Java's -1."""
+"""Minimums of librdkafka that are higher than Java's; 0 is the system's buffer, Java's -1."""
 
 
-def translated(options: Mapping[str, Any]) -> dict[str, str]:
+def translate_options(options: Mapping[str, Any]) -> dict[str, str]:
     """Return Java's options under librdkafka's names."""
     found: dict[str, str] = {}
     for name, value in options.items():
         if name in SAME or name in RENAMED:
-            found[RENAMED.get(name, name)] = _converted(name, text(value))
+            found[RENAMED.get(name, name)] = _convert(name, text(value))
     return found
 
 
-def _converted(name: str, value: str) -> str:
-    if name not in _LEAST or not value.lstrip("-").isdecimal():
+def _convert(name: str, value: str) -> str:
+    if name not in _MINIMUMS or not value.lstrip("-").isdecimal():
         return value
-    number = max(_LEAST[name], int(value))
+    number = max(_MINIMUMS[name], int(value))
     return str(number // 1024 if name == "buffer.memory" else number)

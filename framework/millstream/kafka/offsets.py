@@ -1,4 +1,4 @@
-"""Where the partitions of topics begin and end."""
+"""The first and last offsets of topics' partitions."""
 
 from __future__ import annotations
 
@@ -14,54 +14,56 @@ from millstream.kafka.clients import PATIENCE, Admin
 
 class Bounds(NamedTuple):
     first: int
-    """The offset of the oldest record that is kept."""
+    """The offset of the oldest retained record."""
     end: int
     """The offset that the next record will have."""
 
 
-Place = tuple[str, int]
-"""A topic and a partition of it."""
+PartitionKey = tuple[str, int]
+"""A topic and the number of one of its partitions."""
 
 
-def bounds(admin: Admin, topics: Iterable[str]) -> dict[Place, Bounds]:
+def bounds(admin: Admin, topics: Iterable[str]) -> dict[PartitionKey, Bounds]:
     """Return the bounds of every partition of those topics that exist."""
-    there = admin.metadata().topics
-    places = [
+    existing = admin.metadata().topics
+    partitions = [
         TopicPartition(topic, number)
         for topic in topics
-        if topic in there
-        for number in there[topic].partitions
+        if topic in existing
+        for number in existing[topic].partitions
     ]
-    if not places:
+    if not partitions:
         return {}
-    first = _offsets(admin, places, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-    end = _offsets(admin, places, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-    return {place: Bounds(first[place], end[place]) for place in first}
+    first = _offsets(admin, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    end = _offsets(admin, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    return {partition: Bounds(first[partition], end[partition]) for partition in first}
 
 
 def since(admin: Admin, topic: str, milliseconds: int) -> dict[int, int]:
-    """Return by partition the offset of the first record that is not older; the end where none is."""
+    """Return the offset of the first record at or after a time, by partition; the end if there is none."""
     numbers = admin.metadata().topics[topic].partitions
-    places = [TopicPartition(topic, number) for number in numbers]
-    found = _offsets(admin, places, OffsetSpec.for_timestamp(milliseconds))
-    end = _offsets(admin, places, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    partitions = [TopicPartition(topic, number) for number in numbers]
+    found = _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds))
+    end = _offsets(admin, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
     return {number: end[topic, number] if at < 0 else at for (_, number), at in found.items()}
 
 
-_SOON = frozenset(("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART"))
-"""What brokers say of a topic that was created a moment ago."""
+_NOT_READY = frozenset(("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART"))
+"""Errors of brokers for a topic that was just created."""
 
 
-def _offsets(admin: Admin, places: Collection[TopicPartition], which: OffsetSpec) -> dict[Place, int]:
+def _offsets(
+    admin: Admin, partitions: Collection[TopicPartition], which: OffsetSpec
+) -> dict[PartitionKey, int]:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            futures = admin.client.list_offsets(dict.fromkeys(places, which), request_timeout=PATIENCE)
+            futures = admin.client.list_offsets(dict.fromkeys(partitions, which), request_timeout=PATIENCE)
             return {
-                (place.topic, place.partition): future.result(2 * PATIENCE).offset
-                for place, future in futures.items()
+                (partition.topic, partition.partition): future.result(2 * PATIENCE).offset
+                for partition, future in futures.items()
             }
         except KafkaException as error:
-            if error.args[0].name() not in _SOON or time.monotonic() > deadline:
-                raise admin.failure(error, "ends of topics are asked for") from None
+            if error.args[0].name() not in _NOT_READY or time.monotonic() > deadline:
+                raise admin.failure(error, "reading the ends of topics") from None
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""From a project to its cluster, whose broker runs as long as the block lasts if it is our own."""
+"""Connects a project to its cluster; the embedded broker runs as long as the connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millstream.project.values import Project
 
 @contextmanager
 def connected(project: Project, progress: Progress | None = None) -> Iterator[Admin]:
-    """Connect to the Kafka of the project's target; `progress` is told of jars that are fetched for it."""
+    """Connect to the Kafka cluster of the project's target; `progress` reports fetched jars."""
     if not is_embedded(project.target):
         yield admin_of(cluster_of(project.target, root=project.root))
         return

@@ -1,4 +1,4 @@
-"""Records are sent: as fast as Kafka takes them, or so many a second."""
+"""Sends records, as fast as Kafka accepts them or at a fixed rate."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from confluent_kafka import KafkaError, Producer
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.kafka.clients import Admin, Heard, producer_of
+from millstream.kafka.clients import Admin, ClientErrors, producer_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.failures import failure, said
+from millstream.kafka.failures import error_text, failure
 from millstream.kafka.generators import START, Record, generators_of, records
 from millstream.kafka.offsets import bounds
 from millstream.kafka.topics import configs
@@ -21,17 +21,17 @@ from millstream.project.values import Project
 
 FILL = 10_000
 _EVERY = 1000
-"""Records between two looks at what became of those before."""
+"""Records between two checks for delivery failures."""
 _TICK = 0.02
 _FLUSH = 60.0
 _HOUR = 3_600_000
 
 Progress = Callable[[str, int], None]
-"""Told the topic and how many of its records were sent."""
+"""Called with a topic and the number of its sent records."""
 
 
-def _nobody(_topic: str, _sent: int) -> None:
-    """Tell nobody."""
+def _no_progress(_topic: str, _sent: int) -> None:
+    pass
 
 
 class Feed(Struct, frozen=True):
@@ -42,22 +42,22 @@ class Feed(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """Between which times, in milliseconds, a topic keeps records, and how large they may be."""
+    """The times between which a topic accepts records, in milliseconds, and their maximum size."""
 
     oldest: int = 0
     newest: int = 0
     bytes: int | None = None
 
 
-class Sent(Struct, frozen=True):
+class SendResult(Struct, frozen=True):
     records: dict[str, int]
-    """By topic."""
+    """The number of records of each topic."""
     seconds: float
     interrupted: bool = False
 
 
 class _Failures:
-    """Records that were not taken; the first one tells why."""
+    """Stores the first record that was not accepted, and why."""
 
     def __init__(self) -> None:
         self.first: tuple[KafkaError, str] | None = None
@@ -68,7 +68,7 @@ class _Failures:
 
 
 class _Sender:
-    """A producer with what it has sent."""
+    """A producer that counts what it has sent."""
 
     def __init__(
         self, cluster: Cluster, limits: Mapping[str, Limits], progress: Progress, *, live: bool
@@ -79,17 +79,19 @@ class _Sender:
         self.sent: dict[str, int] = {}
         self._limits = limits
         largest = min((each.bytes for each in limits.values() if each.bytes is not None), default=None)
-        made: tuple[Producer, Heard] = producer_of(cluster, self.failures, live=live, largest=largest)
-        self._producer, self._heard = made
+        created: tuple[Producer, ClientErrors] = producer_of(
+            cluster, self.failures, live=live, largest=largest
+        )
+        self._producer, self._errors = created
 
     def send(self, feed: Feed, count: int | None) -> bool:
-        """Send up to `count` records; tell whether there were as many."""
+        """Send up to `count` records; return whether there were that many."""
         produce, poll, topic = self._producer.produce, self._producer.poll, feed.topic
         limits = self._limits.get(topic, Limits())
         oldest, newest = limits.oldest, limits.newest
         done = 0
         for key, value, timestamp in islice(feed.records, count):
-            # 0 is the clock: Kafka would drop what is older than it keeps, and refuse what is to come.
+            # 0 is the current time: Kafka drops records beyond its retention, and refuses future times.
             at = timestamp if timestamp is not None and oldest < timestamp < newest else 0
             while True:
                 try:
@@ -116,13 +118,15 @@ class _Sender:
         self._producer.purge()
         error, topic = self.failures.first
         if error.name() in {"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}:
-            message = f"topic '{topic}' takes no record of this size: {said(self.cluster, error)}"
+            message = (
+                f"topic '{topic}' does not accept records of this size: {error_text(self.cluster, error)}"
+            )
             remedy = "set max.request.size under producer:, and max.message.bytes of the topic"
             raise MillstreamError(Diagnostic("MS835", message, None, remedy))
-        raise failure(self.cluster, error, f"records are sent to '{topic}'", self._heard.errors)
+        raise failure(self.cluster, error, f"sending records to '{topic}'", self._errors.errors)
 
     def finish(self) -> None:
-        """Wait until Kafka has taken all records, or said why not."""
+        """Wait until Kafka has accepted all records, or raise its error."""
         deadline = time.monotonic() + _FLUSH
         while len(self._producer):
             self._producer.flush(0.5)
@@ -132,7 +136,7 @@ class _Sender:
                 raise MillstreamError(
                     Diagnostic(
                         "MS835",
-                        f"{len(self._producer):,} records were not taken within {_FLUSH:.0f} seconds",
+                        f"{len(self._producer):,} records were not accepted within {_FLUSH:.0f} seconds",
                         None,
                         "see the log of the broker",
                     )
@@ -146,17 +150,17 @@ def send(
     count: int | None,
     rate: float | None = None,
     progress: Progress | None = None,
-) -> Sent:
+) -> SendResult:
     """Send `count` records of each feed, one feed after the other; with a rate, all at the same time.
 
-    Ctrl-C ends it after the records that are on their way.
+    Ctrl-C stops it after the records that are already being sent.
     """
     start = time.monotonic()
     now = int(time.time() * 1000)
     limits = {t: _limits(config, now) for t, config in configs(admin, [f.topic for f in feeds]).items()}
-    # What comes one by one is sent at once; what comes in dozens, in batches, as a busy application would.
+    # At low rates, each record is sent immediately; otherwise in batches, as a busy application does.
     live = rate is not None and rate * _TICK <= 1
-    sender = _Sender(admin.cluster, limits, progress or _nobody, live=live)
+    sender = _Sender(admin.cluster, limits, progress or _no_progress, live=live)
     interrupted = False
     try:
         if rate is None:
@@ -167,7 +171,7 @@ def send(
     except KeyboardInterrupt:
         interrupted = True
     sender.finish()
-    return Sent(sender.sent, time.monotonic() - start, interrupted)
+    return SendResult(sender.sent, time.monotonic() - start, interrupted)
 
 
 def _pace(sender: _Sender, feeds: Iterable[Feed], count: int | None, rate: float) -> None:
@@ -189,12 +193,12 @@ def _pace(sender: _Sender, feeds: Iterable[Feed], count: int | None, rate: float
 
 
 def _limits(config: Mapping[str, str], now: int) -> Limits:
-    kept = [_number(config.get("message.timestamp.before.max.ms"))]
+    ages = [_number(config.get("message.timestamp.before.max.ms"))]
     if "delete" in config.get("cleanup.policy", "delete"):
-        kept.append(_number(config.get("retention.ms")))
-    known = [each for each in kept if each is not None]
+        ages.append(_number(config.get("retention.ms")))
+    known = [each for each in ages if each is not None]
     after = _number(config.get("message.timestamp.after.max.ms"))
-    # On the safe side: clocks differ, and sending takes time.
+    # With a margin, since clocks differ and sending takes time.
     oldest = now - min(known) + _HOUR if known else -1
     newest = now + min(after if after is not None else _HOUR, _HOUR) // 2
     return Limits(max(oldest, -1), newest, _number(config.get("max.message.bytes")))
@@ -213,7 +217,7 @@ def fill_empty(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> dict[str, int]:
-    """Fill those of the topics that are there and never had a record, if a generator makes some for them."""
+    """Fill existing topics that never held records, if they have a generator."""
     wanted = set(topics)
     found: dict[str, Feed] = {}
     for generator, source in generators_of(project).values():
@@ -225,7 +229,7 @@ def fill_empty(
 
 
 def never_written(admin: Admin, topics: Iterable[str]) -> frozenset[str]:
-    """Return those of the topics that exist and whose partitions all end at 0."""
+    """Return existing topics that have never held records."""
     ends: dict[str, int] = {}
     for (topic, _), found in bounds(admin, topics).items():
         ends[topic] = ends.get(topic, 0) + found.end

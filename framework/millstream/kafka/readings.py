@@ -1,4 +1,4 @@
-"""What the project knows of topics: by it, records are decoded and shown."""
+"""Decodes records for display, by what the project knows of their topics."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Reading(Struct, frozen=True):
-    """How the records of a topic are read."""
+    """How to decode the records of a topic."""
 
     topic: str
     format: Format | None = None
-    """None: the project knows nothing of the topic."""
+    """None if the topic doesn't belong to the project."""
     fields: Fields = ()
     key: Type = STRING
 
     @property
     def whole(self) -> bool:
-        """Tell whether a value is shown as it is, not by its fields."""
+        """Whether a value is shown as a whole, not by its fields."""
         return self.format is None or self.format.single or not self.fields
 
 
-class Shown(Struct, frozen=True):
-    """A record as people read it; what can't be decoded stays bytes, and `wrong` says why."""
+class ShownRecord(Struct, frozen=True):
+    """A record for display; parts that can't be decoded stay bytes, with the reason in `wrong`."""
 
     topic: str
     partition: int
@@ -57,15 +57,15 @@ def of_source(topic: Topic) -> Reading:
 
 
 def of_sink(node: ManifestNode) -> Reading:
-    """Return how the records that a model writes are read; as `millstream.physical.records` makes them."""
+    """Return how to decode a model's records, which `millstream.physical.records` defines."""
     sink = node.materialization
     assert isinstance(sink, Sink), f"{node.name} writes no topic"
     fields = tuple(Field(column.name, _type(column.type)) for column in node.columns)
     of_key = {field.name.lower(): field for field in fields}
     parts = [of_key[name.lower()] for name in sink.key if name.lower() in of_key]
     format_ = format_of(sink.format)
-    held = format_.value_columns([field.name for field in fields], sink.key)
-    fields = tuple(field for field in fields if field.name in held)
+    value_columns = format_.value_columns([field.name for field in fields], sink.key)
+    fields = tuple(field for field in fields if field.name in value_columns)
     key_type: Type = parts[0].type if len(parts) == 1 else Row(tuple(parts)) if parts else STRING
     return Reading(sink.topic, format_, fields, key_type)
 
@@ -77,10 +77,10 @@ def _type(text: str) -> Type:
         return UNKNOWN
 
 
-def shown(message: Message, reading: Reading) -> Shown:
+def show_record(message: Message, reading: Reading) -> ShownRecord:
     wrong: dict[str, str] = {}
     kind, milliseconds = message.timestamp()
-    return Shown(
+    return ShownRecord(
         message.topic() or "",
         message.partition() or 0,
         message.offset() or 0,
@@ -124,7 +124,7 @@ def _value(value: bytes | None, reading: Reading, wrong: dict[str, str]) -> Any:
 
 
 def _guess(value: bytes | None) -> Any:
-    """Return bytes that nobody knows anything of as JSON objects, as text, or as they are."""
+    """Return bytes of an unknown format as JSON, as text, or unchanged."""
     if value is None:
         return None
     if value[:1] in {b"{", b"["}:

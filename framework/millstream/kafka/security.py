@@ -1,4 +1,4 @@
-"""How clients connect and say who they are: one description of a target, for Java and for librdkafka."""
+"""Connection and login of clients: one description of a target, for Java and for librdkafka."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PEM = {
     "ssl_certificate_location": ("ssl.keystore.certificate.chain", "ssl.keystore.type"),
     "ssl_key_location": ("ssl.keystore.key", "ssl.keystore.type"),
 }
-"""What Java takes in place of a PEM file, and the store's type: contents go along to a cluster's workers."""
+"""Java's options for the contents of a PEM file, which reach a cluster's workers, and the store's type."""
 _LOGIN = {
     "OAUTHBEARER": {
         "sasl.login.callback.handler.class": (
@@ -55,92 +55,96 @@ _CREDENTIALS = {
 
 def java_security(cluster: Cluster) -> Options:
     """Return the connection's settings under the names of Java's clients."""
-    said = cluster.settings
-    _check(said)
+    settings = cluster.settings
+    _check(settings)
     found: Options = {
-        name: _value(said[key]) for key, name in (_BOTH | _JAVA).items() if said.get(key) not in {None, ""}
+        name: _value(settings[key])
+        for key, name in (_BOTH | _JAVA).items()
+        if settings.get(key) not in {None, ""}
     }
     for key in ("ssl_truststore_location", "ssl_keystore_location"):
-        # A store of a cluster's workers need not be here.
-        if said.get(key) and (path := Path(_path(cluster, key))).exists():
+        # The store may only exist on a cluster's workers.
+        if settings.get(key) and (path := Path(_path(cluster, key))).exists():
             found[_JAVA[key]] = str(path)
     for key, (name, type_) in _PEM.items():
-        if said.get(key) and not (key == "ssl_ca_location" and said.get("ssl_truststore_location")):
+        if settings.get(key) and not (key == "ssl_ca_location" and settings.get("ssl_truststore_location")):
             found[name] = Secret(_pem(cluster, key))
             found[type_] = "PEM"
-    if "ssl_endpoint_identification_algorithm" in said:
-        check = text(said["ssl_endpoint_identification_algorithm"])
+    if "ssl_endpoint_identification_algorithm" in settings:
+        check = text(settings["ssl_endpoint_identification_algorithm"])
         found["ssl.endpoint.identification.algorithm"] = "" if check == "none" else check
-    if (mechanism := _mechanism(said)) is not None:
+    if (mechanism := _mechanism(settings)) is not None:
         found |= _LOGIN.get(mechanism, {})
-        if said.get("sasl_jaas_config"):
-            found["sasl.jaas.config"] = Secret(text(said["sasl_jaas_config"]))
+        if settings.get("sasl_jaas_config"):
+            found["sasl.jaas.config"] = Secret(text(settings["sasl_jaas_config"]))
         elif mechanism in MODULES:
-            found["sasl.jaas.config"] = Secret(jaas_config(MODULES[mechanism], _credentials(said, mechanism)))
+            found["sasl.jaas.config"] = Secret(
+                jaas_config(MODULES[mechanism], _credentials(settings, mechanism))
+            )
     return found
 
 
 def librdkafka_security(cluster: Cluster) -> Options:
     """Return the connection's settings under the names of librdkafka."""
-    said = cluster.settings
-    _check(said)
-    found: Options = {name: _value(said[key]) for key, name in _BOTH.items() if said.get(key)}
-    found |= {name: _path(cluster, key) for key, name in _LIBRDKAFKA.items() if said.get(key)}
-    if "ssl_endpoint_identification_algorithm" in said:
+    settings = cluster.settings
+    _check(settings)
+    found: Options = {name: _value(settings[key]) for key, name in _BOTH.items() if settings.get(key)}
+    found |= {name: _path(cluster, key) for key, name in _LIBRDKAFKA.items() if settings.get(key)}
+    if "ssl_endpoint_identification_algorithm" in settings:
         found["ssl.endpoint.identification.algorithm"] = (
-            text(said["ssl_endpoint_identification_algorithm"]) or "none"
+            text(settings["ssl_endpoint_identification_algorithm"]) or "none"
         )
     _stores(cluster, found)
-    match _mechanism(said):
+    match _mechanism(settings):
         case None:
             pass
         case "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" as mechanism:
-            own = _credentials(said, mechanism)
+            own = _credentials(settings, mechanism)
             found |= {"sasl.username": own["username"], "sasl.password": Secret(own["password"])}
         case "OAUTHBEARER":
-            found |= _oidc(said)
+            found |= _oidc(settings)
         case "GSSAPI":
-            given = jaas_options(text(said.get("sasl_jaas_config") or ""))
+            given = jaas_options(text(settings.get("sasl_jaas_config") or ""))
             pairs = (("sasl.kerberos.keytab", "keyTab"), ("sasl.kerberos.principal", "principal"))
             found |= {name: given[option] for name, option in pairs if option in given}
         case mechanism:
             _unfit(
-                f"Millstream's own clients can't log in with {mechanism}",
-                "use SCRAM-SHA-512 or OAUTHBEARER: a cluster can serve several mechanisms side by side",
+                f"Millstream's own clients don't support {mechanism}",
+                "use SCRAM-SHA-512 or OAUTHBEARER; a cluster can support several mechanisms",
             )
     return found
 
 
 def _stores(cluster: Cluster, found: Options) -> None:
-    """Use Java's stores where librdkafka can read them."""
-    said = cluster.settings
-    if said.get("ssl_truststore_location") and not said.get("ssl_ca_location"):
-        if _type(said, "ssl_truststore_type") != "PEM":
+    """Use Java's stores if librdkafka can read them."""
+    settings = cluster.settings
+    if settings.get("ssl_truststore_location") and not settings.get("ssl_ca_location"):
+        if _type(settings, "ssl_truststore_type") != "PEM":
             _unfit(
                 "Millstream's own clients can't read a Java trust store",
-                "also name the certificates as a PEM file: ssl_ca_location: …, made with "
+                "add the certificates as a PEM file, ssl_ca_location: …, which you can create with "
                 "`keytool -list -rfc -keystore STORE > ca.pem`",
             )
         found["ssl.ca.location"] = _path(cluster, "ssl_truststore_location")
-    if said.get("ssl_keystore_location") and not said.get("ssl_certificate_location"):
+    if settings.get("ssl_keystore_location") and not settings.get("ssl_certificate_location"):
         location = _path(cluster, "ssl_keystore_location")
-        match _type(said, "ssl_keystore_type"):
+        match _type(settings, "ssl_keystore_type"):
             case "PEM":
                 found |= {"ssl.certificate.location": location, "ssl.key.location": location}
             case "PKCS12":
                 found["ssl.keystore.location"] = location
-                found["ssl.keystore.password"] = _value(said.get("ssl_keystore_password") or "")
+                found["ssl.keystore.password"] = _value(settings.get("ssl_keystore_password") or "")
             case _:
                 _unfit(
-                    "Millstream's own clients can't read a key store of Java's own type",
+                    "Millstream's own clients can't read a key store in Java's own format",
                     "convert it with `keytool -importkeystore -deststoretype PKCS12 …` and write "
                     "ssl_keystore_type: PKCS12",
                 )
 
 
-def _oidc(said: Mapping[str, Any]) -> Options:
-    own = _credentials(said, "OAUTHBEARER")
-    options = [said.get(client) or {} for client in ("admin", "consumer", "producer")]
+def _oidc(settings: Mapping[str, Any]) -> Options:
+    own = _credentials(settings, "OAUTHBEARER")
+    options = [settings.get(client) or {} for client in ("admin", "consumer", "producer")]
     name = "sasl.oauthbearer.token.endpoint.url"
     url = next((text(each[name]) for each in options if name in each), None)
     if url is None:
@@ -156,20 +160,20 @@ def _oidc(said: Mapping[str, Any]) -> Options:
     return found | ({"sasl.oauthbearer.scope": own["scope"]} if "scope" in own else {})
 
 
-def _mechanism(said: Mapping[str, Any]) -> str | None:
-    if not text(said.get("security_protocol") or "").startswith("SASL_"):
+def _mechanism(settings: Mapping[str, Any]) -> str | None:
+    if not text(settings.get("security_protocol") or "").startswith("SASL_"):
         return None
-    return text(said["sasl_mechanism"])
+    return text(settings["sasl_mechanism"])
 
 
-def _credentials(said: Mapping[str, Any], mechanism: str) -> dict[str, str]:
+def _credentials(settings: Mapping[str, Any], mechanism: str) -> dict[str, str]:
     if mechanism not in _CREDENTIALS:
         return {}
     names = _CREDENTIALS[mechanism]
-    given = jaas_options(text(said["sasl_jaas_config"])) if said.get("sasl_jaas_config") else {}
+    given = jaas_options(text(settings["sasl_jaas_config"])) if settings.get("sasl_jaas_config") else {}
     for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
-        if said.get(key) is not None:
-            given[name] = text(said[key])
+        if settings.get(key) is not None:
+            given[name] = text(settings[key])
     for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
         if name not in given:
             _unfit(
@@ -178,20 +182,20 @@ def _credentials(said: Mapping[str, Any], mechanism: str) -> dict[str, str]:
     return given
 
 
-def _check(said: Mapping[str, Any]) -> None:
-    """Refuse what one of the two kinds of clients would understand in its own way."""
-    protocol = text(said.get("security_protocol") or "PLAINTEXT")
-    logs_in = [key for key in said if key.startswith("sasl_")]
-    if logs_in and not protocol.startswith("SASL_"):
+def _check(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that Java and librdkafka would interpret differently."""
+    protocol = text(settings.get("security_protocol") or "PLAINTEXT")
+    login_keys = [key for key in settings if key.startswith("sasl_")]
+    if login_keys and not protocol.startswith("SASL_"):
         _unfit(
-            f"'{logs_in[0]}' is given, but clients that connect by {protocol} don't log in",
-            "write security_protocol: SASL_SSL (or SASL_PLAINTEXT), or remove it",
+            f"'{login_keys[0]}' has no effect: clients don't log in with security_protocol {protocol}",
+            "write security_protocol: SASL_SSL (or SASL_PLAINTEXT), or remove the option",
         )
-    if protocol.startswith("SASL_") and not said.get("sasl_mechanism"):
+    if protocol.startswith("SASL_") and not settings.get("sasl_mechanism"):
         _unfit(f"{protocol} needs sasl_mechanism", "write sasl_mechanism: SCRAM-SHA-512, PLAIN, …")
-    if bool(said.get("ssl_certificate_location")) != bool(said.get("ssl_key_location")):
+    if bool(settings.get("ssl_certificate_location")) != bool(settings.get("ssl_key_location")):
         _unfit(
-            "a certificate and its key belong together",
+            "a client certificate needs its key, and the key needs its certificate",
             "write both ssl_certificate_location and ssl_key_location",
         )
 
@@ -201,11 +205,13 @@ def _pem(cluster: Cluster, key: str) -> str:
     try:
         found = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is no text"
-        _unfit(f"'{key}' can't be read: {reason}", f"name a PEM file that is there, not {path}")
+        reason = (
+            (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not a text file"
+        )
+        _unfit(f"'{key}' can't be read: {reason}", f"{path} must be an existing PEM file")
     if key == "ssl_key_location" and "PRIVATE KEY" in found and "RSA PRIVATE" in found:
         _unfit(
-            "Java's clients can't read a private key of this kind (PKCS#1)",
+            "Java's clients can't read a private key in PKCS#1 format",
             "convert it: `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`",
         )
     return found
@@ -215,8 +221,8 @@ def _path(cluster: Cluster, key: str) -> str:
     return str(Path(cluster.root, text(cluster.settings[key])))
 
 
-def _type(said: Mapping[str, Any], key: str) -> str:
-    return text(said.get(key) or "JKS").upper()
+def _type(settings: Mapping[str, Any], key: str) -> str:
+    return text(settings.get(key) or "JKS").upper()
 
 
 def _value(value: Any) -> Value:

@@ -3,7 +3,7 @@
     read = source_options(cluster, topic.options.get("options", {}))
     session.readStream.format("kafka").options(**revealed(read))
 
-What is later overrides what is before: what follows from the trigger (`tuning`), the profile's `producer:` or
+Later settings override earlier ones: defaults of the trigger (`tuning`), the profile's `producer:` or
 `consumer:`, a model's `producer` or a source's `options`.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.kafka.cluster import Cluster, Options, text
-from millstream.kafka.names import translated
+from millstream.kafka.names import translate_options
 from millstream.kafka.security import java_security, librdkafka_security
 from millstream.kafka.tuning import (
     LATENCY_PRODUCER,
@@ -27,7 +27,7 @@ from millstream.project.secrets import Secret
 
 _CLIENT_ID = "millstream"
 _OWN_PRODUCER = {"acks": "all", "delivery.timeout.ms": "30000"}
-"""Of `produce`, at which somebody looks: two minutes of silence are too long."""
+"""Settings of `produce`: for interactive use, Kafka's default of two minutes without an error is too long."""
 
 
 def source_options(
@@ -49,7 +49,7 @@ def sink_options(
 
 
 def _of_spark(cluster: Cluster, defaults: Mapping[str, str], given: Mapping[str, Any]) -> Options:
-    """Give what is Kafka's the prefix that Spark's has not."""
+    """Add the prefix `kafka.` to Kafka's options, but not to Spark's."""
     of_kafka = {**java_options("producer"), **java_options("consumer")}
     found: Options = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
     found |= {f"kafka.{name}": value for name, value in java_security(cluster).items()}
@@ -65,21 +65,21 @@ def admin_config(cluster: Cluster) -> Options:
 
 
 def producer_config(cluster: Cluster, *, live: bool = False, largest: int | None = None) -> Options:
-    """Return the settings of `produce`; `live` traffic is sent as it comes.
+    """Return the settings of `produce`; `live` records are sent immediately.
 
-    No batch has more bytes than the topics take (`largest`): librdkafka does not split it, as Java does.
+    No batch is larger than the topics accept (`largest`), since librdkafka doesn't split batches.
     """
     defaults = LATENCY_PRODUCER if live else THROUGHPUT_PRODUCER
     given = {**defaults, **_OWN_PRODUCER, **_given(cluster, "producer")}
     if largest is not None and largest < MEGABYTE:
         given["batch.size"] = largest
     found = _of_own(cluster, given)
-    # The partition that Java's clients would choose: keys of all producers of a topic stay together.
+    # Choose the same partitions as Java's clients, so that each key stays in one partition.
     return {"partitioner": "murmur2_random", "batch.num.messages": "100000", **found}
 
 
 def consumer_config(cluster: Cluster) -> Options:
-    """Return the settings of `consume`, which is no member of a group."""
+    """Return the settings of `consume`, which doesn't join a consumer group."""
     found = _of_own(cluster, _given(cluster, "consumer"))
     return {
         **found,
@@ -94,7 +94,7 @@ def consumer_config(cluster: Cluster) -> Options:
 
 def _of_own(cluster: Cluster, given: Mapping[str, Any]) -> Options:
     servers: Options = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": _CLIENT_ID}
-    return servers | librdkafka_security(cluster) | translated(given)
+    return servers | librdkafka_security(cluster) | translate_options(given)
 
 
 def _given(cluster: Cluster, client: str) -> dict[str, Any]:

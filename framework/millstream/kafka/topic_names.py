@@ -1,4 +1,4 @@
-"""What names mean: sources, sinks, or any topic of the cluster."""
+"""Resolves names to topics: of sources, of sinks, or of any topic of the cluster."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
 from millstream.kafka.readings import Reading, of_sink, of_source
-from millstream.kafka.topics import existing
+from millstream.kafka.topics import user_topics
 from millstream.manifest import ManifestNode
 from millstream.materialization import Sink
 from millstream.project.values import Project
 
 
 def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, Reading]:
-    """Return how the project's topics are read, by every name that they have; models come before sources."""
+    """Return how to decode the project's topics, by each of their names; models come before sources."""
     found: dict[str, Reading] = {}
     sinks = [n for n in nodes.values() if isinstance(n.materialization, Sink)]
     for node in sinks:
@@ -31,19 +31,19 @@ def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[
 def readings_of(
     project: Project, nodes: Mapping[str, ManifestNode], admin: Admin, names: Iterable[str]
 ) -> list[Reading]:
-    """Return what is to be read; raise where a name means no topic, or one that is not there."""
+    """Return how to decode the named topics; raise if a name is not a topic, or the topic does not exist."""
     known = known_readings(project, nodes)
-    there = existing(admin)
+    on_cluster = user_topics(admin)
     found: dict[str, Reading] = {}
     problems: list[Diagnostic] = []
     for name in names:
-        reading = known.get(name) or (Reading(name) if name in there else None)
+        reading = known.get(name) or (Reading(name) if name in on_cluster else None)
         if reading is None:
-            problems.append(_unknown(name, nodes, (*known, *there)))
-        elif reading.topic not in there:
-            called = "" if name == reading.topic else f" of '{name}'"
-            message = f"the topic '{reading.topic}'{called} is not there yet"
-            remedy = "fill it with `millstream build`" + (
+            problems.append(_unknown(name, nodes, (*known, *on_cluster)))
+        elif reading.topic not in on_cluster:
+            owner = "" if name == reading.topic else f" of '{name}'"
+            message = f"the topic '{reading.topic}'{owner} does not exist yet"
+            remedy = "create it with `millstream build`" + (
                 ", or with `millstream produce`" if name in _sources(project) else ""
             )
             problems.append(Diagnostic("MS827", message, None, remedy))

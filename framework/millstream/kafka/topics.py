@@ -1,4 +1,4 @@
-"""Topics: what is missing is created, what differs is told and never changed."""
+"""Creates missing topics, and reports differences of existing ones without changing them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from msgspec import Struct
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.cluster import text
-from millstream.kafka.failures import is_permission, said
+from millstream.kafka.failures import error_text, is_permission
 from millstream.project.kafka_options import java_options
 from millstream.project.values import Topic as SourceTopic
 
 _log = logging.getLogger(__name__)
 _SOON = 3.0
-"""Seconds until all brokers know of a topic that was created."""
+"""Seconds until all brokers know a new topic."""
 
 
 class Topic(Struct, frozen=True):
-    """A topic as the project wants it; None is the cluster's default."""
+    """A topic as the project configures it; None is the cluster's default."""
 
     name: str
     partitions: int | None = None
@@ -33,7 +33,7 @@ class Topic(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """What a topic has otherwise than the project says, and the command that would change it."""
+    """A difference between a topic and the project, and the command that would change the topic."""
 
     topic: str
     what: str
@@ -41,48 +41,50 @@ class Difference(Struct, frozen=True):
     wanted: str
     found: str
     command: str = ""
-    """Empty where no command can: a topic never gets fewer partitions."""
+    """Empty if no command can do it: the number of partitions can't decrease."""
 
     @property
     def diagnostic(self) -> Diagnostic:
-        message = f"topic '{self.topic}' has {self.what} {self.found}, the project wants {self.wanted}"
-        remedy = f"say so in the project, or run: {self.command}"
+        message = (
+            f"topic '{self.topic}' has {self.what} {self.found}, but the project configures {self.wanted}"
+        )
+        remedy = f"change the project, or run: {self.command}"
         if not self.command:
-            remedy = "say so in the project, or make a new topic: Kafka takes no partitions away"
+            remedy = "change the project, or create a new topic: Kafka can't remove partitions"
         return Diagnostic("MS826", message, None, remedy, severity="warning")
 
 
 def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
-    """Return Kafka's own id of each topic that is there: one that is made anew gets another."""
-    asked = admin.client.describe_topics(TopicCollection(list(topics)), request_timeout=PATIENCE)
+    """Return Kafka's id of each existing topic; a recreated topic gets a new id."""
+    compared = admin.client.describe_topics(TopicCollection(list(topics)), request_timeout=PATIENCE)
     found: dict[str, str] = {}
-    for topic, future in asked.items():
+    for topic, future in compared.items():
         try:
             found[topic] = str(future.result(PATIENCE).topic_id)
         except KafkaException as error:
-            # The query itself tells of one that is not there, or may not be read.
+            # If the topic does not exist or can't be read, the query reports it.
             _log.debug("no id of topic %s: %s", topic, error)
     return found
 
 
 def source_topic(source: SourceTopic) -> Topic:
-    """Return the topic of a source as its YAML wants it."""
-    said = source.options
-    # Of a reference table only the newest record of a key means anything.
+    """Return the topic of a source as its YAML configures it."""
+    options = source.options
+    # In a reference topic, only the newest record of a key counts.
     config = {"cleanup.policy": "compact"} if source.table else {}
-    config |= {name: text(value) for name, value in (said.get("topic_config") or {}).items()}
-    return Topic(source.topic, said.get("partitions"), said.get("replication"), config)
+    config |= {name: text(value) for name, value in (options.get("topic_config") or {}).items()}
+    return Topic(source.topic, options.get("partitions"), options.get("replication"), config)
 
 
-def existing(admin: Admin) -> tuple[str, ...]:
-    """Return the names of all topics but Kafka's own."""
+def user_topics(admin: Admin) -> tuple[str, ...]:
+    """Return the names of all topics except Kafka's internal ones."""
     return tuple(sorted(name for name in admin.metadata().topics if not name.startswith("__")))
 
 
 def create_missing(admin: Admin, wanted: Iterable[Topic]) -> tuple[str, ...]:
-    """Create those that are not there; return their names."""
-    there = set(admin.metadata().topics)
-    missing = {topic.name: topic for topic in wanted if topic.name not in there}
+    """Create missing topics; return their names."""
+    on_cluster = set(admin.metadata().topics)
+    missing = {topic.name: topic for topic in wanted if topic.name not in on_cluster}
     if not missing:
         return ()
     new = [
@@ -99,12 +101,12 @@ def create_missing(admin: Admin, wanted: Iterable[Topic]) -> tuple[str, ...]:
     try:
         futures = admin.client.create_topics(new, operation_timeout=PATIENCE, request_timeout=PATIENCE)
     except KafkaException as error:
-        raise admin.failure(error, "topics are created") from None
+        raise admin.failure(error, "creating topics") from None
     for name, future in futures.items():
         try:
             future.result(2 * PATIENCE)
         except KafkaException as error:
-            # Somebody else was quicker.
+            # Another process may have created it meanwhile.
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 problems += _not_created(admin, missing[name], error)
         else:
@@ -116,51 +118,53 @@ def create_missing(admin: Admin, wanted: Iterable[Topic]) -> tuple[str, ...]:
 
 
 def _wait_for(admin: Admin, names: Iterable[str]) -> None:
-    """Wait until brokers know of new topics: who asks for one before is told that it is not there."""
+    """Wait until the brokers know new topics; earlier requests would fail."""
     deadline = time.monotonic() + _SOON
     while time.monotonic() < deadline:
-        there = admin.metadata().topics
-        leaders = [p.leader for name in names if name in there for p in there[name].partitions.values()]
-        if all(name in there for name in names) and min(leaders, default=0) >= 0:
+        on_cluster = admin.metadata().topics
+        leaders = [
+            p.leader for name in names if name in on_cluster for p in on_cluster[name].partitions.values()
+        ]
+        if all(name in on_cluster for name in names) and min(leaders, default=0) >= 0:
             return
         time.sleep(0.05)
 
 
 def _not_created(admin: Admin, topic: Topic, error: KafkaException) -> tuple[Diagnostic, ...]:
-    reason = said(admin.cluster, error.args[0])
+    reason = error_text(admin.cluster, error.args[0])
     match error.args[0].code():
         case KafkaError.INVALID_REPLICATION_FACTOR:
             brokers = len(admin.metadata().brokers)
             wanted = topic.replication or "the cluster's default"
-            message = f"wants {wanted} replicas, but the cluster has {brokers} broker{'s' * (brokers != 1)}"
-            remedy = f"set replication to at most {brokers}, for this target"
+            message = f"needs {wanted} replicas, but the cluster has {brokers} broker{'s' * (brokers != 1)}"
+            remedy = f"set replication to at most {brokers} for this target"
         case KafkaError.INVALID_CONFIG:
             known = java_options("topic")
             unknown = [name for name in topic.config if name not in known]
             message = f"has a setting that Kafka refuses: {reason}"
-            remedy = "mend topic_config"
+            remedy = "fix topic_config"
             if unknown:
                 remedy = f"in topic_config, '{unknown[0]}': " + did_you_mean(unknown[0], known, "remove it")
         case KafkaError.TOPIC_EXCEPTION:
             message = f"has a name that Kafka refuses: {reason}"
             remedy = "use letters, digits, '.', '_' and '-', at most 249 of them"
         case KafkaError.INVALID_PARTITIONS:
-            message, remedy = f"wants {topic.partitions} partitions: {reason}", "mend partitions"
+            message, remedy = f"can't have {topic.partitions} partitions: {reason}", "fix partitions"
         case KafkaError.POLICY_VIOLATION:
-            message, remedy = f"is against a rule of the cluster: {reason}", "ask who runs the cluster"
+            message, remedy = f"violates a policy of the cluster: {reason}", "ask the cluster's administrator"
         case _:
-            return admin.failure(error, f"topic '{topic.name}' is created").diagnostics
+            return admin.failure(error, f"creating topic '{topic.name}'").diagnostics
     return (Diagnostic("MS825", f"topic '{topic.name}' {message}", None, remedy),)
 
 
 def differences(admin: Admin, wanted: Iterable[Topic]) -> list[Difference]:
-    """Compare the topics that exist with what the project wants of them."""
-    there = admin.metadata().topics
+    """Compare existing topics with the project's configuration."""
+    on_cluster = admin.metadata().topics
     found: list[Difference] = []
-    asked = [topic for topic in wanted if topic.name in there]
-    settings = configs(admin, [topic.name for topic in asked if topic.config])
-    for topic in asked:
-        partitions = there[topic.name].partitions
+    compared = [topic for topic in wanted if topic.name in on_cluster]
+    settings = configs(admin, [topic.name for topic in compared if topic.config])
+    for topic in compared:
+        partitions = on_cluster[topic.name].partitions
         replicas = min((len(each.replicas) for each in partitions.values()), default=0)
         if topic.partitions is not None and len(partitions) != topic.partitions:
             command = _kafka_topics(admin, topic.name, f"--alter --partitions {topic.partitions}")
@@ -188,14 +192,14 @@ def differences(admin: Admin, wanted: Iterable[Topic]) -> list[Difference]:
     return found
 
 
-def _config_differences(admin: Admin, topic: Topic, there: Mapping[str, str]) -> Iterable[Difference]:
+def _config_differences(admin: Admin, topic: Topic, on_cluster: Mapping[str, str]) -> Iterable[Difference]:
     for name, value in topic.config.items():
-        if not _same(value, there.get(name, "")):
+        if not _same(value, on_cluster.get(name, "")):
             command = (
                 f"kafka-configs.sh --bootstrap-server {admin.cluster.bootstrap_servers} --alter "
                 f"--entity-type topics --entity-name {topic.name} --add-config '{name}={value}'"
             )
-            yield Difference(topic.name, name, value, there.get(name, "nothing"), command)
+            yield Difference(topic.name, name, value, on_cluster.get(name, "nothing"), command)
 
 
 def _same(wanted: str, found: str) -> bool:
@@ -212,7 +216,7 @@ def _kafka_topics(admin: Admin, topic: str, rest: str) -> str:
 
 
 def configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the settings of topics; those that we may not see are left out."""
+    """Return the settings of topics; topics without permission are left out."""
     left = tuple(dict.fromkeys(names))
     found: dict[str, dict[str, str]] = {}
     deadline = time.monotonic() + _SOON
@@ -220,13 +224,13 @@ def configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
         known, left = _configs(admin, left)
         found |= known
         if left and time.monotonic() > deadline:
-            raise _not_there(left[0])
+            raise _missing_topic(left[0])
         time.sleep(0.1 if left else 0)
     return found
 
 
 def _configs(admin: Admin, names: Iterable[str]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
-    """Return the settings of topics, and which ones the brokers don't know, or not yet."""
+    """Return the settings of topics, and the topics that the brokers don't know yet."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     found: dict[str, dict[str, str]] = {}
     unknown: list[str] = []
@@ -245,10 +249,10 @@ def _configs(admin: Admin, names: Iterable[str]) -> tuple[dict[str, dict[str, st
             else:
                 found[resource.name] = {name: entry.value or "" for name, entry in entries.items()}
     except KafkaException as error:
-        raise admin.failure(error, "settings of topics are read") from None
+        raise admin.failure(error, "reading settings of topics") from None
     return found, tuple(unknown)
 
 
-def _not_there(name: str) -> MillstreamError:
-    remedy = "create it, or look at `bootstrap_servers` of the target"
+def _missing_topic(name: str) -> MillstreamError:
+    remedy = "create it, or check `bootstrap_servers` of the target"
     return MillstreamError(Diagnostic("MS827", f"there is no topic '{name}'", None, remedy))

@@ -1,8 +1,8 @@
-"""Settings of Kafka's clients that follow from the trigger; the profile, a source or a model overrides each.
+"""Settings of Kafka's clients that depend on the trigger; the profile, a source or a model can override them.
 
-With Kafka's defaults, a million records of 250 bytes cost 2.3 s of CPU to read and 4.7 s to write; with
-those for throughput here 1.6 s and 1.0 s. They take up to a tenth of a second per batch, so queries that
-answer in less than a second (`realtime`, `200 milliseconds`) keep Kafka's own, and send at once.
+With Kafka's defaults, a million records of 250 bytes cost 2.3 s of CPU to read and 4.7 s to write; with the
+throughput settings below, 1.6 s and 1.0 s. These add up to a tenth of a second to each batch, so queries with
+a latency below a second (`realtime`, `200 milliseconds`) keep Kafka's settings, and send immediately.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import re
 MEGABYTE = 1 << 20
 THROUGHPUT_PRODUCER = {
     "linger.ms": "100",
-    # A batch is a whole megabyte with what is around its records, which brokers take by default.
+    # With its overhead, a batch is still within a megabyte, which brokers accept by default.
     "batch.size": str(MEGABYTE),
-    # A batch of every partition that is written to takes its memory at once.
+    # Each partition that is written allocates the memory of a batch.
     "buffer.memory": str(64 * MEGABYTE),
 }
 THROUGHPUT_CONSUMER = {
     "max.poll.records": "20000",
     "fetch.min.bytes": str(MEGABYTE),
-    # What less than a megabyte at the end of a batch waits for in vain.
+    # How long a fetch of less than a megabyte waits, at the end of a batch in vain.
     "fetch.max.wait.ms": "100",
     "max.partition.fetch.bytes": str(8 * MEGABYTE),
 }
@@ -37,7 +37,7 @@ def consumer_defaults(trigger: str | None) -> dict[str, str]:
 
 
 def is_quick(trigger: str | None) -> bool:
-    """Tell whether a query answers within less than a second."""
+    """Whether a query's latency should be below a second."""
     if trigger == "realtime":
         return True
     found = re.fullmatch(r"(\d+(?:\.\d+)?) (millisecond|second)s?", trigger or "")

@@ -1,1 +1,1 @@
-"""What running needs of a machine: Java, and jars from Maven."""
+"""Requirements of the machine: Java, and jars from Maven."""

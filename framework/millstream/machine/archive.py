@@ -1,7 +1,7 @@
-"""Archives of loaded classes (Java's AppCDS): a JVM that maps one starts in half the time and CPU.
+"""Archives of loaded classes (Java's AppCDS): a JVM with one starts in half the time and CPU.
 
-A JVM writes one when it ends. It gets its name only when it is known to be whole and of use; the JVM itself
-checks that version and class path are those it was made with, and runs without it otherwise.
+A JVM writes an archive when it ends. The archive gets its final name only when it is known to be complete and
+useful. The JVM itself checks that version and class path match, and otherwise ignores the archive.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from millstream.machine.java import Java
 
 _UNUSED = 30 * 86_400.0
 _LONGEST = 3_600.0
-"""Seconds after which nobody writes to an archive any more: its JVM was killed."""
+"""Seconds after which an archive that is being written is abandoned, since its JVM was killed."""
 _PREFIX = ".writing-"
 
 
 class Archive(Struct, frozen=True):
-    """`file` is read where there is one; else the JVM writes to `written`."""
+    """The JVM reads `file` if it is set, and otherwise writes to `written`."""
 
     name: str
     """The path without size and suffix."""
@@ -40,13 +40,13 @@ class Archive(Struct, frozen=True):
 
 
 def archive_for(name: str, java: Java, jars: Sequence[Path]) -> Archive | None:
-    """Return the archive of a program: what is kept for this Java and class path, or one to be made."""
+    """Return the archive of a program for this Java and class path, or one for the JVM to write."""
     folder = cache_folder() / "archives"
-    made_of = "\n".join((java.version, str(java.program.resolve()), *map(str, jars)))
-    base = folder / f"{name}-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}"
+    inputs = "\n".join((java.version, str(java.program.resolve()), *map(str, jars)))
+    base = folder / f"{name}-{hashlib.sha256(inputs.encode()).hexdigest()[:16]}"
     try:
         for file in folder.glob(f"{base.name}-*.jsa"):
-            # A JVM crashes on an archive that was cut short.
+            # A truncated archive crashes the JVM.
             if file.stem.rpartition("-")[2] == str(file.stat().st_size):
                 return Archive(str(base), file=str(file))
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,20 +56,20 @@ def archive_for(name: str, java: Java, jars: Sequence[Path]) -> Archive | None:
 
 
 def keep(archive: Archive) -> None:
-    """Give what a JVM wrote its name; the archives of a Java that is long gone make room for it."""
+    """Give an archive its final name, and remove unused archives, such as those of an older Java."""
     written = Path(archive.written)
     with contextlib.suppress(OSError):
         file = Path(f"{archive.name}-{written.stat().st_size}.jsa")
         written.replace(file)
         for other in file.parent.iterdir():
-            twin = other.name.startswith(f"{Path(archive.name).name}-")
+            same_program = other.name.startswith(f"{Path(archive.name).name}-")
             old = _LONGEST if other.name.startswith(_PREFIX) else _UNUSED
-            if other != file and (twin or time.time() - other.stat().st_mtime > old):
+            if other != file and (same_program or time.time() - other.stat().st_mtime > old):
                 other.unlink()
 
 
 def drop(archive: Archive, *, used: bool = False) -> None:
-    """Remove what was written and not kept; with `used`, also an archive that a JVM stumbled over."""
+    """Remove an archive that is not kept; with `used`, also one that failed when a JVM read it."""
     for file in filter(None, (archive.written, archive.file if used else "")):
         with contextlib.suppress(OSError):
             Path(file).unlink()

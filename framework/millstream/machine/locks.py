@@ -1,7 +1,7 @@
-"""Locks of the kernel on files: they end with the process that holds them, however it ends.
+"""Kernel locks on files, which end with the process that holds them, even if it is killed.
 
-`flock` belongs to an open file, not to a process: a child that inherits the file holds the lock on. That is
-how the broker's process holds one from its first moment without knowing of it (`fcntl.lockf` can't do that).
+`flock` belongs to an open file, not to a process: a child that inherits the file keeps the lock. So the
+broker's process holds a lock from its start, without any code of its own (`fcntl.lockf` can't do that).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _POLL = 0.02
 
 def check_system() -> None:
     if sys.platform == "win32":
-        remedy = "work in WSL, or name a Kafka in profiles.yml: `kafka: {bootstrap_servers: …}`"
+        remedy = "use WSL, or configure a Kafka cluster in profiles.yml: `kafka: {bootstrap_servers: …}`"
         raise MillstreamError(Diagnostic("MS813", "the local broker needs Linux or macOS", None, remedy))
 
 
@@ -45,7 +45,7 @@ def try_lock(handle: int, *, shared: bool = False) -> bool:
 
 
 def lock(handle: int, seconds: float, *, shared: bool = False) -> bool:
-    """Wait for a lock; tell if it was had in time."""
+    """Wait for a lock; return whether it was acquired in time."""
     deadline = time.monotonic() + seconds
     while not try_lock(handle, shared=shared):
         if time.monotonic() > deadline:
@@ -58,14 +58,14 @@ def lock(handle: int, seconds: float, *, shared: bool = False) -> bool:
 def locked(file: Path, seconds: float) -> Iterator[None]:
     with opened(file) as handle:
         if not lock(handle, seconds):
-            remedy = "wait for that command, or end it"
-            message = f"another command holds {file} for more than {seconds:.0f} seconds"
+            remedy = "wait for that command to end, or stop it"
+            message = f"another command has locked {file} for more than {seconds:.0f} seconds"
             raise MillstreamError(Diagnostic("MS815", message, None, remedy))
         yield
 
 
 def is_locked(file: Path) -> bool:
-    """Tell if somebody holds the file's lock alone; asking disturbs nobody else who asks."""
+    """Whether a process holds the file's exclusive lock; concurrent checks don't disturb each other."""
     try:
         handle = os.open(file, os.O_RDWR)
     except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""What a run is doing, for people, probes and Prometheus."""
+"""The status of a run, for the live view, probes and Prometheus."""

@@ -1,4 +1,4 @@
-"""What has been seen of each query of a run: logs, metrics, probes and the live view all read this."""
+"""The status of each query of a run, for logs, metrics, probes and the live view."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from millstream.runner.values import Batched, Ends, Event, Failed, Idle, LeftOut
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
 
 
-class Seen(Struct):
-    """One query; numbers are sums since the run began."""
+class QueryStatus(Struct):
+    """The status of one query; numbers are totals since the run began."""
 
     query: str
     models: tuple[str, ...]
@@ -33,21 +33,20 @@ class Seen(Struct):
     skipped: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
     tests: Counter[str] = field(default_factory=Counter)
-    """Rows that data tests found wrong."""
+    """Rows that failed data tests."""
     last: Batch | None = None
     at: float = 0.0
-    """When its last batch ended, or it last had nothing to read, as seconds since 1970."""
+    """When its last batch ended, or it last found nothing to read, in seconds since 1970."""
     caught_up: bool = False
     problem: Diagnostic | None = None
     left_out: dict[str, Diagnostic] = field(default_factory=dict)
     """Models that failed on their own, and why."""
-
     ends: Mapping[str, Offsets] = field(default_factory=dict)
-    """Where the topics ended when they were last looked at."""
+    """Where the topics ended at the last check."""
 
     @property
     def lag(self) -> dict[str, int]:
-        """By topic: records that are there and not read yet, while a long batch runs, too."""
+        """Available records of each topic that are not read yet, also during a long batch."""
         if self.last is None:
             return {}
         read = self.last.read
@@ -60,42 +59,42 @@ class Seen(Struct):
 
 
 class Watcher:
-    """Sums up what is told of a run; asked from other threads."""
+    """Collects the events of a run; other threads can read the totals."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: dict[str, Seen] = {}
+        self._statuses: dict[str, QueryStatus] = {}
         self._ends: Mapping[str, Offsets] = {}
 
     def tell(self, event: Event) -> None:
         with self._lock:
             match event:
                 case Waiting(query=query):
-                    self._seen[query.name] = Seen(query.name, _models(query))
+                    self._statuses[query.name] = QueryStatus(query.name, _models(query))
                 case Running(query=query, anew=anew):
-                    self._seen[query.name].status = "rebuilding" if anew else "running"
+                    self._statuses[query.name].status = "rebuilding" if anew else "running"
                 case LeftOut(query=name, model=model, problem=problem):
-                    self._seen[name].left_out[model.removeprefix("model.")] = problem
+                    self._statuses[name].left_out[model.removeprefix("model.")] = problem
                 case Batched(query=name, batch=batch):
-                    _add(self._seen[name], batch)
+                    _add(self._statuses[name], batch)
                 case Ends(topics=topics):
                     self._ends = topics
                 case Idle(query=name):
-                    seen = self._seen[name]
+                    seen = self._statuses[name]
                     seen.at, seen.caught_up, seen.problem = time.time(), True, None
                 case Failed(query=name, problem=problem):
-                    seen = self._seen[name]
+                    seen = self._statuses[name]
                     seen.status, seen.problem, seen.failures = "failed", problem, seen.failures + 1
                 case Stopped(query=name):
-                    self._seen[name].status = "stopped"
+                    self._statuses[name].status = "stopped"
 
-    def all(self) -> list[Seen]:
-        """Return copies of what is seen now."""
+    def all(self) -> list[QueryStatus]:
+        """Return copies of the current statuses."""
         with self._lock:
-            return [_copy(each, self._ends) for each in self._seen.values()]
+            return [_copy(each, self._ends) for each in self._statuses.values()]
 
 
-def _add(seen: Seen, batch: Batch) -> None:
+def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.rows += batch.rows
     seen.batches += 1
     seen.late += batch.late
@@ -107,13 +106,13 @@ def _add(seen: Seen, batch: Batch) -> None:
     seen.caught_up = seen.caught_up or not any(batch.behind.values())
 
 
-def _copy(seen: Seen, ends: Mapping[str, Offsets]) -> Seen:
-    made = copy(seen)
-    made.ends = ends
-    made.phases, made.skipped = Counter(seen.phases), Counter(seen.skipped)
-    made.dead_letters, made.tests = Counter(seen.dead_letters), Counter(seen.tests)
-    made.left_out = dict(seen.left_out)
-    return made
+def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
+    copied = copy(seen)
+    copied.ends = ends
+    copied.phases, copied.skipped = Counter(seen.phases), Counter(seen.skipped)
+    copied.dead_letters, copied.tests = Counter(seen.dead_letters), Counter(seen.tests)
+    copied.left_out = dict(seen.left_out)
+    return copied
 
 
 def _models(query: Query) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`/metrics`, `/healthz` and `/readyz` of a run."""
+"""Serves `/metrics`, `/healthz` and `/readyz` of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threading import Thread
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.metrics import exposition
-from millstream.ops.seen import Seen, Watcher
+from millstream.ops.seen import QueryStatus, Watcher
 
 PORT = 9464
 HOST = "127.0.0.1"
@@ -18,13 +18,13 @@ HOST = "127.0.0.1"
 
 @contextmanager
 def serving(watcher: Watcher, host: str = HOST, port: int = PORT) -> Iterator[str]:
-    """Answer over HTTP while the block runs; give the address."""
+    """Serve HTTP while the block runs; yield the address."""
     try:
         server = ThreadingHTTPServer((host, port), _handler(watcher))
     except OSError as error:
-        message = f"nothing can listen on {host}:{port}: {error.strerror or error}"
+        message = f"can't listen on {host}:{port}: {error.strerror or error}"
         raise MillstreamError(
-            Diagnostic("MS881", message, None, "choose another --port, or 0 for none")
+            Diagnostic("MS881", message, None, "choose another --port, or 0 to disable it")
         ) from None
     thread = Thread(target=server.serve_forever, name="http", daemon=True)
     thread.start()
@@ -36,8 +36,8 @@ def serving(watcher: Watcher, host: str = HOST, port: int = PORT) -> Iterator[st
         thread.join()
 
 
-def _ready(seen: Seen) -> bool:
-    return seen.caught_up and seen.status == "running" and not seen.left_out
+def _ready(query_status: QueryStatus) -> bool:
+    return query_status.caught_up and query_status.status == "running" and not query_status.left_out
 
 
 def _handler(watcher: Watcher) -> type[BaseHTTPRequestHandler]:
@@ -66,6 +66,6 @@ def _handler(watcher: Watcher) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing: probes come every few seconds."""
+            """Log nothing, since probes come every few seconds."""
 
     return Handler

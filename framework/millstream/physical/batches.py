@@ -1,4 +1,4 @@
-"""The SQL of a query whose outputs read each micro-batch: a batch's rows, and each output over them."""
+"""The SQL of a query whose outputs read each micro-batch: the batch's rows, and a SELECT for each output."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, quoted, rebound
 from millstream.materialization import Sink
-from millstream.physical.checks import asked, counting, sends_letters
+from millstream.physical.checks import check_rows, counting_sql, sends_dead_letters
 from millstream.physical.emit.draft import Draft
 from millstream.physical.emit.fuse import unused
-from millstream.physical.emit.names import called
+from millstream.physical.emit.names import node_name
 from millstream.physical.emit.steps import Step
 from millstream.physical.emit.text import Cte, Select, deeper, statement
-from millstream.physical.emit.walk import How, emit
+from millstream.physical.emit.walk import EmitOptions, emit
 from millstream.physical.records import RecordColumns, needs_columns, record
 from millstream.physical.writing import Part, QueryPlanning, as_cte
 from millstream.plan.nodes import Node, Output
 from millstream.types import BOOLEAN
 
 BRANCH = "_branch"
-"""Tells to which part a row of a batch belongs; the others' columns are NULL in it."""
+"""The part that a row of a batch belongs to; the columns of the other parts are NULL in that row."""
 
 
 class Rows(Struct, frozen=True):
@@ -30,11 +30,11 @@ class Rows(Struct, frozen=True):
 
     sql: str
     deletes: bool = False
-    """It has `_deleted`."""
-    asked: str = ""
-    """Counts the rows that data tests find wrong."""
-    letters: str = ""
-    """Records of those that are sent to dead letters."""
+    """The rows have a column `_deleted`."""
+    counts_sql: str = ""
+    """Counts the rows that fail data tests."""
+    dead_letters: str = ""
+    """Records of the rows that are sent to dead letters."""
 
 
 class Batches(Struct, frozen=True):
@@ -42,32 +42,32 @@ class Batches(Struct, frozen=True):
     sql: str
     view: str
     parts: tuple[str, ...]
-    """Each part as a statement of its own, over the shared rows; empty where there are none."""
+    """Each part as a separate statement over the shared rows; empty if no rows are shared."""
     rows: tuple[Rows, ...]
     """Per output."""
 
 
 def batches_sql(
-    parts: Sequence[Part], around: QueryPlanning, gone: Sequence[tuple[int, str]] = ()
+    parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
 ) -> Batches:
-    """Return the rows that a batch keeps, and the SQL of each output over them.
+    """Return the SQL of a batch's rows, and of each output over them.
 
-    `gone` has parts whose models are no more: their place, and SQL that gives no rows.
+    `removed_parts` stand for parts whose models were removed: their index, and SQL that gives no rows.
     """
-    views = around.views
-    found = around.steps([part.trunk for part in parts], ())
+    views = planning.views
+    found = planning.steps([part.trunk for part in parts], ())
     drafts = [final.draft for final in found.emitted.finals]
-    steps = (*around.shared.steps, *found.steps)
-    ctes = [*around.shared.ctes, *found.emitted.ctes]
+    steps = (*planning.shared.steps, *found.steps)
+    ctes = [*planning.shared.ctes, *found.emitted.ctes]
     used = [*views.names, *(cte.name for cte in ctes), *(step.name for step in steps)]
     whole = ("",) * len(parts)
-    if around.shared.names:
+    if planning.shared.names:
         own = found.emitted.ctes if len(parts) > 1 else ctes
         whole = tuple(statement(own, Select(draft, views.of).text()) for draft in drafts)
-    if len(parts) == 1 and not gone:
+    if len(parts) == 1 and not removed_parts:
         view = unused(f"{_called(parts[0])}_batch", used)
         sql = statement(ctes, Select(drafts[0], views.of).text())
-        rows = tuple(_delivery(output, parts[0], view, around, drafts[0]) for output in parts[0].outputs)
+        rows = tuple(_delivery(output, parts[0], view, planning, drafts[0]) for output in parts[0].outputs)
         return Batches(steps, sql, view, whole, rows)
     names: list[str] = []
     for part, draft in zip(parts, drafts, strict=True):
@@ -77,16 +77,16 @@ def batches_sql(
     listed = []
     for part, name, draft in zip(parts, names, drafts, strict=True):
         own_rows = Cte(name, f"select\n  {quoted(name)}.*\nfrom {view}\nwhere {BRANCH} = '{name}'")
-        listed += [_delivery(output, part, name, around, draft, own_rows) for output in part.outputs]
+        listed += [_delivery(output, part, name, planning, draft, own_rows) for output in part.outputs]
     sides = _tagged(names)
-    for place, sql in gone:
+    for place, sql in removed_parts:
         sides.insert(place, _nothing(names, sql))
     return Batches(steps, statement(ctes, "\nunion all\n".join(sides)), view, whole, tuple(listed))
 
 
 def _called(part: Part) -> str:
     only = part.outputs[0].label if len(part.outputs) == 1 else ""
-    return only or called(part.trunk)
+    return only or node_name(part.trunk)
 
 
 def _tagged(names: list[str]) -> list[str]:
@@ -104,35 +104,37 @@ def _nothing(names: list[str], sql: str) -> str:
 
 
 def _delivery(
-    output: Output, part: Part, view: str, around: QueryPlanning, rows: Draft, own: Cte | None = None
+    output: Output, part: Part, view: str, planning: QueryPlanning, rows: Draft, own: Cte | None = None
 ) -> Rows:
-    views = around.views
+    views = planning.views
 
     def leaf(node: Node) -> str | None:
         return view if node is part.trunk else views.leaf(node)
 
-    lasting = frozenset[str]() if rows.deleted is not None else frozenset((view,))
-    how = How(told=True, lasting=lasting)
-    emitted = emit((output,), leaf, deletes=around.deletes, reads=views.of, how=how)
+    without_deletes = frozenset[str]() if rows.deleted is not None else frozenset((view,))
+    how = EmitOptions(locate_calls=True, without_deletes=without_deletes)
+    emitted = emit((output,), leaf, deletes=planning.deletes, reads=views.of, how=how)
     draft = emitted.finals[0].draft
     ctes = [*((own,) if own else ()), *emitted.ctes]
     stored = output.materialization
     if output.checks or (isinstance(stored, Sink) and needs_columns(draft, output)):
-        draft = as_cte(draft, output.label or called(output), ctes, views)
+        draft = as_cte(draft, output.label or node_name(output), ctes, views)
     headers = any(item.name.startswith("headers.") for item in output.extras)
     look = RecordColumns(
-        headers or sends_letters([output]), isinstance(stored, Sink) and bool(stored.timestamp)
+        headers or sends_dead_letters([output]), isinstance(stored, Sink) and bool(stored.timestamp)
     )
-    rows, asking, letters = draft, "", ""
+    rows, counts_sql, dead_letters = draft, "", ""
     if output.checks:
-        found = asked(draft, output, look)
-        rows, asking = found.rows, statement(ctes, counting(draft, output.model, found, views.of))
-        letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.letters)
+        found = check_rows(draft, output, look)
+        rows, counts_sql = found.rows, statement(ctes, counting_sql(draft, output.model, found, views.of))
+        dead_letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.dead_letters)
     if isinstance(stored, Sink):
         rows = record(rows, output, look)
     elif (when := _delete_when(output)) is not None:
         rows = _deleting(rows, when)
-    return Rows(statement(ctes, Select(rows, views.of).text()), rows.deleted is not None, asking, letters)
+    return Rows(
+        statement(ctes, Select(rows, views.of).text()), rows.deleted is not None, counts_sql, dead_letters
+    )
 
 
 def _delete_when(output: Output) -> Expression | None:
@@ -140,8 +142,10 @@ def _delete_when(output: Output) -> Expression | None:
 
 
 def _deleting(draft: Draft, when: Expression) -> Draft:
-    """Delete rows for which `delete_when` holds, too."""
-    found = rebound(when, lambda ref: draft.items.get(ref.column))
+    """Also delete rows for which `delete_when` holds."""
+    condition = rebound(when, lambda ref: draft.items.get(ref.column))
     before = (*draft.deleted.pieces, " or ") if draft.deleted is not None else ()
-    pieces = (*before, "coalesce(", *found.pieces, ", false)")
-    return replace(draft, deleted=replace(found, pieces=pieces, type=BOOLEAN, nullable=False, atomic=False))
+    pieces = (*before, "coalesce(", *condition.pieces, ", false)")
+    return replace(
+        draft, deleted=replace(condition, pieces=pieces, type=BOOLEAN, nullable=False, atomic=False)
+    )

@@ -1,4 +1,4 @@
-"""Each output as a branch: what is only done for it, above what it could share."""
+"""Each output as a branch: the operators that only this output needs, above those that it could share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.materialization import Sink
-from millstream.physical.fan_out import fan_base
+from millstream.physical.fan_out import fan_out_base
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import (
     Aggregate,
@@ -27,20 +27,20 @@ from millstream.plan.traits import traits_of
 
 
 class Branch(Struct, frozen=True, eq=False):
-    """An output, and what query it could be part of."""
+    """An output, with what decides which query it can be part of."""
 
     output: Output
     base: Node
-    """What it filters and projects: nothing between needs more than a fan-out of its rows."""
+    """The node whose rows it filters and projects; a fan-out can write everything above it."""
     scans: tuple[Node, ...]
-    """The topics and table changes that it reads, each once by its relation, in order."""
+    """The topics and table changes that it reads, in order, each relation once."""
     states: tuple[Node, ...]
-    """The nodes that keep state for it."""
+    """The stateful nodes below it."""
     moves: tuple[Node, ...]
-    """The repartitions right below them."""
+    """The repartitions directly below these nodes."""
     mode: Literal["append", "update"]
     watermarks: tuple[tuple[str, str, str, str], ...]
-    """Source, column, delay and rows of each: a query has the minimum of all, so it has one kind only."""
+    """Source, column, delay and rows of each; a query uses the minimum, so its branches must agree."""
 
     @property
     def model(self) -> str:
@@ -48,7 +48,7 @@ class Branch(Struct, frozen=True, eq=False):
 
     @property
     def chained(self) -> bool:
-        """Tell whether its states stand above each other."""
+        """Whether one of its stateful nodes is above another."""
         return has_chain([*self.states])
 
     @property
@@ -65,7 +65,7 @@ class _Below(Struct, frozen=True):
 
 
 def branches(plan: Plan, order: Iterable[Node]) -> list[Branch]:
-    """Return the branch of each output, in the plan's order."""
+
     below: dict[int, _Below] = {}
     for node in order:
         below[id(node)] = _found(node, [below[id(each)] for each in node.inputs])
@@ -122,7 +122,7 @@ def _own(node: Node) -> _Below:
 
 
 def _move(node: Node) -> Repartition | None:
-    """Return the repartition that brings rows together for a state: values may change after it."""
+    """Return the repartition below a stateful node; nodes between them may change values."""
     while isinstance(node, Filter | Project | Watermark):
         node = node.input
     if not isinstance(node, Repartition):
@@ -131,7 +131,7 @@ def _move(node: Node) -> Repartition | None:
 
 
 def _rows(node: Node) -> str:
-    """Return what decides which rows of its source a watermark follows; nothing where it follows all."""
+    """Return what decides which rows of its source a watermark follows; empty if it follows all."""
     found: list[str] = []
     waiting = [node]
     while waiting:
@@ -157,8 +157,8 @@ def _once(nodes: Iterable[Node]) -> tuple[Node, ...]:
 
 def _base(output: Output, *, stateless: bool) -> Node:
     if stateless and isinstance(output.materialization, Sink):
-        # A call of a Python function is a column of its own over decoded records, and nowhere else.
-        found = fan_base(output, watermarks=True, calls=True)
+        # Only over decoded records can a call of a Python function be a separate column.
+        found = fan_out_base(output, watermarks=True, calls=True)
         if isinstance(found, Decode) and found.fields:
             return found
-    return fan_base(output, watermarks=stateless)
+    return fan_out_base(output, watermarks=stateless)

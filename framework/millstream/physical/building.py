@@ -1,4 +1,4 @@
-"""One group of outputs becomes one query."""
+"""Builds one query from one group of outputs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from msgspec import Struct
 from millstream.materialization import Sink, Table, View
 from millstream.physical.batches import Rows, batches_sql
 from millstream.physical.branches import Branch
-from millstream.physical.checks import letters_topic, sends_letters, telling_tests, test_id
+from millstream.physical.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
 from millstream.physical.common_rows import trunk, with_one_decode
 from millstream.physical.dead_letters import topic_of
-from millstream.physical.emit.error_places import left_within
-from millstream.physical.fan_out import fans_out
+from millstream.physical.emit.error_places import nested_calls
+from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
-from millstream.physical.realtime import prevented
-from millstream.physical.shared import Removed, Shared, neutral, together
+from millstream.physical.realtime import realtime_obstacles
+from millstream.physical.shared import Removed, Shared, removed_part_sql, write_shared
 from millstream.physical.signature import Signatures
 from millstream.physical.values import (
     DeadLetters,
@@ -41,19 +41,19 @@ from millstream.plan.nodes import Decode, Filter, Node, Output, Repartition, Sta
 from millstream.plan.nodes.order import in_order
 
 
-class Built(Struct, frozen=True):
+class BuiltQuery(Struct, frozen=True):
     query: Query
     members: tuple[Member, ...] = ()
 
 
 class Recipe(Struct, frozen=True, eq=False):
-    """What one query is to be made of."""
+    """What one query is built from."""
 
     name: str
     kind: Kind
     parts: tuple[Part, ...]
     branches: tuple[Branch, ...] = ()
-    letters: Decode | None = None
+    dead_letters: Decode | None = None
     assigned: Assigned | None = None
 
     @property
@@ -77,13 +77,13 @@ class Recipe(Struct, frozen=True, eq=False):
 
 
 def stateless_parts(
-    branches: Sequence[Branch], letters: Decode | None, others: Sequence[Decode]
+    branches: Sequence[Branch], dead_letters: Decode | None, others: Sequence[Decode]
 ) -> tuple[tuple[Part, ...], Decode | None]:
-    """Return the one part of a stateless group, and the decoding whose bad records it sends on."""
-    outputs = with_one_decode(branches, others if letters is not None else ())
-    if letters is not None:
-        letters = next(node for node in in_order(outputs[:1]) if isinstance(node, Decode))
-        return (Part(tuple(outputs), letters),), letters
+    """Return the single part of a stateless group, and the Decode whose dead letters it sends."""
+    outputs = with_one_decode(branches, others if dead_letters is not None else ())
+    if dead_letters is not None:
+        dead_letters = next(node for node in in_order(outputs[:1]) if isinstance(node, Decode))
+        return (Part(tuple(outputs), dead_letters),), dead_letters
     if (filtered := _of_one_decode(outputs)) is not None:
         return (Part(tuple(outputs), filtered),), None
     found = trunk(outputs) if len(outputs) > 1 else outputs[0].input
@@ -92,12 +92,12 @@ def stateless_parts(
 
 
 def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
-    """Return the last filter that all sinks over one decoding have in common, or the decoding."""
+    """Return the last filter that all sinks over one Decode share, or the Decode."""
     decodes = {id(node): node for node in in_order(outputs) if isinstance(node, Decode)}
     if len(decodes) != 1 or any(not isinstance(each.materialization, Sink) for each in outputs):
         return None
     (decode,) = decodes.values()
-    if not all(fans_out(output, decode) for output in outputs):
+    if not all(fits_fan_out(output, decode) for output in outputs):
         return None
     node = trunk(outputs) if len(outputs) > 1 else decode
     assert node is not None
@@ -122,37 +122,39 @@ def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) -> Built:
-    """Return the query of a recipe, and what its group records of each part."""
+def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) -> BuiltQuery:
+    """Return the query of a recipe, and what the lock records of each part."""
     views = Views()
     order = in_order(recipe.roots)
     moved = _moved(recipe)
-    shared = together(moved, recipe.roots, settings.shuffle_partitions, views)
-    around = QueryPlanning(views, shared, deletes=recipe.update, letters=recipe.letters)
-    gone = _gone(recipe, moved, shared)
+    shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views)
+    planning = QueryPlanning(views, shared, deletes=recipe.update, dead_letters=recipe.dead_letters)
+    removed_parts = _removed_parts(recipe, moved, shared)
     targets = tuple(map(_target, recipe.outputs))
     batches = any(not isinstance(each, SinkOutput) for each in targets) or not all(
         part.direct for part in recipe.parts
     )
-    letters: tuple[Decode, ...] = ()
+    dead_letters: tuple[Decode, ...] = ()
     if batches:
-        found = batches_sql(recipe.parts, around, gone)
+        found = batches_sql(recipe.parts, planning, removed_parts)
         steps, sql, whole = found.steps, found.sql, found.parts
         deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(recipe.outputs, targets, found.rows))
     else:
-        written = records_sql(recipe.parts, around)
+        written = records_sql(recipe.parts, planning)
         steps, whole = written.steps, written.parts
-        sql = written.sql(gone)
-        letters = written.letters
-        undecodable = (DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in letters)
-        kept_out = (DeadLetters(o.model, letters_topic(o)) for o in recipe.outputs if sends_letters([o]))
+        sql = written.sql(removed_parts)
+        dead_letters = written.dead_letters
+        undecodable = (DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in dead_letters)
+        kept_out = (
+            DeadLetters(o.model, dead_letter_topic(o)) for o in recipe.outputs if sends_dead_letters([o])
+        )
         deliver = ToKafka(
             (*targets, *undecodable, *kept_out),
             placed=all(part.placed for part in recipe.parts),
             skips=tuple(model for part in recipe.parts for model in part.skips),
         )
     # Dead letters keep the headers of their records.
-    with_headers = frozenset(each.relation for each in letters)
+    with_headers = frozenset(each.relation for each in dead_letters)
     reads = sources(order, views, with_headers)
     functions = _functions(order)
     query = Query(
@@ -176,37 +178,43 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         memory=estimate(recipe.outputs, settings.distinct, settings.rows_per_second),
         functions=functions,
         chained=has_chain(order),
-        within=left_within(order),
-        realtime=prevented(
-            order, reads, functions, deliver=deliver, sides=len(recipe.parts) + len(gone) + _unions(order)
+        nested_calls=nested_calls(order),
+        realtime=realtime_obstacles(
+            order,
+            reads,
+            functions,
+            deliver=deliver,
+            sides=len(recipe.parts) + len(removed_parts) + _unions(order),
         ),
-        letters=recipe.letters.relation if recipe.letters is not None else "",
+        dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
     )
-    return Built(query, _members(recipe, moved, shared, whole))
+    return BuiltQuery(query, _members(recipe, moved, shared, whole))
 
 
 def _deliveries(
     outputs: Sequence[Output], targets: Sequence[Target], rows: Sequence[Rows]
 ) -> tuple[Delivery, ...]:
-    """Return what a batch stores: each output, then the dead letters of those that its tests keep out."""
+    """Return what a batch stores: each output, then the rows that its tests send to dead letters."""
     found: list[Delivery] = []
-    letters: list[Delivery] = []
+    dead_letters: list[Delivery] = []
     for output, target, each in zip(outputs, targets, rows, strict=True):
         stops = tuple(test_id(check) for check in output.checks if check.severity == "error")
-        found.append(Delivery(target, each.sql, each.deletes, each.asked, stops))
-        if each.letters:
-            letters.append(Delivery(DeadLetters(output.model, letters_topic(output)), each.letters))
-    return (*found, *letters)
+        found.append(Delivery(target, each.sql, each.deletes, each.counts_sql, stops))
+        if each.dead_letters:
+            dead_letters.append(
+                Delivery(DeadLetters(output.model, dead_letter_topic(output)), each.dead_letters)
+            )
+    return (*found, *dead_letters)
 
 
 def _models(recipe: Recipe, order: Sequence[Node]) -> tuple[str, ...]:
-    """Return the models whose SQL runs in a query, those that are stored first."""
+    """Return the models whose SQL runs in a query, stored models first."""
     stored = (output.model for output in recipe.outputs)
     return tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
 
 
 def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
-    """Return the repartitions that more than one part reads, those that are gone among them."""
+    """Return the repartitions that more than one part reads; removed parts count."""
     if len(recipe.parts) + len(recipe.removed) < 2:
         return ()
     of_output = {id(branch.output): branch for branch in recipe.branches}
@@ -220,12 +228,14 @@ def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
     return tuple(n for key, n in nodes.items() if count[key] >= least and isinstance(n, Repartition))
 
 
-def _gone(recipe: Recipe, moved: Sequence[Repartition], shared: Shared) -> list[tuple[int, str]]:
+def _removed_parts(recipe: Recipe, moved: Sequence[Repartition], shared: Shared) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for place, member in recipe.removed:
         node = next((n for n in moved if shared.names[id(n)] == member.of), None)
         if node is not None:
-            found.append((place, neutral(Removed(member.sql, member.of, member.columns), node.columns)))
+            found.append(
+                (place, removed_part_sql(Removed(member.sql, member.of, member.columns), node.columns))
+            )
     return found
 
 
@@ -251,7 +261,7 @@ def _members(
 
 
 def _target(output: Output) -> Target:
-    tests = telling_tests([output])
+    tests = reporting_tests([output])
     match output.materialization:
         case Sink(topic=topic, format=format_) as sink:
             return SinkOutput(
@@ -271,6 +281,6 @@ def _functions(order: Sequence[Node]) -> tuple[str, ...]:
 
 
 def _unions(order: Sequence[Node]) -> int:
-    """Return how many more times a topic is read than once."""
+    """Return how many reads of topics come on top of one read for each."""
     scans = [node.relation for node in order if isinstance(node, Decode)]
     return len(scans) - len(set(scans))

@@ -1,4 +1,4 @@
-"""Data tests of single rows, asked before a row is stored."""
+"""Row checks: data tests of single rows, applied before a row is stored."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from millstream.plan.nodes import Check, Output
 from millstream.types import BOOLEAN, STRING
 
 WRONG_ROW = "a data test failed: "
-"""What the text of an error begins with, so that it is found in what Spark makes of it."""
+"""The prefix of the error's text, by which it is recognised within Spark's message."""
 
 Fate = Literal["skipped", "dead_letters", "tests"]
-"""What becomes of rows that are counted."""
+"""What happens to the rows that are counted."""
 
 
-class Asked(Struct, frozen=True):
-    """The rows of an output that are stored, and what becomes of the others."""
+class CheckedRows(Struct, frozen=True):
+    """The rows of an output that are stored, and those that are not."""
 
     rows: Draft
-    letters: tuple[Draft, ...]
-    """Records of those that are sent to dead letters: as they would have been sent, and why they were not."""
+    dead_letters: tuple[Draft, ...]
+    """Dead letters: the records as they would have been sent, with the reason in a header."""
     wrong: tuple[tuple[Check, Expression], ...]
-    """For each test: which rows are wrong."""
+    """Which rows fail, for each test."""
 
 
-def asked(rows: Draft, output: Output, look: RecordColumns, place: str | None = None) -> Asked:
-    """Ask the tests of an output of its rows."""
+def check_rows(rows: Draft, output: Output, look: RecordColumns, place: str | None = None) -> CheckedRows:
+    """Apply the tests of an output to its rows."""
     wrong = tuple((check, _wrong(check, rows)) for check in output.checks)
     kept = [_not(found) for check, found in wrong if check.keeps_out]
     sent = [(check, found) for check, found in wrong if check.severity == "dead_letter"]
-    letters = (_letter(rows, output, look, place, sent),) if sent else ()
-    return Asked(replace(rows, where=(*rows.where, *kept)), letters, wrong)
+    dead_letters = (_dead_letter(rows, output, look, place, sent),) if sent else ()
+    return CheckedRows(replace(rows, where=(*rows.where, *kept)), dead_letters, wrong)
 
 
-def telling(trunk: Draft, rows: Draft, found: Asked) -> list[Draft]:
-    """Return what tells of each row that a test finds wrong; without topic, it isn't sent."""
+def failure_markers(trunk: Draft, rows: Draft, found: CheckedRows) -> list[Draft]:
+    """Return a marker for each row that fails a test; without a topic it is counted, but not sent."""
     return [
         skipped_row(trunk, test_id(check), (*rows.where, wrong))
         for check, wrong in found.wrong
@@ -51,17 +51,17 @@ def telling(trunk: Draft, rows: Draft, found: Asked) -> list[Draft]:
     ]
 
 
-def stopping(found: Asked, model: str, place: str | None) -> list[Expression]:
-    """Return conditions that stop the query at a row which must not be."""
+def stop_conditions(found: CheckedRows, model: str, place: str | None) -> list[Expression]:
+    """Return conditions that stop the query at a row that fails a test."""
     return [_stop(wrong, check, model, place) for check, wrong in found.wrong if check.severity == "error"]
 
 
-def counting(rows: Draft, model: str, found: Asked, views: Callable[[str], str]) -> str:
-    """Return SQL that counts the rows that each test finds wrong, and those that are sent to dead letters."""
+def counting_sql(rows: Draft, model: str, found: CheckedRows, views: Callable[[str], str]) -> str:
+    """Return SQL that counts the rows that fail each test, and those that are sent to dead letters."""
     named = [(count_name("tests", test_id(check)), wrong) for check, wrong in found.wrong]
     if sent := [[wrong] for check, wrong in found.wrong if check.severity == "dead_letter"]:
         named.append((count_name("dead_letters", model), any_of(sent, BOOLEAN)))
-    # Each count is of one condition, so none is the name of a column.
+    # These names contain a blank, so no column of the rows has one of them.
     counts = {
         name: replace(e, pieces=joined(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
     }
@@ -69,7 +69,7 @@ def counting(rows: Draft, model: str, found: Asked, views: Callable[[str], str])
 
 
 def count_name(fate: Fate, whose: str) -> str:
-    """Return the name of the column that counts rows; after its first blank comes whose they are."""
+    """Return the name of the column that counts rows: their fate, a blank, and the test or model."""
     return f"{fate} {whose}"
 
 
@@ -77,23 +77,23 @@ def test_id(check: Check) -> str:
     return f"test.{check.name}"
 
 
-def telling_tests(outputs: Iterable[Output]) -> tuple[str, ...]:
-    """Return the ids of tests that tell of each row that they find wrong, and don't stop the query."""
+def reporting_tests(outputs: Iterable[Output]) -> tuple[str, ...]:
+    """Return the ids of tests that report failing rows and don't stop the query."""
     checks = (check for output in outputs for check in output.checks)
     return tuple(test_id(check) for check in checks if check.severity != "error")
 
 
-def letters_topic(output: Output) -> str:
-    """Return the topic for rows of a model that a test keeps out."""
+def dead_letter_topic(output: Output) -> str:
+    """Return the topic for rows of a model that fail a test."""
     return topic_of(output.topic or output.model.partition(".")[2])
 
 
-def sends_letters(outputs: Iterable[Output]) -> bool:
+def sends_dead_letters(outputs: Iterable[Output]) -> bool:
     return any(check.severity == "dead_letter" for output in outputs for check in output.checks)
 
 
 def _wrong(check: Check, rows: Draft) -> Expression:
-    """Say of which rows a test finds them wrong: never NULL, and none that is only there to be deleted."""
+    """Return which rows fail a test: never NULL, and false for rows that only mark a delete."""
     found = rebound(check.wrong, lambda ref: rows.items.get(ref.column))
     pieces: tuple[Piece, ...] = ("coalesce(", *found.pieces, ", false)")
     if rows.deleted is not None:
@@ -105,38 +105,38 @@ def _not(wrong: Expression) -> Expression:
     return replace(wrong, pieces=joined(("not ", *wrong.pieces)), atomic=False)
 
 
-def _letter(
+def _dead_letter(
     rows: Draft,
     output: Output,
     look: RecordColumns,
     place: str | None,
     sent: Sequence[tuple[Check, Expression]],
 ) -> Draft:
-    made = record(rows, output, look, place)
+    rejected = record(rows, output, look, place)
     names: list[Piece] = []
     for check, wrong in sent:
         names += [", if(", *wrong.pieces, f", {literal(check.name)}, null)"]
     model = literal(f"{output.model.partition('.')[2]}: test ")
     reason = ("cast(concat(", model, ", concat_ws(', '", *names, ")) as binary)")
-    before = made.items["headers"]
+    before = rejected.items["headers"]
     headers = (
         *("concat(coalesce(", *before.pieces, f", cast(array() as {HEADERS})), "),
         *("array(named_struct('key', 'millstream.reason', 'value', ", *reason, ")))"),
     )
     items = {
-        **made.items,
-        "topic": Expression((literal(letters_topic(output)),), STRING, nullable=False, atomic=True),
+        **rejected.items,
+        "topic": Expression((literal(dead_letter_topic(output)),), STRING, nullable=False, atomic=True),
         "headers": replace(before, pieces=joined(headers), atomic=True),
     }
-    one = any_of([[wrong] for _, wrong in sent], BOOLEAN)
-    return replace(made, items=items, where=(*rows.where, one))
+    failed = any_of([[wrong] for _, wrong in sent], BOOLEAN)
+    return replace(rejected, items=items, where=(*rows.where, failed))
 
 
 def _stop(wrong: Expression, check: Check, model: str, place: str | None) -> Expression:
-    said: list[Piece] = [literal(f"{WRONG_ROW}model {model}, test {check.name}")]
+    text_pieces: list[Piece] = [literal(f"{WRONG_ROW}model {model}, test {check.name}")]
     if place is not None:
         at = Ref(RECORD, place)
         for name in ("topic", "partition", "offset"):
-            said += [f", ', {name} ', ", at, f".{name}"]
-    pieces = ("if(", *wrong.pieces, ", cast(raise_error(concat(", *said, ")) as boolean), true)")
+            text_pieces += [f", ', {name} ', ", at, f".{name}"]
+    pieces = ("if(", *wrong.pieces, ", cast(raise_error(concat(", *text_pieces, ")) as boolean), true)")
     return replace(wrong, pieces=joined(pieces), raises=True, atomic=True)

@@ -1,4 +1,4 @@
-"""The commands that take a query on after an edit, as people would type them."""
+"""The commands that continue or rebuild a query after an edit, as users type them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _SAFE = re.compile(r"[\w.-]+")
 
 
 def rebuild_command(query: Query) -> str:
-    """Return what makes a query anew: its state and tables, and those of what reads it, from the start."""
+    """Return the command that rebuilds a query and everything that reads its models."""
     return f"millstream build{_each(query, '--rebuild', '+')}"
 
 
 def forward_command(query: Query) -> str:
-    """Return what lets a query go on though what happens before its state changed."""
+    """Return the command that continues a query whose upstream logic changed, with its existing state."""
     return f"millstream build --accept-forward{_each(query, '--select')}"
 
 

@@ -1,4 +1,4 @@
-"""What branches of one query have in common: the last node that all rows of all of them come through."""
+"""What the branches of one query share: the last node that all their rows pass."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from millstream.plan.nodes.order import in_order
 
 
 def with_one_decode(branches: Sequence[Branch], others: Sequence[Decode] = ()) -> list[Output]:
-    """Return stateless outputs over one decoding of their source, with all that each of them reads.
+    """Return stateless outputs over one Decode of their source, with all fields that any of them reads.
 
-    `others` are decodings elsewhere, whose fields are decoded, too, so that all bad records are seen here.
+    The fields of `others`, from other queries, are decoded too: this query must see all bad records.
     """
     bases = {id(b.base): b.base for b in branches}
     decodes = [base for base in bases.values() if isinstance(base, Decode)]
@@ -42,21 +42,17 @@ def with_one_decode(branches: Sequence[Branch], others: Sequence[Decode] = ()) -
         for each in reversed(chain):
             (below,) = each.inputs
             if id(each) not in new:
-                # Where nothing keeps state, how late a row is makes no difference.
+                # Without state, it doesn't matter how late a row is.
                 over = new[id(below)]
-                new[id(each)] = over if isinstance(each, Watermark) else _over(each, over)
-        made = new[id(branch.output)]
-        assert isinstance(made, Output)
-        found.append(made)
+                new[id(each)] = over if isinstance(each, Watermark) else each.with_inputs(over)
+        output = new[id(branch.output)]
+        assert isinstance(output, Output)
+        found.append(output)
     return found
 
 
-def _over(node: Node, below: Node) -> Node:
-    return node.with_inputs(below)
-
-
 def trunk(outputs: Sequence[Output]) -> Node | None:
-    """Return the last node that all streaming rows of all outputs come through."""
+    """Return the last node that all streaming rows of all outputs pass."""
     reached = [{id(node) for node in in_order([output])} for output in outputs]
     common = set.intersection(*reached)
     for node in reversed(in_order(outputs[:1])):

@@ -1,4 +1,4 @@
-"""Who would count rows twice when a query is made anew, and sends them again."""
+"""Which queries would count rows twice when another query is rebuilt and sends them again."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import NamedTuple
 from millstream.physical.values import Query, SinkOutput
 
 
-class Twice(NamedTuple):
+class DoubleCount(NamedTuple):
     writer: Query
     reader: Query
     model: str
-    """Whose rows these are."""
+    """The model that writes these rows."""
 
 
-def counted_twice(anew: Iterable[Query], queries: Collection[Query]) -> Iterator[Twice]:
-    """Give the queries with state that read what others send again, though they go on from where they are."""
-    anew = list(anew)
-    names = {query.name for query in anew}
-    for query in anew:
+def counted_twice(rebuilt: Iterable[Query], queries: Collection[Query]) -> Iterator[DoubleCount]:
+    """Yield queries that keep their state, but read topics to which a rebuilt query sends its rows again."""
+    rebuilt = list(rebuilt)
+    names = {query.name for query in rebuilt}
+    for query in rebuilt:
         sent = {t.model for t in query.outputs if isinstance(t, SinkOutput)}
         if query.output_mode != "append" or not sent:
             continue
         for reader in queries:
             read = sent.intersection(each.relation for each in reader.sources)
             if read and reader.signature.stateful and reader.name not in names:
-                yield Twice(query, reader, min(read))
+                yield DoubleCount(query, reader, min(read))
 
 
-def with_readers(anew: Iterable[Query], queries: Collection[Query]) -> dict[str, tuple[Query, str]]:
-    """Return the queries that must be made anew with some others, by name, and the model that says so."""
-    found = list(anew)
+def with_readers(rebuilt: Iterable[Query], queries: Collection[Query]) -> dict[str, tuple[Query, str]]:
+    """Return the queries that must be rebuilt as well, by name, with the model whose rows they read."""
+    found = list(rebuilt)
     more: dict[str, tuple[Query, str]] = {}
     while twice := next(counted_twice(found, queries), None):
         found.append(twice.reader)

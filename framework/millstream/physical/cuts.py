@@ -1,4 +1,4 @@
-"""Why a model reads a topic of a model with state, instead of sharing its query."""
+"""Why a model reads the topic of a stateful model instead of sharing its query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, Kind, conflicts
 from millstream.plan.traits import traits_of
 
-_ALWAYS = "a topic between two steps with state is always read"
+_ALWAYS = "steps with state that a topic connects never share a query"
 
 
 def cuts(outputs: Sequence[Output]) -> Iterable[Separation]:

@@ -1,4 +1,4 @@
-"""Records that can't be decoded, sent on as they were."""
+"""Dead letters: records that can't be decoded, sent unchanged with the reason in headers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP
 
 TOPIC, PARTITION, OFFSET = "millstream.topic", "millstream.partition", "millstream.offset"
 SOURCE = "millstream.source"
-"""Headers of a letter: which record it is, and which source could not decode it."""
+"""Headers of a dead letter: its original record, and the source that could not decode it."""
 FAILED = "a function failed: "
-"""What the text of an error begins with, so that it is found in what Spark makes of it."""
+"""The prefix of the error's text, by which it is recognised within Spark's message."""
 
 
 def topic_of(topic: str) -> str:
@@ -26,21 +26,21 @@ def topic_of(topic: str) -> str:
 
 
 def dead_letter(trunk: Draft, node: Decode, topic: str) -> Draft:
-    """Return the record of one that can't be decoded."""
+    """Return the dead letter of a record that can't be decoded."""
     bad = Ref(BAD, trunk.sources[0].alias)
     reason = (f"cast({literal(why_bad(node))} as binary)",)
-    return _letter(trunk, bad, topic, reason, (bad, " is not null"), node.relation)
+    return _dead_letter(trunk, bad, topic, reason, (bad, " is not null"), node.relation)
 
 
 def failed_call(trunk: Draft, topic: str, model: str, error: Expression) -> Draft:
-    """Return the record of one on which a model's function failed."""
+    """Return the dead letter of a record on which a model's function failed."""
     record = Ref(RECORD, trunk.sources[0].alias)
     model = literal(f"{model}: ")
     reason = (f"cast(concat({model}, ", *error.pieces, ") as binary)")
-    return _letter(trunk, record, topic, reason, (*error.pieces, " is not null"))
+    return _dead_letter(trunk, record, topic, reason, (*error.pieces, " is not null"))
 
 
-def _letter(
+def _dead_letter(
     trunk: Draft,
     record: Ref,
     topic: str,
@@ -48,13 +48,13 @@ def _letter(
     where: tuple[Piece, ...],
     source: str = "",
 ) -> Draft:
-    """Return key and value untouched, and headers that say where from and why.
+    """Return key and value unchanged, with headers for the original record and the reason.
 
-    With the `source` that could not decode it, a letter can be recognised: each source gets one of a record.
+    Several sources of one topic each send their own dead letter of a record; `source` distinguishes them.
     """
-    said = ("topic", "partition", "offset", "timestamp")
+    origin = ("topic", "partition", "offset", "timestamp")
     pieces: list[Piece] = ["concat(coalesce(", record, f".headers, cast(array() as {HEADERS})), array("]
-    for name in said:
+    for name in origin:
         pieces += [f"named_struct('key', 'millstream.{name}', 'value', cast(cast(", record]
         pieces.append(f".{name} as string) as binary)), ")
     if source:
@@ -70,7 +70,7 @@ def _letter(
 
 
 def skipped_row(trunk: Draft, whose: str, conditions: Sequence[Expression]) -> Draft:
-    """Return what tells of a row that a model skips, or a test finds wrong; without topic, it isn't sent."""
+    """Return a marker for a row that a model skips or that fails a test; without a topic it is not sent."""
     items = {
         "topic": Expression(("cast(null as string)",), STRING, atomic=True),
         "key": Expression((f"cast({literal(whose)} as binary)",), BINARY, atomic=True),
@@ -81,24 +81,24 @@ def skipped_row(trunk: Draft, whose: str, conditions: Sequence[Expression]) -> D
 
 
 def failing(trunk: Draft, model: str, error: Expression) -> Expression:
-    """Return a condition that stops the query where a function failed, and says on which record."""
+    """Return a condition that stops the query if a function failed; the error names the record."""
     record = Ref(RECORD, trunk.sources[0].alias)
     text = literal(f"{FAILED}model {model}, topic ")
-    said: tuple[Piece, ...] = (
+    message: tuple[Piece, ...] = (
         *("concat(", text, ", ", record, ".topic, ', partition ', ", record, ".partition, ', offset ', "),
         *(record, ".offset, ': ', ", *error.pieces, ")"),
     )
-    whole = ("if(", *error.pieces, " is null, true, cast(raise_error(", *said, ") as boolean))")
+    whole = ("if(", *error.pieces, " is null, true, cast(raise_error(", *message, ") as boolean))")
     return Expression(joined(whole), BOOLEAN, nullable=False, raises=True, atomic=True)
 
 
 def untimed(record: Draft) -> Draft:
-    """Give a record that has no time of its own the column that others have."""
+    """Add the column `timestamp` as NULL, since other records of the query have it."""
     null = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
     return replace(record, items={**record.items, "timestamp": record.items.get("timestamp", null)})
 
 
 def decoded_only(draft: Draft) -> Draft:
-    """Leave dead letters out of a model's rows."""
+    """Remove records that can't be decoded from a model's rows."""
     good = Expression((Ref(BAD, draft.sources[0].alias), " is null"), BOOLEAN, atomic=True)
     return replace(draft, where=(good, *draft.where))

@@ -1,4 +1,4 @@
-"""What two states have otherwise, told by what they keep: aggregates, keys, windows, conditions."""
+"""Describes how two states differ: aggregates, keys, windows, conditions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NUMBERED = {
     "key": ("key", "keys"),
     "on": ("condition", "conditions"),
 }
-"""Facts of which there are several, by the word before their number."""
+"""The numbered facts, by the word before the number, with their singular and plural."""
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'")
 _LONG = 200
 
 
 def differences(was: Facts, now: Facts) -> Iterator[str]:
-    """Yield what is another; the order of things counts, since Spark finds them by position."""
+    """Yield each difference; the order counts, since Spark matches state columns by position."""
     for kind, words in _NUMBERED.items():
         yield from _listed(words, _contents(was, kind), _contents(now, kind))
     before, after = _single(was), _single(now)
@@ -29,9 +29,9 @@ def differences(was: Facts, now: Facts) -> Iterator[str]:
         if before.get(name) == after.get(name):
             continue
         if name == "order":
-            # The aggregates that came, went or moved are told already.
+            # Added, removed and moved aggregates are already reported.
             if _contents(was, "measure") == _contents(now, "measure"):
-                yield "its aggregates are selected in another order"
+                yield "its aggregates are selected in a different order"
         elif name not in before:
             yield f"with {name} {_shown(after[name])}"
         elif name not in after:
@@ -45,7 +45,7 @@ def _contents(facts: Facts, kind: str) -> list[str]:
 
 
 def _single(facts: Facts) -> dict[str, str]:
-    """Return the facts that have a name of their own; those of one name as one."""
+    """Return the facts without a number; several of one name are joined."""
     found: dict[str, str] = {}
     for name, content in facts:
         if not re.fullmatch(rf"(?:{'|'.join(_NUMBERED)}) \d+", name):

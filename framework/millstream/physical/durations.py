@@ -1,4 +1,4 @@
-"""Durations as options say them: `1 hour 30 minutes`."""
+"""Parses durations as options write them: `1 hour 30 minutes`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from millstream.sql.durations import MICROSECONDS
 
 _MONTHS = {"month": 1, "year": 12}
 _MONTH = 30 * MICROSECONDS["day"]
-"""What a part of a month is taken of."""
+"""The length of a month for fractions of months."""
 
 
 def parts(duration: str) -> tuple[int, int]:
@@ -26,6 +26,6 @@ def parts(duration: str) -> tuple[int, int]:
 
 
 def milliseconds(duration: str) -> int:
-    """Return a duration on a clock, for which a month has thirty days."""
+    """Return a duration in milliseconds; a month has thirty days."""
     months, micros = parts(duration)
     return (months * _MONTH + micros) // 1000

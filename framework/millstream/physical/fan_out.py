@@ -1,4 +1,4 @@
-"""What can be written within a fan-out: filters and projections above rows that all its models read."""
+"""What a fan-out can contain: filters and projections above rows that all its models read."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from millstream.plan.traits import traits_of
 
 
 def decoding(node: Node) -> Node:
-    """Return what some filters are above."""
+    """Return the node below a chain of filters."""
     while isinstance(node, Filter):
         node = node.input
     return node
 
 
-def fan_base(output: Output, *, watermarks: bool = False, calls: bool = False) -> Node:
-    """Return the last node below an output that a fan-out can't be written over; its columns are plain ones.
+def fan_out_base(output: Output, *, watermarks: bool = False, calls: bool = False) -> Node:
+    """Return the node below an output over whose rows a fan-out is written; everything above it fits.
 
-    `watermarks` passes through them: where nothing keeps state, nobody asks how late a row is. `calls` lets
-    calls of Python functions be columns.
+    `watermarks` skips watermarks: without state, it doesn't matter how late a row is. `calls` allows calls of
+    Python functions, which become columns.
     """
     chain: list[Node] = []
     node = output.input
@@ -31,8 +31,8 @@ def fan_base(output: Output, *, watermarks: bool = False, calls: bool = False) -
     return _base(chain, node, calls=calls)
 
 
-def fans_out(output: Output, base: Node) -> bool:
-    """Tell whether all between an output and what is below it can be written in a fan-out."""
+def fits_fan_out(output: Output, base: Node) -> bool:
+    """Whether a fan-out can contain everything between an output and the node `base`."""
     chain: list[Node] = []
     node = output.input
     while node is not base:
@@ -46,44 +46,44 @@ def fans_out(output: Output, base: Node) -> bool:
 
 
 def _guarded(chain: list[Node]) -> bool:
-    """Tell whether what can fail is calculated of rows of which some are only there to be deleted.
+    """Whether an expression that can fail is calculated for rows of which some only mark a delete.
 
-    Whether a row is one of these must then be a column, which a fan-out has no place for.
+    The delete marker must then be a column, which a fan-out doesn't have.
     """
-    asked = False
+    upsert = False
     for node in reversed(chain):
         if isinstance(node, Filter):
-            asked = asked or traits_of(node).mode == "upsert"
-        elif isinstance(node, Project) and asked and any(item.expression.raises for item in node.items):
+            upsert = upsert or traits_of(node).mode == "upsert"
+        elif isinstance(node, Project) and upsert and any(item.expression.raises for item in node.items):
             return True
     return False
 
 
 def _base(chain: list[Node], base: Node, *, calls: bool) -> Node:
-    made: Mapping[str, bool] = {}
+    calculated: Mapping[str, bool] = {}
     for node in reversed(chain):
-        if not all(_writable(each, made, calls=calls) for each in node.expressions):
-            base, made = node, {}
+        if not all(_writable(each, calculated, calls=calls) for each in node.expressions):
+            base, calculated = node, {}
         elif isinstance(node, Project):
-            made = {
+            calculated = {
                 item.name: bool(item.expression.functions)
-                or any(made.get(name, False) for name in item.expression.columns)
+                or any(calculated.get(name, False) for name in item.expression.columns)
                 for item in node.items
-                if item.expression.column != item.name or item.name in made
+                if item.expression.column != item.name or item.name in calculated
             }
     return base
 
 
-def _writable(expression: Expression, made: Mapping[str, bool], *, calls: bool) -> bool:
-    """Tell whether an expression can be written with what the columns that it reads are made of.
+def _writable(expression: Expression, calculated: Mapping[str, bool], *, calls: bool) -> bool:
+    """Whether an expression can be written with the calculations of its columns inlined.
 
-    `made` has the columns that are calculated, and whether a Python function is called for them.
+    `calculated` has the calculated columns, and whether they call a Python function.
     """
     if not expression.deterministic or expression.reads or windows(expression):
         return False
     if not (callable_in_fan_out(expression) if calls else not expression.functions):
         return False
     return not any(
-        (ref.fixed and ref.column in made) or (ref.in_lambda and made.get(ref.column, False))
+        (ref.fixed and ref.column in calculated) or (ref.in_lambda and calculated.get(ref.column, False))
         for ref in expression.refs
     )

@@ -1,4 +1,4 @@
-"""Which outputs share a query, and why the others do not."""
+"""Which outputs share a query, and why others do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from millstream.materialization import Sink
 from millstream.physical.branches import Branch
 from millstream.physical.common_rows import trunk
-from millstream.physical.emit.names import called
+from millstream.physical.emit.names import node_name
 from millstream.physical.values import Grouping, Kind, Separation
 from millstream.plan.nodes import Decode, Node
 from millstream.plan.nodes.order import in_order
@@ -35,10 +35,10 @@ Key = tuple[object, ...]
 
 
 def group(listed: list[Branch], grouping: Grouping) -> Grouped:
-    """Put branches together as far as it pays and goes."""
+    """Group branches where sharing a query is possible and worthwhile."""
     found: dict[Key, list[Branch]] = {}
     kinds: dict[Key, Kind] = {}
-    told: list[Separation] = []
+    separations: list[Separation] = []
     roots = _related([b for b in listed if b.states])
     for branch in listed:
         kind: Kind = "stateful" if branch.states else "stateless"
@@ -66,8 +66,8 @@ def group(listed: list[Branch], grouping: Grouping) -> Grouped:
         for key, members in found.items()
     ]
     if grouping != "off":
-        told += _separations(groups, roots)
-    return Grouped(tuple(_split(groups, told)), tuple(told))
+        separations += _separations(groups, roots)
+    return Grouped(tuple(_split(groups, separations)), tuple(separations))
 
 
 def _own(branch: Branch) -> str:
@@ -75,26 +75,26 @@ def _own(branch: Branch) -> str:
 
 
 def _writer(branch: Branch) -> tuple[str, ...]:
-    """Return what a model asks of the Kafka producer, of which a query has one."""
+    """Return a model's options of the Kafka producer; a query has one producer."""
     stored = branch.output.materialization
     given = stored.producer if isinstance(stored, Sink) else {}
     return tuple(f"{name}={given[name]}" for name in sorted(given))
 
 
 def _store(branch: Branch) -> str:
-    """Return where a model keeps its state: a query has one store."""
+    """Return a model's state store; a query has one store."""
     return str((branch.output.options.get("state") or {}).get("store") or "rocksdb")
 
 
 def _trunk(node: Node) -> Key:
-    """Return what stateless branches share: a source that is decoded in one way, or the very same node."""
+    """Return what stateless branches must share: a source decoded the same way, or the same node."""
     if isinstance(node, Decode):
         return (node.input.fingerprint, node.format, node.on_bad_record, node.unique_by, node.key_type)
     return (id(node),)
 
 
 def _related(listed: Iterable[Branch]) -> dict[int, int]:
-    """Give one number to those branches that share a repartition or a state."""
+    """Return the same number for branches that share a repartition or a state."""
     leader: dict[int, int] = {}
     branches = list(listed)
 
@@ -110,8 +110,8 @@ def _related(listed: Iterable[Branch]) -> dict[int, int]:
     return {id(branch): find(id(branch)) for branch in branches}
 
 
-def _split(groups: list[Group], told: list[Separation]) -> Iterable[Group]:
-    """Take out of stateful groups what Spark would keep state of twice within one query."""
+def _split(groups: list[Group], separations: list[Separation]) -> Iterable[Group]:
+    """Split branches off stateful groups if Spark would keep their state twice within one query."""
     for each in groups:
         if each.kind != "stateful":
             yield each
@@ -119,33 +119,33 @@ def _split(groups: list[Group], told: list[Separation]) -> Iterable[Group]:
         tops: dict[tuple[int, ...], list[Branch]] = {}
         for branch in each.branches:
             tops.setdefault(tuple(sorted(map(id, branch.states))), []).append(branch)
-        kept: list[Branch] = []
+        remaining: list[Branch] = []
         seen: set[int] = set()
-        apart: list[list[Branch]] = []
+        split_off: list[list[Branch]] = []
         for states, members in sorted(tops.items(), key=lambda item: (len(item[0]), 0)):
             if seen & set(states):
-                apart.append(members)
+                split_off.append(members)
                 shared = next(n for n in members[0].states if id(n) in seen)
-                why = f"it keeps more state above {called(shared)}, which one query would keep twice"
-                told += [Separation(b.model, why, tuple(k.model for k in kept)) for b in members]
+                why = f"it adds state above {node_name(shared)}, whose state one query would keep twice"
+                separations += [Separation(b.model, why, tuple(k.model for k in remaining)) for b in members]
             else:
-                kept += members
+                remaining += members
                 seen |= set(states)
             if len(members) > 1 and not _one_trunk(members):
-                kept = [b for b in kept if b not in members[1:]]
-                apart += [[b] for b in members[1:]]
-                why = "it reads several states that no step brings together for all"
-                told += [Separation(b.model, why, (members[0].model,)) for b in members[1:]]
+                remaining = [b for b in remaining if b not in members[1:]]
+                split_off += [[b] for b in members[1:]]
+                why = "it reads several states, and no step combines them for all its models"
+                separations += [Separation(b.model, why, (members[0].model,)) for b in members[1:]]
         order = {id(branch): place for place, branch in enumerate(each.branches)}
-        for members in [kept, *apart]:
+        for members in [remaining, *split_off]:
             members.sort(key=lambda branch: order[id(branch)])
             yield Group("stateful" if len(members) > 1 else "single", tuple(members))
 
 
 def _one_trunk(members: list[Branch]) -> bool:
-    """Tell whether all rows of all branches come through one node, and all that keeps state is below it.
+    """Whether all rows of all branches pass one node, and all state is below it.
 
-    What is above it reads each batch on its own: a state there would forget what came before.
+    Everything above that node runs on each batch separately: state there would be lost between batches.
     """
     found = trunk([branch.output for branch in members])
     if found is None:
@@ -155,8 +155,8 @@ def _one_trunk(members: list[Branch]) -> bool:
 
 
 def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separation]:
-    """Say why groups over one source, or with one repartition, are not one."""
-    told: list[Separation] = []
+    """Explain why groups that share a source or a repartition are not one group."""
+    separations: list[Separation] = []
     by_source: dict[str, list[Group]] = {}
     by_root: dict[int, list[Group]] = {}
     for each in groups:
@@ -165,45 +165,45 @@ def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separati
             by_root.setdefault(roots[id(first)], []).append(each)
         elif len(first.scans) == 1:
             by_source.setdefault(first.scans[0].fingerprint, []).append(each)
-    for near in by_source.values():
-        main = max(near, key=lambda g: len(g.branches))
-        for each in near:
+    for related in by_source.values():
+        main = max(related, key=lambda g: len(g.branches))
+        for each in related:
             if each is not main:
                 why = _stateless_reason(each.branches[0], main.branches[0])
-                told += [Separation(b.model, why, main.models) for b in each.branches]
-    for near in by_root.values():
-        main = max(near, key=lambda g: len(g.branches))
-        for each in near:
+                separations += [Separation(b.model, why, main.models) for b in each.branches]
+    for related in by_root.values():
+        main = max(related, key=lambda g: len(g.branches))
+        for each in related:
             if each is not main:
                 why = _stateful_reason(each.branches[0], main.branches[0])
-                told += [Separation(b.model, why, main.models) for b in each.branches]
-    return told
+                separations += [Separation(b.model, why, main.models) for b in each.branches]
+    return separations
 
 
 def _stateless_reason(one: Branch, other: Branch) -> str:
     if _own(one) != _own(other):
-        return f"its option group is '{_own(one) or 'none'}'"
+        return f"its option 'group' is '{_own(one) or 'none'}'"
     if _writer(one) != _writer(other):
         return "its producer options differ, and a query has one producer"
     if one.stored_as != other.stored_as:
-        return "a table is written batch by batch, records as they come"
+        return "a table is written batch by batch, a topic is not"
     node = one.base
     if isinstance(node, Decode):
-        return "its source is decoded in another way"
+        return "its source is decoded differently"
     functions = [name for each in node.expressions for name in each.functions]
     if functions:
-        return f"in a fan-out {functions[0]}() would be called for the rows of the others, too"
-    return f"a fan-out only filters and projects; it reads {called(node)}"
+        return f"in a fan-out, {functions[0]}() would also be called for the rows of other models"
+    return f"a fan-out can only filter and project, and this model reads {node_name(node)}"
 
 
 def _stateful_reason(one: Branch, other: Branch) -> str:
     if _own(one) != _own(other):
-        return f"its option group is '{_own(one) or 'none'}'"
+        return f"its option 'group' is '{_own(one) or 'none'}'"
     if _writer(one) != _writer(other):
         return "its producer options differ, and a query has one producer"
     if _store(one) != _store(other):
-        return f"its state is kept in {_store(one)}, that of the others in {_store(other)}"
+        return f"its state store is {_store(one)}, the others use {_store(other)}"
     if one.mode != other.mode:
         words = {"append": "when windows close", "update": "on every change"}
-        return f"it emits {words[one.mode]}, the others {words[other.mode]}: a query has one output mode"
-    return "its watermark differs, and a query has one for all"
+        return f"it emits {words[one.mode]}, the others {words[other.mode]}; a query has one output mode"
+    return "its watermark differs, and a query has one watermark"

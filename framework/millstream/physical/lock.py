@@ -1,7 +1,7 @@
-"""Which stateful models share a query, kept beside the checkpoints: moving one would lose what it knows.
+"""Which stateful models share a query, recorded next to the checkpoints: moving a model would lose its state.
 
-A stateful query's checkpoint fits the branches that it was made with, in their order. So a recorded group
-keeps its members; a new stateful model starts as a query of its own, until somebody asks to group anew.
+A stateful query's checkpoint fits the branches that it was created with, in their order. So a recorded group
+keeps its members. A new stateful model gets its own query until `regroup`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from msgspec import Struct
 
 
 class Member(Struct, frozen=True, omit_defaults=True):
-    """A branch of a group: the models above one state."""
+    """A branch of a group: the models that share one state."""
 
     models: tuple[str, ...]
     of: str = ""
     """The shared rows that it reads."""
     columns: tuple[tuple[str, str], ...] = ()
-    """What it reads of them: name and type."""
+    """The columns that it reads: name and type."""
     sql: str = ""
-    """What keeps its state in the checkpoint when its models are gone."""
+    """SQL that preserves its state in the checkpoint after its models are removed."""
 
 
 class LockedGroup(Struct, frozen=True):
@@ -37,34 +37,34 @@ class Lock(Struct, frozen=True):
 
 
 class Assigned(Struct, frozen=True):
-    """A group as it is to run."""
+    """A group as it will run."""
 
     name: str
     members: tuple[Member, ...]
     removed: frozenset[int] = frozenset()
-    """Places of members whose models are gone."""
+    """Indexes of members whose models were removed."""
     why: tuple[tuple[str, str], ...] = ()
-    """Models that are apart only because of the lock, and why."""
+    """Models that are separate only because of the lock, and why."""
 
 
-def assign(wanted: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigned, ...]:
-    """Return the groups to run: as wanted where nothing is recorded, else as recorded.
+def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigned, ...]:
+    """Return the groups to run: `requested` if nothing is recorded, otherwise as recorded.
 
-    A member that is recorded stays where it is, whatever is wanted now.
+    A recorded member stays in its group, even if another group is requested.
     """
     if lock is None:
-        return tuple(Assigned(group.name, group.members) for group in wanted)
-    now = {member.models[0]: member for group in wanted for member in group.members}
-    of = {model: member for member in now.values() for model in member.models}
+        return tuple(Assigned(group.name, group.members) for group in requested)
+    by_first_model = {member.models[0]: member for group in requested for member in group.members}
+    of = {model: member for member in by_first_model.values() for model in member.models}
     found: list[Assigned] = []
     placed: set[str] = set()
     for group in lock.groups:
         members: list[Member] = []
         removed: set[int] = set()
-        for place, member in enumerate(group.members):
+        for index, member in enumerate(group.members):
             current = next((of[model] for model in member.models if model in of), None)
             if current is None or current.models[0] in placed:
-                removed.add(place)
+                removed.add(index)
                 members.append(member)
             else:
                 placed.add(current.models[0])
@@ -72,7 +72,7 @@ def assign(wanted: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigned, 
         if len(removed) < len(members):
             found.append(Assigned(group.name, tuple(members), frozenset(removed)))
     names = {group.name for group in lock.groups}
-    for group in wanted:
+    for group in requested:
         for member in group.members:
             if member.models[0] in placed:
                 continue
@@ -80,25 +80,25 @@ def assign(wanted: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigned, 
             while name in names:
                 name += "_"
             names.add(name)
-            why = f"it is newer than {group.name}, whose state it would not find; `regroup` brings it in"
-            told = tuple((model, why) for model in member.models) if len(group.members) > 1 else ()
-            found.append(Assigned(name, (member,), why=told))
+            why = f"it is newer than the state of {group.name}; `regroup` adds it to that query"
+            reasons = tuple((model, why) for model in member.models) if len(group.members) > 1 else ()
+            found.append(Assigned(name, (member,), why=reasons))
     return tuple(found)
 
 
 def recorded(groups: Sequence[Assigned]) -> Lock:
-    """Return what to keep of the groups that run."""
+    """Return the lock to record for groups that run."""
     return Lock(tuple(LockedGroup(group.name, group.members) for group in groups))
 
 
 def encode(lock: Lock) -> bytes:
-    """Return a lock as JSON, one line a member, so that a change of it can be reviewed."""
+    """Return a lock as JSON, one line for each member, so that diffs are readable."""
     lines = ["{"]
-    for place, group in enumerate(lock.groups):
+    for index, group in enumerate(lock.groups):
         lines.append(f"  {msgspec.json.encode(group.name).decode()}: [")
         members = [f"    {msgspec.json.encode(member).decode()}" for member in group.members]
         lines += [line + "," for line in members[:-1]] + members[-1:]
-        lines.append("  ]," if place + 1 < len(lock.groups) else "  ]")
+        lines.append("  ]," if index + 1 < len(lock.groups) else "  ]")
     return ("\n".join([*lines, "}"]) + "\n").encode()
 
 

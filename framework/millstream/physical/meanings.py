@@ -1,4 +1,4 @@
-"""What columns and states are made of, down to sources, told so that equal texts mean the same."""
+"""Describes columns and states by their sources; equal texts mean equal contents."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ Facts = list[tuple[str, str]]
 
 
 class Meanings:
-    """What columns are made of, down to sources; each is told once."""
+    """Describes columns by their sources; each column is described once."""
 
     def __init__(self, functions: Mapping[str, str], roots: Mapping[str, Node] | None = None) -> None:
         self.functions = functions
         self._roots = roots or {}
-        """By model: what its topic holds. Without it, a topic is where a column begins."""
+        """The root of each model, to follow its topic; without a root, the topic itself is the origin."""
         self._known: dict[tuple[int, str], str] = {}
-        self._told: set[int] = set()
-        """The projections whose columns are all known."""
+        self._described: set[int] = set()
+        """The `id`s of projections whose columns are described."""
 
-    def tell(self, order: Iterable[Node]) -> None:
-        """Tell columns inputs first, so that a long chain of projections is no deep recursion."""
+    def describe(self, order: Iterable[Node]) -> None:
+        """Describe columns, inputs first, which avoids deep recursion for long chains of projections."""
         for node in order:
-            if isinstance(node, Project) and id(node) not in self._told:
-                self._told.add(id(node))
+            if isinstance(node, Project) and id(node) not in self._described:
+                self._described.add(id(node))
                 for column in node.columns:
                     self.column(node, column.name)
 
-    # -- what an operator keeps
+    # -- the state of an operator
 
     def facts(self, node: Node, readers: Mapping[int, list[Node]]) -> Facts:
         match node:
@@ -58,12 +58,12 @@ class Meanings:
                 made = ", ".join(f"{c.name} {c.type}" for c in node.made)
                 called = f"{node.function} {self.functions.get(node.function, '')}"
                 facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", made)]
-                # With a time to live, Spark keeps another state.
+                # With a time to live, Spark uses another state layout.
                 return [*facts, ("ttl", node.ttl)] if node.ttl else facts
         return []
 
     def _keys(self, node: Dedupe | Stateful) -> Facts:
-        return [(f"key {place}", self._typed(node.input, key)) for place, key in enumerate(node.keys, 1)]
+        return [(f"key {index}", self._typed(node.input, key)) for index, key in enumerate(node.keys, 1)]
 
     def _aggregate(self, node: Aggregate) -> Facts:
         def typed(expression: Expression) -> str:
@@ -71,45 +71,45 @@ class Meanings:
             return f"{self.of(node.input, expression)} {expression.type}{null}"
 
         facts: Facts = []
-        for place, key in enumerate(node.keys, 1):
-            what = "window" if key is node.window else f"key {place}"
+        for index, key in enumerate(node.keys, 1):
+            what = "window" if key is node.window else f"key {index}"
             facts.append((what, typed(key.expression)))
-        for place, measure in enumerate(node.measures, 1):
+        for index, measure in enumerate(node.measures, 1):
             where = f" where {self.of(node.input, measure.condition)}" if measure.condition else ""
-            facts.append((f"measure {place}", f"{typed(measure.call)}{where}"))
+            facts.append((f"measure {index}", f"{typed(measure.call)}{where}"))
         return [*facts, ("emit", node.emit), *self._times(node.input)]
 
     def _above(self, node: Aggregate, readers: Mapping[int, list[Node]]) -> Facts:
-        """Tell the order in which the only reader asks for measures: Spark keeps them in that order.
+        """Return the order in which the only reader uses the measures: Spark stores them in that order.
 
-        A condition on a window's key is one on what is kept.
+        Conditions above a window also decide which windows are stored.
         """
         measures = {measure.name.lower() for measure in node.measures}
-        asked: list[str] = []
-        kept: list[str] = []
+        used: list[str] = []
+        conditions: list[str] = []
         above = readers.get(id(node), [])
         if len(above) != 1:
             return []
         reader = above[0]
         while isinstance(reader, Filter):
             if node.emit == "on_close":
-                kept += [self.of(reader.input, condition) for condition in reader.conditions]
+                conditions += [self.of(reader.input, condition) for condition in reader.conditions]
             above = readers.get(id(reader), [])
             if len(above) != 1:
                 break
             reader = above[0]
         if isinstance(reader, Project):
             for item in reader.items:
-                asked += [ref.column for ref in item.expression.refs if ref.column.lower() in measures]
-        places = {measure.name: place for place, measure in enumerate(node.measures, 1)}
-        order = [str(places[name]) for name in dict.fromkeys(asked) if name in places]
-        own = [str(place) for place in places.values()]
+                used += [ref.column for ref in item.expression.refs if ref.column.lower() in measures]
+        indexes = {measure.name: index for index, measure in enumerate(node.measures, 1)}
+        order = [str(indexes[name]) for name in dict.fromkeys(used) if name in indexes]
+        own = [str(index) for index in indexes.values()]
         facts: Facts = [("order", ", ".join(order))] if order and order != own else []
-        return facts + [("kept", text) for text in sorted(kept)]
+        return facts + [("conditions", text) for text in sorted(conditions)]
 
     def _join(self, node: Join) -> Facts:
         facts: Facts = [("kind", node.kind)]
-        facts += [(f"on {place}", self.of(node, each)) for place, each in enumerate(node.on, 1)]
+        facts += [(f"on {index}", self.of(node, each)) for index, each in enumerate(node.on, 1)]
         for name, side in (("left", node.left), ("right", node.right)):
             facts.append((name, ", ".join(self._typed(side, column.name) for column in side.columns)))
             facts += [(f"{name} {what}", text) for what, text in self._times(side)]
@@ -123,7 +123,7 @@ class Meanings:
         found = node.column(name)
         return f"{self.column(node, name)} {found.type}{'' if found.nullable else ' not null'}"
 
-    # -- what an expression or column is made of
+    # -- expressions and columns by their sources
 
     def of(self, node: Node, expression: Expression) -> str:
         """Return an expression over a node's columns as one over columns of sources."""
@@ -144,51 +144,50 @@ class Meanings:
         key = (id(node), name.lower())
         if key not in self._known:
             text = self._column(node, name)
-            # Long ones are told by their digest: a chain of doublings would never end.
+            # Long texts are replaced by their digest: a chain of doublings would grow without end.
             self._known[key] = text if len(text) < 500 else digest(text)
         return self._known[key]
 
     def _column(self, node: Node, name: str) -> str:
-        below, way = self._down(node, name)
-        return self._made_by(below, way)
+        return self._computed_by(*self._follow(node, name))
 
-    def _made_by(self, below: Node, way: str) -> str:
-        """Tell a column by the node that makes it."""
+    def _computed_by(self, below: Node, own_name: str) -> str:
+        """Describe a column by the node that computes it."""
         match below:
             case Project():
-                made = below.made.get(way) or _item(below.items, way).expression
+                made = below.made.get(own_name) or _item(below.items, own_name).expression
                 return self.of(below.input, made)
             case Aggregate():
                 for item in below.keys:
-                    if item.name.lower() == way.lower():
+                    if item.name.lower() == own_name.lower():
                         return self.of(below.input, item.expression)
-                call = next(m for m in below.measures if m.name.lower() == way.lower())
+                call = next(m for m in below.measures if m.name.lower() == own_name.lower())
                 where = f" where {self.of(below.input, call.condition)}" if call.condition else ""
                 return self.of(below.input, call.call) + where
             case Expand():
-                place = [c.name.lower() for c in below.made].index(way.lower())
-                return f"{self.of(below.input, below.call)}#{place}"
+                index = [c.name.lower() for c in below.made].index(own_name.lower())
+                return f"{self.of(below.input, below.call)}#{index}"
             case Union():
-                place = [c.name.lower() for c in below.columns].index(way.lower())
-                sides = (self.column(side, side.columns[place].name) for side in below.sides)
+                index = [c.name.lower() for c in below.columns].index(own_name.lower())
+                sides = (self.column(side, side.columns[index].name) for side in below.sides)
                 return f"union({', '.join(sides)})"
             case Decode():
                 root = self._roots.get(below.relation)
-                if root is not None and way.lower() in root.by_name:
-                    return self.column(root, way)
-                return f"{below.relation}.{way}"
+                if root is not None and own_name.lower() in root.by_name:
+                    return self.column(root, own_name)
+                return f"{below.relation}.{own_name}"
             case _:
                 relation = below.relation or below.fingerprint
-                return f"{relation}.{way}"
+                return f"{relation}.{own_name}"
 
-    def _down(self, node: Node, name: str) -> tuple[Node, str]:
-        """Follow a column down to the node that makes it."""
-        while (way := self._passed_on(node, name)) is not None:
-            node, name = way
+    def _follow(self, node: Node, name: str) -> tuple[Node, str]:
+        """Follow a column down to the node that computes it, and return its name there."""
+        while (below := self._origin(node, name)) is not None:
+            node, name = below
         return node, name
 
-    def _passed_on(self, node: Node, name: str) -> tuple[Node, str] | None:
-        """Return where a node has a column from, and what it is called there; None where it is made."""
+    def _origin(self, node: Node, name: str) -> tuple[Node, str] | None:
+        """Return the input that a node passes a column from, and its name there; None if it computes it."""
         return node.origin(name)
 
 

@@ -1,4 +1,4 @@
-"""About how much state a query keeps, from the counts of values that hints tell."""
+"""Estimates a query's state from declared or measured counts of values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from millstream.types import Array, Decimal, Map, Row, Simple, Type
 
 _FIXED = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 _ROW = 64
-"""What a row takes beside its columns: its header, its place in the store, the copies of its version."""
+"""Bytes of a row besides its columns: header, entry in the state store, copies of its version."""
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "millisecond": 0.001}
 _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*'?\s*(millisecond|second|minute|hour|day|week)s?", re.IGNORECASE)
 
@@ -33,23 +33,23 @@ _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*'?\s*(millisecond|second|minute|hour|
 def estimate(
     roots: Sequence[Node], distinct: Mapping[tuple[str, str], int], rates: Mapping[str, float]
 ) -> Memory:
-    """Return the state of all stateful operators below some outputs."""
+
     states = [n for n in in_order(roots) if n.stateful and traits_of(n).mode != "static"]
     if not states:
         return Memory(0, "keeps no state")
     total = 0
-    told: list[str] = []
+    details: list[str] = []
     unknown = False
     for node in states:
         rows, why = _rows(node, distinct, rates)
         width = _ROW + sum(map(_width, (column.type for column in node.state_columns)))
         if rows is None:
             unknown = True
-            told.append(f"{operator_name(node)}: {why}, {width} bytes each")
+            details.append(f"{operator_name(node)}: {why}, {width} bytes each")
         else:
             total += rows * width
-            told.append(f"{operator_name(node)}: {rows} {why} of {width} bytes")
-    return Memory(None if unknown else total, "; ".join(told))
+            details.append(f"{operator_name(node)}: {rows} {why} of {width} bytes")
+    return Memory(None if unknown else total, "; ".join(details))
 
 
 def _rows(
@@ -61,7 +61,7 @@ def _rows(
             count, missing = _count(node.input, keys, distinct)
             windows = _windows(node)
             if missing:
-                return None, f"one row for each {missing}, of which nobody says how many there are"
+                return None, f"one row for each {missing}, whose number of values is unknown"
             if windows is None:
                 return count, "rows"
             return count * windows, f"rows ({count} in each of {windows} windows)"
@@ -74,12 +74,14 @@ def _rows(
             return (None, f"one key for each {missing}") if missing else (count, "keys")
         case Stateful():
             count, missing = _count(node.input, node.keys, distinct)
-            return (None, f"what {node.function}() keeps for each {missing}") if missing else (count, "keys")
-    return None, "the rows of both sides until no partner can come any more"
+            return (
+                (None, f"the state of {node.function}() for each {missing}") if missing else (count, "keys")
+            )
+    return None, "the rows of both sides until no match can arrive"
 
 
 def _count(node: Node, keys: Sequence[str], distinct: Mapping[tuple[str, str], int]) -> tuple[int, str]:
-    """Return how many combinations of keys there may be, and the first key of which nobody knows."""
+    """Return how many combinations of keys there may be, and the first key without a known count."""
     count = 1
     for key in keys:
         found = _distinct(node, key, distinct)
@@ -90,7 +92,7 @@ def _count(node: Node, keys: Sequence[str], distinct: Mapping[tuple[str, str], i
 
 
 def _distinct(node: Node, name: str, distinct: Mapping[tuple[str, str], int]) -> int | None:
-    """Look for a hint on the way down to where a column comes from."""
+    """Look for a declared or measured count on the way down to a column's source."""
     while True:
         for model in node.models:
             if node.label and (model, name) in distinct:
@@ -110,7 +112,7 @@ def _distinct(node: Node, name: str, distinct: Mapping[tuple[str, str], int]) ->
 
 
 def _windows(node: Aggregate) -> int | None:
-    """Return how many windows are open at a time; None where they never close."""
+    """Return how many windows are open at a time; None if they never close."""
     if node.window is None:
         return None
     lengths = [_seconds(text) for text in re.findall(r"'([^']+)'", node.window.expression.text)]

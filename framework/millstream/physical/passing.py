@@ -1,7 +1,7 @@
-"""Which rows reach each state: told from the plan as written, so that no other model has a say in it.
+"""Identifies the rows that reach each state, from the plan as written, so that other models don't matter.
 
-In the optimized plan, rows pass what other models ask for, too: a filter that is the OR of all, columns that
-only some of them read. What one model counts does not change with them.
+In the optimized plan, rows also pass operators for other models: a filter that is the OR of all, columns that
+only some models read. None of that changes what one model counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from millstream.plan.nodes.order import in_order
 
 
 class Passing:
-    """Tells rows by a digest of all that decides which of them pass; each node is told once."""
+    """Identifies rows by a digest of everything that decides which of them pass; each node has one digest."""
 
     def __init__(self, roots: Mapping[str, Node], meanings: Meanings) -> None:
         self._roots = roots
@@ -37,9 +37,9 @@ class Passing:
         self._known: dict[int, str] = {}
 
     def rows(self, node: Node) -> str:
-        """Return what tells the rows of a node."""
+        """Return the digest of a node's rows."""
         order = in_order((node,), self._known)
-        self._meanings.tell(order)
+        self._meanings.describe(order)
         for each in order:
             if each.one_to_one:
                 self._known[id(each)] = self._known[id(each.inputs[0])]
@@ -48,10 +48,10 @@ class Passing:
         return self._known[id(node)]
 
     def above(self, node: Node) -> list[str]:
-        """Return what is asked of rows above the states below a node: it can be asked before them, too."""
+        """Return the conditions above states below a node: the optimizer may apply them before the states."""
         found: set[str] = set()
         keeping: set[int] = set()
-        """The `id`s of nodes that keep state, or read what does."""
+        """The `id`s of stateful nodes and of nodes above them."""
         for each in in_order((node,)):
             if each.stateful or any(id(below) in keeping for below in each.inputs):
                 keeping.add(id(each))
@@ -90,7 +90,7 @@ class Passing:
                 return [*below, node.fingerprint]
 
     def _filters(self, node: Filter) -> list[str]:
-        """Tell filters that stand on each other, columns between them aside: their order says nothing."""
+        """Return the conditions of consecutive filters, sorted: their order doesn't matter."""
         conditions: list[str] = []
         at: Node = node
         while isinstance(at, Filter) or at.one_to_one:

@@ -1,4 +1,4 @@
-"""A project's plan becomes the queries that run it."""
+"""Turns a project's plan into the queries that run it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from millstream.materialization import Sink
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules import RULES
 from millstream.physical.branches import Branch, branches
-from millstream.physical.building import Built, Recipe, build, stateful_parts, stateless_parts
+from millstream.physical.building import BuiltQuery, Recipe, build, stateful_parts, stateless_parts
 from millstream.physical.cuts import cuts
 from millstream.physical.emit.fuse import unused
-from millstream.physical.emit.names import called
+from millstream.physical.emit.names import node_name
 from millstream.physical.grouping import Group, group
 from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
-from millstream.physical.query_cache import KeptQueries, Keys
+from millstream.physical.query_cache import Keys, QueryCache
 from millstream.physical.signature import Signatures
 from millstream.physical.values import Kind, PhysicalSettings, Query, Separation
 from millstream.physical.view_names import merged
@@ -28,7 +28,7 @@ from millstream.plan.nodes.order import in_order
 
 
 class Physical(Struct, frozen=True):
-    """What runs."""
+    """The queries of a project, and what to record of them."""
 
     queries: tuple[Query, ...]
     separations: tuple[Separation, ...]
@@ -37,10 +37,10 @@ class Physical(Struct, frozen=True):
 
 
 class Groups(Struct, frozen=True):
-    """Which models share which query, without the queries themselves."""
+    """Which models share a query, without the queries themselves."""
 
     models: dict[str, tuple[str, ...]]
-    """By name of a query: ids of what it stores."""
+    """The ids of what a query stores, by the query's name."""
     lock: Lock
 
 
@@ -53,44 +53,44 @@ def physical_plan(
     only: Collection[str] | None = None,
     *,
     views: bool = False,
-    kept: KeptQueries | None = None,
+    cache: QueryCache | None = None,
 ) -> Physical:
     """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first.
 
-    `written` is the plan before any rule, from which it is told what is counted. `only` are names of queries:
-    the others are left out, which spares most of the work. With `views`, those that nobody reads are made,
-    too. `kept` has queries with state that were planned before.
+    `written` is the plan before any rule; signatures come from it. `only` are names of queries: the others
+    are skipped, which saves most of the work. `views` includes views that no model reads. `cache` has
+    stateful queries that were planned before.
     """
     stored = Plan((*references, *plan.outputs)) if views else _stored(plan, references)
-    drafted = _drafted(stored, settings, lock)
-    recipes = [recipe for recipe in drafted.stateless if only is None or recipe.name in only]
-    chosen = [each for each in drafted.assigned if only is None or each.name in only]
+    drafts = _draft(stored, settings, lock)
+    recipes = [recipe for recipe in drafts.stateless if only is None or recipe.name in only]
+    chosen = [each for each in drafts.assigned if only is None or each.name in only]
     signatures = Signatures(settings.functions, written or plan)
     built = [build(recipe, settings, signatures) for recipe in recipes]
-    stateful = _stateful(drafted.stateful, chosen, settings, signatures, kept, written or plan)
-    told = [Separation(model, why) for each in drafted.assigned for model, why in each.why]
-    now = {each.name: replace(each, members=stateful[each.name].members) for each in chosen}
+    stateful = _stateful(drafts.stateful, chosen, settings, signatures, cache, written or plan)
+    lock_separations = [Separation(model, why) for each in drafts.assigned for model, why in each.why]
+    rebuilt = {each.name: replace(each, members=stateful[each.name].members) for each in chosen}
     return Physical(
-        tuple(_sorted([*built, *stateful.values()], drafted.listed)),
-        (*drafted.separations, *told, *cuts(stored.outputs)),
-        recorded([now.get(each.name, each) for each in drafted.assigned]),
+        tuple(_sorted([*built, *stateful.values()], drafts.listed)),
+        (*drafts.separations, *lock_separations, *cuts(stored.outputs)),
+        recorded([rebuilt.get(each.name, each) for each in drafts.assigned]),
     )
 
 
 def grouped_queries(
     plan: Plan, settings: PhysicalSettings, lock: Lock | None = None, references: Sequence[Output] = ()
 ) -> Groups:
-    """Return only which models share which query."""
-    drafted = _drafted(_stored(plan, references), settings, lock)
-    found = {r.name: tuple(b.model for b in r.branches) for r in drafted.stateless}
-    for each in drafted.assigned:
-        left = [m for place, m in enumerate(each.members) if place not in each.removed]
-        found[each.name] = tuple(model for member in left for model in member.models)
-    return Groups(found, recorded(drafted.assigned))
+
+    drafts = _draft(_stored(plan, references), settings, lock)
+    found = {r.name: tuple(b.model for b in r.branches) for r in drafts.stateless}
+    for each in drafts.assigned:
+        active = [m for place, m in enumerate(each.members) if place not in each.removed]
+        found[each.name] = tuple(model for member in active for model in member.models)
+    return Groups(found, recorded(drafts.assigned))
 
 
-class _Drafted(Struct, frozen=True):
-    """Queries before anything of them is written."""
+class _Drafts(Struct, frozen=True):
+    """Queries before their SQL is written."""
 
     listed: tuple[Branch, ...]
     stateless: tuple[Recipe, ...]
@@ -99,16 +99,16 @@ class _Drafted(Struct, frozen=True):
     separations: tuple[Separation, ...]
 
 
-def _drafted(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Drafted:
+def _draft(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Drafts:
     order = in_order(stored.outputs)
     listed = branches(stored, order)
     grouped = group(listed, settings.grouping)
-    wanted = [each for each in grouped.groups if each.branches[0].states]
+    requested = [each for each in grouped.groups if each.branches[0].states]
     names = _Names()
     stateless = _stateless([g for g in grouped.groups if not g.branches[0].states], order, names)
     recipes = tuple(stateless)
-    assigned = tuple(assign(_locked(wanted, names), lock))
-    return _Drafted(tuple(listed), recipes, tuple(wanted), assigned, tuple(grouped.separations))
+    assigned = tuple(assign(_locked(requested, names), lock))
+    return _Drafts(tuple(listed), recipes, tuple(requested), assigned, tuple(grouped.separations))
 
 
 def alone(
@@ -118,12 +118,12 @@ def alone(
     models: Collection[str],
     references: Sequence[Output] = (),
     *,
-    letters: bool = False,
+    dead_letters: bool = False,
 ) -> Query:
-    """Return what some models of a query without state are within it, without the others.
+    """Return a stateless query reduced to some of its models.
 
-    It decodes what the others want, too: a record that is bad for one is bad for all. What can't be decoded
-    is sent on by the others, or by these, as `letters` says.
+    It still decodes the fields of the other models: a record that is bad for one is bad for all. It sends
+    dead letters only with `dead_letters`.
     """
     stored = _stored(plan, references)
     order = in_order(stored.outputs)
@@ -134,22 +134,24 @@ def alone(
         Part(tuple(output for output in part.outputs if output.model in models), part.trunk)
         for part in recipe.parts
     ]
-    own = recipe.letters if letters else None
-    only = replace(recipe, parts=tuple(part for part in parts if part.outputs), letters=own)
+    own = recipe.dead_letters if dead_letters else None
+    only = replace(recipe, parts=tuple(part for part in parts if part.outputs), dead_letters=own)
     return build(only, settings, Signatures(settings.functions, plan)).query
 
 
-def letters_alone(
+def dead_letters_query(
     plan: Plan, settings: PhysicalSettings, source: str, references: Sequence[Output] = ()
 ) -> Query:
-    """Return what sends the dead letters of a source, and makes nothing else of its records."""
+    """Return a query that only sends the dead letters of a source."""
     stored = _stored(plan, references)
     order = in_order(stored.outputs)
     found = group(branches(stored, order), settings.grouping).groups
     recipes = _stateless([g for g in found if not g.branches[0].states], order, _Names())
-    letters = next(each.letters for each in recipes if each.letters and each.letters.relation == source)
+    dead_letters = next(
+        each.dead_letters for each in recipes if each.dead_letters and each.dead_letters.relation == source
+    )
     name = f"{source.rpartition('.')[2]}_dead_letters"
-    recipe = Recipe(name, "stateless", (Part((), letters),), (), letters)
+    recipe = Recipe(name, "stateless", (Part((), dead_letters),), (), dead_letters)
     return build(recipe, settings, Signatures(settings.functions, plan)).query
 
 
@@ -159,7 +161,7 @@ def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
 
 
 class _Names:
-    """Names of queries, each given once."""
+    """Unique names of queries."""
 
     def __init__(self) -> None:
         self._used: dict[str, None] = {}
@@ -182,14 +184,14 @@ def _stateless(groups: Iterable[Group], order: Iterable[Node], names: _Names) ->
     owned: set[str] = set()
     for each in groups:
         base = each.branches[0].base
-        sends = isinstance(base, Decode) and base.relation not in owned and _sends_letters(each)
-        letters = base if sends and isinstance(base, Decode) else None
-        if letters is not None:
-            owned.add(letters.relation)
+        sends = isinstance(base, Decode) and base.relation not in owned and _can_send_dead_letters(each)
+        dead_letters = base if sends and isinstance(base, Decode) else None
+        if dead_letters is not None:
+            owned.add(dead_letters.relation)
         name = names.new(_stateless_name(each))
-        others = decodes[letters.relation] if letters is not None else ()
-        parts, letters = stateless_parts(each.branches, letters, others)
-        yield Recipe(name, each.kind, parts, each.branches, letters)
+        others = decodes[dead_letters.relation] if dead_letters is not None else ()
+        parts, dead_letters = stateless_parts(each.branches, dead_letters, others)
+        yield Recipe(name, each.kind, parts, each.branches, dead_letters)
     for relation, found in decodes.items():
         if relation not in owned and any(node.on_bad_record == "dead_letter" for node in found):
             one = found[0]
@@ -200,8 +202,8 @@ def _stateless(groups: Iterable[Group], order: Iterable[Node], names: _Names) ->
                 yield Recipe(name, "stateless", (Part((), one),), (), one)
 
 
-def _sends_letters(group: Group) -> bool:
-    """Tell whether the fan-out of a group can send on what its source could not decode, too."""
+def _can_send_dead_letters(group: Group) -> bool:
+    """Whether the fan-out of a group can also send the dead letters of its source."""
     first = group.branches[0]
     return (
         isinstance(first.base, Decode)
@@ -212,12 +214,12 @@ def _sends_letters(group: Group) -> bool:
 
 
 def _stateless_name(group: Group) -> str:
-    """Name a query after its source: its checkpoint stays when models come and go."""
+    """Name a query after its source: its checkpoint stays valid when models are added or removed."""
     first = group.branches[0]
     own = str(first.output.options.get("group") or "")
     if group.kind == "single" or (not isinstance(first.base, Decode) and len(group.branches) == 1):
         return own or _short(first)
-    base = first.base.relation.rpartition(".")[2] if isinstance(first.base, Decode) else called(first.base)
+    base = first.base.relation.rpartition(".")[2] if isinstance(first.base, Decode) else node_name(first.base)
     return own or f"{base}_{first.stored_as}s"
 
 
@@ -248,7 +250,7 @@ def _stateful_name(group: Group) -> str:
     one_state = all(list(map(id, b.states)) == list(map(id, first.states)) for b in group.branches)
     if one_state or not shared:
         return first.states[-1].label or _short(first)
-    return called(shared[-1])
+    return node_name(shared[-1])
 
 
 def _stateful(
@@ -256,41 +258,41 @@ def _stateful(
     assigned: Iterable[Assigned],
     settings: PhysicalSettings,
     signatures: Signatures,
-    kept: KeptQueries | None,
+    cache: QueryCache | None,
     written: Plan,
-) -> dict[str, Built]:
-    """Return the queries of groups by name."""
+) -> dict[str, BuiltQuery]:
+
     of = {branch.model: branch for each in groups for branch in each.branches}
-    keys = Keys(settings, written) if kept is not None else None
-    found: dict[str, Built] = {}
+    keys = Keys(settings, written) if cache is not None else None
+    found: dict[str, BuiltQuery] = {}
     for each in assigned:
         models = [m for i, member in enumerate(each.members) if i not in each.removed for m in member.models]
         own = [of[model] for model in models]
-        make = partial(_made, each, own, settings, signatures)
+        make = partial(_build, each, own, settings, signatures)
         outputs = [branch.output for branch in own]
-        found[each.name] = kept.built(keys.of(each, outputs), make) if kept and keys else make()
+        found[each.name] = cache.built(keys.of(each, outputs), make) if cache and keys else make()
     return found
 
 
-def _made(
+def _build(
     assigned: Assigned, found: Sequence[Branch], settings: PhysicalSettings, signatures: Signatures
-) -> Built:
-    alone = _alone(found, settings)
+) -> BuiltQuery:
+    alone = _optimized_separately(found, settings)
     kind: Kind = "stateful" if len(alone) > 1 else "single"
     recipe = Recipe(assigned.name, kind, stateful_parts(alone), alone, None, assigned)
     return build(recipe, settings, signatures)
 
 
-def _alone(found: Sequence[Branch], settings: PhysicalSettings) -> tuple[Branch, ...]:
-    """Apply the rules to a query of its own: models of other queries have no say in what it keeps."""
+def _optimized_separately(found: Sequence[Branch], settings: PhysicalSettings) -> tuple[Branch, ...]:
+    """Optimize a query separately: models of other queries must not influence its state."""
     plan = Plan(tuple(branch.output for branch in found))
     rules = [rule for rule in RULES if rule.__name__ in settings.rules]
     own = optimize(plan, rules, None, settings.switched_off).plan
     return tuple(found if own is plan else branches(own, in_order(own.outputs)))
 
 
-def _sorted(built: Iterable[Built], listed: Iterable[Branch]) -> Iterable[Query]:
-    """Put queries in the order of their first model."""
+def _sorted(built: Iterable[BuiltQuery], listed: Iterable[Branch]) -> Iterable[Query]:
+
     place = {branch.model: i for i, branch in enumerate(listed)}
 
     def first(query: Query) -> int:

@@ -1,9 +1,9 @@
-"""Python functions in a fan-out: a call is a column of its own, made for the rows that want it.
+"""Python functions in a fan-out: each call is a separate column, made only for the rows that need it.
 
     select *, score_where(type <> 'hover', type, value) as _score from events
 
-gives a struct of `value` and `error`. Spark would call a function within the `if` of a fan-out for all rows,
-and one row that it fails on would stop all models of the query.
+returns a struct of `value` and `error`. Spark would call a function within the `if` of a fan-out for all
+rows, and one row on which it fails would stop all models of the query.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from millstream.physical.emit.fuse import unused
 from millstream.types import BOOLEAN, STRING, UNKNOWN
 
 GUARDED = "_where"
-"""What the name of a function ends in that takes, before its arguments, whether it is to be called."""
+"""The suffix of functions that take a condition before their arguments, and are only called if it holds."""
 
 
 class Column(Struct, frozen=True):
@@ -28,8 +28,8 @@ class Column(Struct, frozen=True):
     call: Expression
 
 
-class _Made(Struct, eq=False):
-    """A call, and what the rows that it is made for are like: they fulfil all conditions of one of these."""
+class _CallColumn(Struct, eq=False):
+    """A call, and its rows: those that meet all conditions of one of the tuples in `wanted`."""
 
     name: str
     call: Call
@@ -38,12 +38,12 @@ class _Made(Struct, eq=False):
     wanted: list[tuple[Expression, ...]]
 
 
-class Called(Struct, frozen=True):
-    """A draft whose calls are columns."""
+class LiftedDraft(Struct, frozen=True):
+    """A draft that reads its calls from columns."""
 
     draft: Draft
     columns: tuple[str, ...]
-    """Those of its own calls: a row on which one failed is none of the model's."""
+    """The columns of its calls; a row on which one of them failed doesn't belong to the model."""
 
 
 class Calls:
@@ -52,7 +52,7 @@ class Calls:
     def __init__(self, alias: str, used: Iterable[str]) -> None:
         self.alias = alias
         self._used = list(used)
-        self._made: dict[str, _Made] = {}
+        self._made: dict[str, _CallColumn] = {}
 
     @property
     def levels(self) -> list[list[Column]]:
@@ -63,15 +63,15 @@ class Calls:
             found[made.level].append(Column(made.name, _written(made)))
         return found
 
-    def lifted(self, draft: Draft) -> Called:
-        """Make columns of the calls of a draft."""
+    def lift(self, draft: Draft) -> LiftedDraft:
+        """Replace the calls of a draft by columns."""
         own: list[str] = []
         where: list[Expression] = []
-        # What is cheap decides first which rows a function sees.
+        # Cheap conditions come first, so that a function sees fewer rows.
         for condition in sorted(draft.where, key=lambda each: bool(each.functions)):
             where.append(self._expression(condition, where, own))
         items = {name: self._expression(each, where, own) for name, each in draft.items.items()}
-        return Called(replace(draft, items=items, where=tuple(where)), tuple(dict.fromkeys(own)))
+        return LiftedDraft(replace(draft, items=items, where=tuple(where)), tuple(dict.fromkeys(own)))
 
     def _expression(self, given: Expression, wanted: Sequence[Expression], own: list[str]) -> Expression:
         while found := [call for call in calls(given, anywhere=True) if len(call.inner) == 1]:
@@ -81,14 +81,14 @@ class Calls:
         return given
 
     def _column(self, call: Call, given: Expression, wanted: Sequence[Expression]) -> str:
-        """Return the column of a call that is made for all rows that want it here, and others perhaps."""
+        """Return the column of a call that is made at least for the rows that need it here."""
         plain = self._plain(wanted)
         for made in self._made.values():
             if made.call.pieces != call.pieces:
                 continue
             if any(_implies(wanted, others) for others in made.wanted):
                 return made.name
-            # A condition that reads what another call gives could wait for this one.
+            # A condition that reads the result of another call could depend on this one.
             if plain and all(map(self._plain, made.wanted)):
                 made.wanted = [each for each in made.wanted if not _implies(each, wanted)] + [tuple(wanted)]
                 return made.name
@@ -97,18 +97,18 @@ class Calls:
         refs = {piece.column for piece in call.pieces if isinstance(piece, Ref)}
         refs |= {ref.column for each in wanted for ref in each.refs}
         level = max((self._made[each].level + 1 for each in refs if each in self._made), default=0)
-        self._made[name] = _Made(name, call, given, level, [tuple(wanted)])
+        self._made[name] = _CallColumn(name, call, given, level, [tuple(wanted)])
         return name
 
     def _plain(self, wanted: Iterable[Expression]) -> bool:
         return not any(ref.column in self._made for each in wanted for ref in each.refs)
 
     def error(self, name: str) -> Expression:
-        """Return what a call failed with; NULL where it did not, or was not made."""
+        """Return the error of a call; NULL if it succeeded or was not made."""
         return Expression((Ref(name, self.alias), ".error"), STRING, atomic=True)
 
     def failed(self, names: Iterable[str]) -> Expression:
-        """Return whether one of several calls failed."""
+
         pieces: list[Piece] = []
         for name in names:
             pieces += [" or " if pieces else "(", *self.error(name).pieces, " is not null"]
@@ -119,7 +119,7 @@ class Calls:
         return Expression((*error.pieces, " is null"), BOOLEAN, nullable=False, atomic=True)
 
 
-def _written(made: _Made) -> Expression:
+def _written(made: _CallColumn) -> Expression:
     first, *rest = made.call.pieces
     assert isinstance(first, str)
     arguments = joined((first.partition("(")[2], *rest))
@@ -136,14 +136,14 @@ def _implies(conditions: Iterable[Expression], others: Iterable[Expression]) -> 
 
 
 def callable_in_fan_out(expression: Expression) -> bool:
-    """Tell whether all calls of an expression can be columns of their own."""
+    """Whether all calls of an expression can be separate columns."""
     if not expression.functions:
         return True
     return len(calls(expression, anywhere=True)) == len(expression.functions)
 
 
 def _with_value(expression: Expression, column: Ref) -> Expression:
-    """Read the value of a call's column, which must not give its name to a field of a struct."""
+    """Read the value of a call's column, without naming a field of a struct after it."""
     plain: Mapping[bool, tuple[Piece, ...]] = {
         True: (column, ".value"),
         False: ("coalesce(", column, ".value)"),
@@ -156,8 +156,8 @@ def _with_value(expression: Expression, column: Ref) -> Expression:
     return replace(expression, pieces=joined(pieces), raises=expression.raises)
 
 
-def certain(conditions: Sequence[Expression]) -> list[Expression]:
-    """Return conditions that are false where they would be NULL: then nothing behind an AND is looked at."""
+def without_nulls(conditions: Sequence[Expression]) -> list[Expression]:
+    """Return conditions that are false instead of NULL: then Spark evaluates nothing behind an AND."""
     if not any(each.nullable for each in conditions):
         return list(conditions)
     every = all_of(conditions, BOOLEAN)

@@ -1,7 +1,7 @@
-"""Queries with state that were planned before: the same parts of a plan give the same query.
+"""Caches stateful queries: the same parts of a plan give the same query.
 
-A query is known by a digest of all that it is made of: its part of the optimized plan, its models as written,
-with all whose topics and tables these read, its group, and settings.
+The key of a query is a digest of everything that it is built from: its part of the optimized plan, its models
+as written, all models whose topics and tables these read, its group, and the settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
-from millstream.physical.building import Built
+from millstream.physical.building import BuiltQuery
 from millstream.physical.lock import Assigned
 from millstream.physical.values import PhysicalSettings
 from millstream.plan.nodes import Node, Output, Plan
@@ -23,32 +23,32 @@ from millstream.plan.table import shape
 _ORDERED = msgspec.msgpack.Encoder(order="deterministic")
 
 
-class KeptQueries:
-    """What is known, by digests, and what of it was used or came to it."""
+class QueryCache:
+    """Cached queries and texts by digest, and those that were used or added."""
 
     def __init__(self, known: Mapping[bytes, bytes] | None = None) -> None:
         self.known = known or {}
         self.used: dict[bytes, bytes] = {}
 
     @property
-    def grown(self) -> bool:
+    def has_new(self) -> bool:
         return not self.used.items() <= self.known.items()
 
-    def built(self, key: bytes, make: Callable[[], Built]) -> Built:
-        """Return a query that is known, or else make it."""
-        if (kept := self.known.get(key)) is not None:
+    def built(self, key: bytes, make: Callable[[], BuiltQuery]) -> BuiltQuery:
+
+        if (cached := self.known.get(key)) is not None:
             with contextlib.suppress(msgspec.DecodeError, ValueError):
-                found = msgspec.msgpack.decode(kept, type=Built)
-                self.used[key] = kept
+                found = msgspec.msgpack.decode(cached, type=BuiltQuery)
+                self.used[key] = cached
                 return found
         found = make()
         self.used[key] = msgspec.msgpack.encode(found)
         return found
 
     def text(self, key: bytes, make: Callable[[], str]) -> str:
-        """Return a text that is known, or else make it."""
-        kept = self.known.get(key)
-        found = make() if kept is None else kept.decode()
+
+        cached = self.known.get(key)
+        found = make() if cached is None else cached.decode()
         self.used[key] = found.encode()
         return found
 
@@ -57,7 +57,7 @@ class Keys:
     """Digests of the queries of one plan."""
 
     def __init__(self, settings: PhysicalSettings, written: Plan) -> None:
-        # Only keys that are texts can be put in an order.
+        # The deterministic encoder can only sort keys that are strings.
         distinct = sorted(settings.distinct.items())
         self._settings = _ORDERED.encode((replace(settings, distinct={}), distinct))
         self._written = {output.model: output for output in written.outputs}
@@ -68,12 +68,12 @@ class Keys:
         hashed = blake2b(self._settings, digest_size=16)
         hashed.update(_ORDERED.encode(assigned))
         hashed.update(shape(outputs))
-        for model, digest in sorted(self._made_of(output.model for output in outputs).items()):
+        for model, digest in sorted(self._digests(output.model for output in outputs).items()):
             hashed.update(model.encode() + digest)
         return hashed.digest()
 
-    def _made_of(self, models: Iterable[str]) -> dict[str, bytes]:
-        """Return digests of models, and of those that they read by topics and tables, however far up."""
+    def _digests(self, models: Iterable[str]) -> dict[str, bytes]:
+        """Return digests of models and of all models upstream of them, across topics and tables."""
         found: dict[str, bytes] = {}
         waiting = list(models)
         while waiting:

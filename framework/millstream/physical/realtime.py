@@ -10,7 +10,7 @@ from millstream.plan.nodes import Dedupe, Node, Opaque
 from millstream.plan.traits import traits_of
 
 
-def prevented(
+def realtime_obstacles(
     order: Sequence[Node],
     sources: Sequence[SourceRead],
     functions: Sequence[str],
@@ -18,7 +18,7 @@ def prevented(
     deliver: ToKafka | PerBatch,
     sides: int,
 ) -> tuple[str, ...]:
-    """Return the reasons in words; none: it can run so."""
+    """Return the reasons; without any, the query can run in real-time mode."""
     found: list[str] = []
     for node in order:
         if node.stateful and traits_of(node).mode != "static":
@@ -29,31 +29,33 @@ def prevented(
         case PerBatch():
             found.append("its outputs are written batch by batch")
         case ToKafka(timed=True):
-            found.append("records with a time of their own are written batch by batch")
+            found.append("records with their own timestamp are written batch by batch")
         case ToKafka(placed=False) if not found:
-            found.append("what may become several records is written batch by batch")
+            found.append("rows that may become several records are written batch by batch")
     if sides > 1:
-        found.append("it reads a source several times")
+        found.append("it reads a source more than once")
     found += [
-        f"changes of the table {s.relation.rpartition('.')[2]} come in batches"
+        f"changes of the table {s.relation.rpartition('.')[2]} arrive in batches"
         for s in sources
         if not s.topic
     ]
     if not sources:
-        found.append("it reads nothing that streams")
+        found.append("it reads no stream")
     if any(isinstance(node, Opaque) for node in order):
-        found.append("it has SQL that is not understood")
+        found.append("it contains opaque SQL")
     return tuple(dict.fromkeys(found))
 
 
-def starving(queries: Sequence[tuple[str, int]], slots: int) -> str:
-    """Say what is wrong where there are fewer slots than partitions; empty: nothing.
+def missing_slots(queries: Sequence[tuple[str, int]], slots: int) -> str:
+    """Return an error if there are fewer slots than partitions, otherwise an empty text.
 
-    A real-time query has a task for each partition all the time. One that gets no slot never starts, and
-    Spark says nothing of it: the records of its partition wait for ever.
+    A real-time query runs a task for each partition all the time. A task without a slot never starts, and
+    Spark does not report it: the records of its partition wait forever.
     """
-    wanted = sum(count for _, count in queries)
-    if wanted <= slots:
+    needed = sum(count for _, count in queries)
+    if needed <= slots:
         return ""
-    told = ", ".join(f"{name} reads {count}" for name, count in queries)
-    return f"real-time mode needs a core for each partition, {wanted} in all; Spark has {slots}: {told}"
+    counts = ", ".join(f"{name} reads {count}" for name, count in queries)
+    return (
+        f"real-time mode needs a core for each partition: {needed} in total, but Spark has {slots} ({counts})"
+    )

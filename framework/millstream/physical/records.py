@@ -17,7 +17,7 @@ HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
 
 
 def needs_columns(draft: Draft, output: Output) -> bool:
-    """Tell whether a record would calculate something twice, so that it must be made of columns."""
+    """Whether a record would calculate something twice, unless the calculations become columns first."""
     if draft.freely:
         return False
     used = {*output.keys, *(name for item in output.extras for name in item.expression.columns)}
@@ -28,20 +28,20 @@ def needs_columns(draft: Draft, output: Output) -> bool:
 
 
 POSITION = "millstream.position"
-"""The header that says which record a record was made from: `topic-partition-offset`."""
+"""The header with the position of the original record: `topic-partition-offset`."""
 
 
 class RecordColumns(Struct, frozen=True):
-    """Which columns all records of a query have."""
+    """Which optional columns the records of a query have."""
 
     headers: bool
     timestamp: bool
 
 
 def record(draft: Draft, output: Output, look: RecordColumns, place: str | None = None) -> Draft:
-    """Return the SELECT of a model's records instead of its columns.
+    """Return the SELECT of a model's records.
 
-    `place` is the alias of rows that know their record, by which a repeated result is recognised.
+    `place` is the alias of rows that have their record's position, by which repeated records are recognised.
     """
     items = {
         "topic": _text(literal(output.topic), STRING),
@@ -66,7 +66,7 @@ def _text(text: str, found: Type) -> Expression:
 
 
 def _like(parts: list[Expression], pieces: tuple[Piece, ...], found: Type) -> Expression:
-    """Return an expression made of others."""
+    """Return an expression composed of others, with their properties."""
     return Expression(
         joined(pieces),
         found,
@@ -142,15 +142,15 @@ def _timestamp(draft: Draft, output: Output) -> Expression:
 
 
 def fan_out(drafts: list[Draft]) -> Expression:
-    """Return the array of the records of each model; NULL is that of one that doesn't want a row."""
+    """Return an array with the record of each model; NULL for a model whose filters drop the row."""
     pieces: list[Piece] = ["array(\n  "]
     parts: list[Expression] = []
     for index, draft in enumerate(drafts):
         parts += [*draft.items.values(), *draft.where]
-        made: list[Piece] = []
+        fields: list[Piece] = []
         for name, each in draft.items.items():
-            made += [", " if made else "", f"'{name}', ", *each.pieces]
-        struct: list[Piece] = ["named_struct(", *made, ")"]
+            fields += [", " if fields else "", f"'{name}', ", *each.pieces]
+        struct: list[Piece] = ["named_struct(", *fields, ")"]
         if draft.where:
             struct = ["if(", *all_of(draft.where, BOOLEAN).pieces, ", ", *struct, ", null)"]
         pieces += [",\n  " if index else "", *struct]

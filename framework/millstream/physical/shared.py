@@ -1,4 +1,4 @@
-"""Rows that several parts of a query need together by one key: read, decoded and moved once."""
+"""Rows that several parts of a query need by the same key: read, decoded and shuffled once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millstream.expressions import quoted
 from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.steps import SqlView, Step, in_steps
 from millstream.physical.emit.text import Cte, deeper, statement
-from millstream.physical.emit.walk import How
+from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.view_names import Views
 from millstream.plan.nodes import Column, Dedupe, Node, Repartition, Stateful
 from millstream.plan.nodes.order import in_order
@@ -28,13 +28,13 @@ class Shared(Struct, frozen=True):
 
 
 class Removed(Struct, frozen=True):
-    """A part whose models are gone; its state stays where the checkpoint has it, and gets no more rows."""
+    """A part whose models were removed; its state stays in the checkpoint, and gets no more rows."""
 
     sql: str
     of: str
     """The shared relation that it reads."""
     columns: tuple[tuple[str, str], ...]
-    """What it reads of it: name and type."""
+    """The columns that it reads: name and type."""
 
 
 def hint(node: Repartition, partitions: int) -> str:
@@ -42,10 +42,10 @@ def hint(node: Repartition, partitions: int) -> str:
     return f"repartition({partitions}{keys})" if keys else "repartition(1)"
 
 
-def together(
+def write_shared(
     repartitions: Sequence[Repartition], roots: Sequence[Node], partitions: int, views: Views
 ) -> Shared:
-    """Write the shared rows: as CTEs, or as views where steps read them, too."""
+    """Write the shared rows as CTEs, or as views if steps read them too."""
     if not repartitions:
         return Shared()
     as_views = any(isinstance(node, Dedupe | Stateful) for node in in_order(roots))
@@ -61,21 +61,21 @@ def together(
         if id(node) not in wanted or not isinstance(node, Repartition):
             continue
         reserved = (*names.values(), *(cte.name for cte in ctes), *(step.name for step in steps))
-        how = How(shared={id(node): hint(node, partitions)}, reserved=reserved)
+        how = EmitOptions(shared={id(node): hint(node, partitions)}, reserved=reserved)
         found = in_steps([node], leaf, reads=views.of, how=how)
         steps += found.steps
         draft = found.emitted.finals[0].draft
         names[id(node)] = name = draft.sources[0].name
         if as_views and not any(step.name == name for step in found.steps):
-            # A view is analysed once, so that all steps over it read the very same rows.
+            # Spark analyses a view once, so all steps over it share the same rows.
             steps.append(SqlView(name, found.emitted.statement()))
         else:
             ctes += found.emitted.ctes
     return Shared(names, tuple(ctes), tuple(steps))
 
 
-def neutral(removed: Removed, columns: Sequence[Column]) -> str:
-    """Return the SQL of a part that is gone, over no rows."""
+def removed_part_sql(removed: Removed, columns: Sequence[Column]) -> str:
+    """Return the SQL of a removed part, over no rows."""
     known = {column.name: str(column.type) for column in columns}
     items = [
         quoted(name) if known.get(name) == type_ else f"cast(null as {type_}) as {quoted(name)}"

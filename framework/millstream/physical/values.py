@@ -1,4 +1,4 @@
-"""What runs, as values that explain, docs, review and the runner read alike."""
+"""Streaming queries as values, which explain, docs, review and the runner read."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class SourceRead(Struct, frozen=True):
     view: str
     relation: str
     topic: str = ""
-    """Empty: the changes of the table `relation`, with `_deleted` for rows that are gone."""
+    """Empty for the changes of the table `relation`, which have `_deleted` for deleted rows."""
     columns: tuple[Column, ...] = ()
-    """Exactly the fields that are decoded, or the table's columns that are read."""
+    """The decoded fields, or the columns of the table that are read."""
     key: Column | None = None
     key_type: Type = STRING
     metadata: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class StaticRead(Struct, frozen=True):
     view: str
     relation: str
     columns: tuple[Column, ...] = ()
-    """Those that are read; empty where SQL says it: subqueries and opaque SQL."""
+    """The columns that are read; empty for subqueries and opaque SQL, whose text decides."""
 
 
 class SinkOutput(Struct, frozen=True, tag="sink"):
@@ -49,7 +49,7 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     format: Encoding = DEFAULT_FORMAT
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
-    """Ids of data tests that are asked of each row, and don't stop it."""
+    """Ids of the row checks that report failing rows and don't stop the query."""
 
 
 class TableOutput(Struct, frozen=True, tag="table"):
@@ -61,14 +61,14 @@ class TableOutput(Struct, frozen=True, tag="table"):
 
 
 class ViewOutput(Struct, frozen=True, tag="view"):
-    """A view that no other model reads: nothing stores it, only `show` and tests ask for its rows."""
+    """A view that no other model reads: it is not stored; only `show` and tests compute its rows."""
 
     model: str
     columns: tuple[Column, ...] = ()
 
 
 class DeadLetters(Struct, frozen=True, tag="dead_letters"):
-    """Records of a source that can't be decoded, as they were; rows of a model that a data test keeps out."""
+    """Records of a source that can't be decoded, unchanged; or rows of a model that fail a data test."""
 
     source: str
     """Id of the source or model."""
@@ -83,28 +83,28 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
 
     outputs: tuple[Target, ...]
     placed: bool = False
-    """A header of each says which record it was made from, so that a repeated one is recognised."""
+    """A header of each record has the position of its original record, so that repeats are recognised."""
     skips: tuple[str, ...] = ()
     """Models that leave out rows on which a function fails.
 
-    A record without topic tells of each, for who counts them; its key is the model.
+    A marker without a topic counts each such row; its key is the model.
     """
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """Return the data tests that tell of each row that they find wrong, in the same way."""
+        """The row checks that report failing rows by such markers."""
         return tuple(test for each in self.outputs if isinstance(each, SinkOutput) for test in each.tests)
 
     @property
     def timed(self) -> bool:
-        """Tell whether records have a time of their own."""
+        """Whether records have their own timestamp."""
         return any(isinstance(each, SinkOutput) and each.options.get("timestamp") for each in self.outputs)
 
     @property
-    def by_number(self) -> bool:
-        """Tell whether the number of its batch, not its place in a topic, tells a repeated record.
+    def numbered_by_batch(self) -> bool:
+        """Whether repeated records are recognised by the number of their batch, not by an original record.
 
-        Records with a time of their own are written batch by batch, too.
+        Records with their own timestamp are written batch by batch as well.
         """
         return self.timed or not self.placed
 
@@ -112,57 +112,57 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
 class Delivery(Struct, frozen=True):
     """One output of a batch and its rows over the batch's view.
 
-    Those of a sink are records; those of a table have its columns, and `_deleted` where rows can be deleted.
+    Rows of a sink are records; rows of a table have its columns, and `_deleted` if rows can be deleted.
     """
 
     target: Target
     sql: str
     deletes: bool = False
-    asked: str = ""
-    """Counts the rows that data tests find wrong: a row with a column for each test."""
+    counts_sql: str = ""
+    """Counts the rows that fail data tests: one row, with a column for each test."""
     stops: tuple[str, ...] = ()
-    """The tests by which none may be wrong."""
+    """The tests that stop the query if a row fails."""
 
 
 class PerBatch(Struct, frozen=True, tag="batch"):
-    """Each micro-batch is kept once under the name of a view, and each output reads it (foreachBatch)."""
+    """Each micro-batch is cached as a view that every output reads (foreachBatch)."""
 
     view: str
     deliveries: tuple[Delivery, ...]
 
 
 class Operator(Struct, frozen=True):
-    """What one stateful operator keeps and how it gets there; equal operators can read each other's state."""
+    """What one stateful operator stores and how; equal operators can read each other's state."""
 
     name: str
     kind: str
     facts: tuple[tuple[str, str], ...]
     """What must stay the same, in order: name and content."""
     below: str = ""
-    """Digest of what happens to rows before; a change of it goes forward only."""
+    """Digest of the upstream logic; if it changes, the verdict is `forward`."""
 
 
 class Stored(Struct, frozen=True):
-    """What the newest rows of a table, or of a topic with a row a key, are made of."""
+    """How the rows of a table, or of a topic with one row for each key, are computed."""
 
     model: str
     keys: tuple[str, ...]
     rows: str
-    """Digest of all that is done to them, from the sources on."""
+    """Digest of everything that computes them, from the sources on."""
 
 
 class Signature(Struct, frozen=True):
     """What a query's checkpoint depends on."""
 
     sources: tuple[str, ...]
-    """In the order of the query, since Spark matches offsets by position."""
+    """In the query's order, since Spark matches offsets by position."""
     operators: tuple[Operator, ...]
     branches: tuple[str, ...] = ()
     timezone: str = "UTC"
     stored: tuple[Stored, ...] = ()
-    """Rows that stay as they are until others of their keys come."""
+    """Rows that stay unchanged until new rows with their keys arrive."""
     topics: tuple[str, ...] = ()
-    """Of the sources, in their order; empty for changes of a table. None at all in older records."""
+    """The topics of the sources, empty for changes of a table. Older records have no topics."""
 
     @property
     def stateful(self) -> bool:
@@ -170,10 +170,10 @@ class Signature(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """About how much state a query keeps."""
+    """An estimate of a query's state."""
 
     bytes: int | None
-    """None: nobody can tell."""
+    """None if it is unknown."""
     why: str
 
 
@@ -192,15 +192,15 @@ class Query(Struct, frozen=True):
     signature: Signature
     memory: Memory
     functions: tuple[str, ...] = ()
-    """The Python functions that it calls, each once."""
+    """The Python functions that it calls, without duplicates."""
     chained: bool = False
-    """States stand above each other: each has the watermark that the one below passes on."""
-    within: tuple[str, ...] = ()
-    """Those of them that are called within an aggregate or the condition of a join, by their plain names."""
+    """One stateful operator is above another: each has the watermark that the one below passes on."""
+    nested_calls: tuple[str, ...] = ()
+    """The functions that are called by their plain names, within an aggregate or a join condition."""
     realtime: tuple[str, ...] = ()
-    """What prevents real-time mode; empty: it is possible."""
-    letters: str = ""
-    """The source whose undecodable records it sends to dead letters; no other query of the plan does."""
+    """What prevents real-time mode; empty if it is possible."""
+    dead_letter_source: str = ""
+    """The source whose undecodable records it alone sends to dead letters."""
 
     @property
     def outputs(self) -> tuple[Target, ...]:
@@ -212,13 +212,13 @@ class Query(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What it makes, in a few words."""
+        """The names of its outputs, shortened after three."""
         names = [t.topic if isinstance(t, DeadLetters) else t.model.rpartition(".")[2] for t in self.outputs]
         return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
     @property
     def stored(self) -> dict[str, str]:
-        """Where it stores which model: the topic, empty for a table."""
+        """The topic of each stored model; empty for a table."""
         listed = (each for each in self.outputs if not isinstance(each, DeadLetters))
         return {each.model: each.topic if isinstance(each, SinkOutput) else "" for each in listed}
 
@@ -228,17 +228,17 @@ class Query(Struct, frozen=True):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Those of its sinks."""
+        """The topics of its sinks."""
         return tuple(dict.fromkeys(each.topic for each in self.outputs if isinstance(each, SinkOutput)))
 
 
 class Separation(Struct, frozen=True):
-    """Why a model does not share a query that it could be thought to share."""
+    """Why a model does not share a query that it seems to fit."""
 
     model: str
     why: str
     other: tuple[str, ...] = ()
-    """Models of the query that it is apart from."""
+    """The models of the query that it doesn't share."""
 
 
 class PhysicalSettings(Struct, frozen=True):
@@ -246,11 +246,11 @@ class PhysicalSettings(Struct, frozen=True):
     shuffle_partitions: int = 200
     timezone: str = "UTC"
     functions: dict[str, str] = {}
-    """By Python function: the digest of its body."""
+    """The digest of each Python function's body."""
     distinct: dict[tuple[str, str], int] = {}
-    """By id of a relation and column: about how many values it has."""
+    """The approximate number of values, by relation id and column."""
     rules: frozenset[str] = frozenset()
-    """Names of the rules that the target wants."""
+    """Names of the optimizer rules that the target enables."""
     switched_off: dict[str, frozenset[str]] = {}
-    """By model: those that leave it alone."""
+    """The rules that are switched off, by model."""
     rows_per_second: dict[str, float] = {}

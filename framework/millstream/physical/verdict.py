@@ -1,4 +1,4 @@
-"""May a query go on from its checkpoint? Told from what it keeps, not from what Spark checks."""
+"""Whether a query can continue from its checkpoint, decided by its state, not by what Spark checks."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ Kind = Literal["same", "forward", "rebuild"]
 
 
 class Verdict(Struct, frozen=True):
-    """What may happen to a checkpoint.
+    """Whether a query can continue from its checkpoint.
 
-    same: it goes on. forward: it goes on, and old rows stay counted by the old rule. rebuild: it can't.
+    same: it continues. forward: it continues, with state that the old SQL computed. rebuild: it can't.
     """
 
     kind: Kind
     reasons: tuple[str, ...] = ()
 
 
-def is_lost(kind: str, *, accept_forward: bool) -> bool:
-    """Tell whether what a query keeps must be made anew before it goes on."""
+def needs_rebuild(kind: str, *, accept_forward: bool) -> bool:
+    """Whether a query must be rebuilt before it can continue."""
     return kind == "rebuild" or (kind == "forward" and not accept_forward)
 
 
 def verdict(old: Signature, new: Signature) -> Verdict:
-    """Compare what a checkpoint was made with to what is to run; where it is not proven to fit, rebuild."""
+    """Compare a checkpoint's signature with the new one; unless they are proven to fit, rebuild."""
     if old == new:
         return Verdict("same")
     if reasons := tuple(_misfits(old, new)):
         return Verdict("rebuild", reasons)
     reasons = tuple(
-        f"{now.name}: what happens to rows before it changed; what it holds was counted by the old rule"
+        f"{now.name}: the SQL upstream of its state changed; existing state was computed by the old SQL"
         for was, now in zip(old.operators, new.operators, strict=True)
         if was.below != now.below
     )
     reasons = reasons or tuple(
-        f"{name}: what its rows are made of changed; those that are stored stay as they are"
+        f"{name}: the SQL that computes its rows changed; stored rows stay unchanged"
         for name, was, now in _both(old, new)
         if was.rows != now.rows
     )
@@ -48,7 +48,7 @@ def verdict(old: Signature, new: Signature) -> Verdict:
 
 
 def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]]:
-    """Give what was stored before and is stored now; models of a query come and go."""
+    """Yield the models that are stored in both versions; models of a query can be added or removed."""
     before = {each.model: each for each in old.stored}
     for now in new.stored:
         if (was := before.get(now.model)) is not None:
@@ -61,7 +61,7 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
     elif old.topics and new.topics:
         for read, reads in zip(old.topics, new.topics, strict=True):
             if read != reads:
-                # Spark looks for the offsets of the old topic, and finds it gone.
+                # Spark would look for the offsets of the old topic and fail.
                 yield f"it reads {_read(reads)} instead of {_read(read)}"
     for name, was, now in _both(old, new):
         if was.keys != now.keys:
@@ -80,7 +80,7 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
 
 
 def _same_branches(old: Signature, new: Signature) -> bool:
-    """Tell whether each state still serves a model that it served: others may come to it, and leave it."""
+    """Whether each state still serves at least one of its models; models may join or leave it."""
     if len(old.branches) != len(new.branches):
         return False
     pairs = zip(old.branches, new.branches, strict=True)
@@ -89,27 +89,27 @@ def _same_branches(old: Signature, new: Signature) -> bool:
 
 def _changed(was: Operator, now: Operator) -> Iterator[str]:
     if was.kind != now.kind:
-        yield f"{now.name} is a {now.kind} where there was a {was.kind}"
+        yield f"{now.name} is a {now.kind} instead of a {was.kind}"
         return
-    before, after = _kept(was), _kept(now)
+    before, after = _stored_order(was), _stored_order(now)
     if before != after:
-        # Where a window stands among keys is told by no fact of its own.
-        for difference in list(differences(before, after)) or ["its keys are in another order"]:
+        # The position of a window among the keys is not a separate fact.
+        for difference in list(differences(before, after)) or ["its keys are in a different order"]:
             yield f"{now.name}: {difference}"
 
 
-def _kept(operator: Operator) -> tuple[tuple[str, str], ...]:
-    """Return the facts with the aggregates in the order that they are kept in, where that is known of all.
+def _stored_order(operator: Operator) -> tuple[tuple[str, str], ...]:
+    """Return the facts with the aggregates in the order in which Spark stores them, if that is known.
 
-    Where they stand in the plan says nothing: `round(sum(x), 2)` comes after what is selected as it is.
+    Their order in the plan says nothing: `round(sum(x), 2)` comes after directly selected aggregates.
     """
     facts = dict(operator.facts)
     measures = [name for name in facts if name.startswith("measure ")]
-    asked = [f"measure {number}" for number in facts.get("order", "").split(", ")]
-    if "order" not in facts or sorted(asked) != sorted(measures):
+    order = [f"measure {number}" for number in facts.get("order", "").split(", ")]
+    if "order" not in facts or sorted(order) != sorted(measures):
         return operator.facts
-    kept = dict(zip(measures, (facts[name] for name in asked), strict=True))
-    return tuple((name, kept.get(name, fact)) for name, fact in operator.facts if name != "order")
+    stored = dict(zip(measures, (facts[name] for name in order), strict=True))
+    return tuple((name, stored.get(name, fact)) for name, fact in operator.facts if name != "order")
 
 
 def _read(topic: str) -> str:

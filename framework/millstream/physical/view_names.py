@@ -1,4 +1,4 @@
-"""The views that a query's SQL reads, under names that no two relations share."""
+"""Unique names for the views that a query's SQL reads."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from millstream.plan.nodes import (
 
 
 class Views:
-    """Names given so far, in the order in which they were asked for."""
+    """View names, in the order in which they were requested."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], str] = {}
 
     def of(self, relation: str, kind: str = "") -> str:
-        """Return the view of a relation; `kind` tells its records or changes from its rows at rest."""
+        """Return the view of a relation; `kind` distinguishes records or changes from rows at rest."""
         key = (relation, kind)
         if key not in self._names:
             base = relation.rpartition(".")[2] + (f"_{kind}" if kind else "")
@@ -48,7 +48,7 @@ class Views:
 def sources(
     order: Iterable[Node], views: Views, with_headers: frozenset[str] = frozenset()
 ) -> tuple[SourceRead, ...]:
-    """Return what a query reads as it comes, in the order in which its SQL names it."""
+    """Return the streams that a query reads, in the order in which its SQL names them."""
     found: dict[str, SourceRead] = {}
     for node in order:
         match node:
@@ -73,7 +73,7 @@ def sources(
 
 
 def scan_of(node: Decode) -> TopicScan:
-    """Return the topic that a decoding reads, below what drops records before they are decoded."""
+    """Return the topic below a Decode; filters on raw records may be between them."""
     below: Node = node.input
     while not isinstance(below, TopicScan):
         (below,) = below.inputs
@@ -81,7 +81,7 @@ def scan_of(node: Decode) -> TopicScan:
 
 
 def _both(one: SourceRead, other: SourceRead) -> SourceRead:
-    """Return one read for two decodings of the same topic."""
+    """Return one read for two Decodes of the same topic."""
     return SourceRead(
         one.view,
         one.relation,
@@ -101,7 +101,7 @@ def merged(one: tuple[Column, ...], other: tuple[Column, ...]) -> tuple[Column, 
 
 
 def static_reads(order: Iterable[Node], views: Views) -> tuple[StaticRead, ...]:
-    """Return the relations at rest, those that subqueries read among them."""
+    """Return the relations at rest, including those that subqueries read."""
     found: dict[str, StaticRead] = {}
     for node in order:
         match node:
@@ -113,6 +113,6 @@ def static_reads(order: Iterable[Node], views: Views) -> tuple[StaticRead, ...]:
         for expression in node.expressions:
             for relation in expression.reads:
                 view = views.of(relation)
-                # Which columns a subquery reads, only its text tells.
+                # The columns that a subquery reads are known only from its text.
                 found[view] = StaticRead(view, relation)
     return tuple(found.values())

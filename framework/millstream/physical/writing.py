@@ -1,4 +1,4 @@
-"""The SQL of one query whose rows are records: a SELECT for each part, a fan-out where outputs share rows."""
+"""The SQL of a query whose rows are records: a SELECT for each part, and a fan-out if outputs share rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.materialization import Sink
-from millstream.physical.checks import asked, stopping, telling, telling_tests
+from millstream.physical.checks import check_rows, failure_markers, reporting_tests, stop_conditions
 from millstream.physical.dead_letters import (
     dead_letter,
     decoded_only,
@@ -20,12 +20,12 @@ from millstream.physical.dead_letters import (
 )
 from millstream.physical.emit.draft import Draft, of_relation
 from millstream.physical.emit.fuse import unused
-from millstream.physical.emit.names import called
+from millstream.physical.emit.names import node_name
 from millstream.physical.emit.steps import Step, Stepped, in_steps
 from millstream.physical.emit.text import Cte, Select, deeper, statement
-from millstream.physical.emit.walk import Final, How
-from millstream.physical.fan_out import decoding, fans_out
-from millstream.physical.python_calls import Called, Calls, certain
+from millstream.physical.emit.walk import EmitOptions, Final
+from millstream.physical.fan_out import decoding, fits_fan_out
+from millstream.physical.python_calls import Calls, LiftedDraft, without_nulls
 from millstream.physical.records import RecordColumns, fan_out, needs_columns, record
 from millstream.physical.shared import Shared
 from millstream.physical.view_names import Views, scan_of
@@ -33,34 +33,34 @@ from millstream.plan.nodes import Decode, Node, Output
 from millstream.plan.nodes.order import in_order
 
 RECORDS = "_records"
-"""The column of the records that are made of one row."""
+"""The column with the records of one row."""
 
 
 class Part(Struct, frozen=True, eq=False):
-    """Outputs above one node that all their rows come through."""
+    """Outputs above one node that all their rows pass."""
 
     outputs: tuple[Output, ...]
     trunk: Node
 
     @property
     def direct(self) -> bool:
-        """Tell whether one SELECT over the trunk's rows can make the records of all."""
-        return len(self.outputs) == 1 or all(fans_out(output, self.trunk) for output in self.outputs)
+        """Whether one SELECT over the trunk's rows can write the records of all outputs."""
+        return len(self.outputs) == 1 or all(fits_fan_out(output, self.trunk) for output in self.outputs)
 
     @property
     def source(self) -> Decode | None:
-        """The decoding whose records its rows are, one by one."""
+        """The Decode whose records are its rows, one to one."""
         node = decoding(self.trunk)
         return node if isinstance(node, Decode) and (node.fields or node.key) else None
 
     @property
     def placed(self) -> bool:
-        """Tell whether each row is that of one record of a topic."""
+        """Whether each row comes from exactly one record of a topic."""
         return self.source is not None
 
     @property
     def calls(self) -> bool:
-        """Tell whether Python functions are called above a topic's decoded records."""
+        """Whether Python functions are called above a topic's decoded records."""
         nodes = in_order(self.outputs) if self.placed else ()
         return any(e.functions for node in nodes for e in node.expressions)
 
@@ -71,14 +71,14 @@ class Part(Struct, frozen=True, eq=False):
 
     @property
     def skips(self) -> tuple[str, ...]:
-        """Return the models that leave out rows on which a function fails."""
+        """The models that leave out rows on which a function fails."""
         if not self.calls:
             return ()
         return tuple(output.model for output in self.outputs if self.policy(output) == "skip")
 
     @property
     def records(self) -> Literal["", "place", "whole"]:
-        """Return what of its record a row must keep."""
+        """What each row must keep of its record."""
         if not self.placed:
             return ""
         sent = self.calls and any(self.policy(output) == "dead_letter" for output in self.outputs)
@@ -86,13 +86,13 @@ class Part(Struct, frozen=True, eq=False):
 
 
 class QueryPlanning(Struct, frozen=True, eq=False):
-    """What the parts of one query are written with."""
+    """What all parts of one query share when they are written."""
 
     views: Views
     shared: Shared
     deletes: bool = False
-    letters: Decode | None = None
-    """The source whose dead letters the query sends on."""
+    dead_letters: Decode | None = None
+    """The source whose dead letters the query sends."""
 
     def leaf(self, node: Node) -> str | None:
         return self.shared.names.get(id(node)) or self.views.leaf(node)
@@ -104,12 +104,12 @@ class QueryPlanning(Struct, frozen=True, eq=False):
         trunks: Sequence[Node] = (),
         records: Literal["", "place", "whole"] = "",
     ) -> Stepped:
-        how = How(
+        how = EmitOptions(
             trunks=frozenset(map(id, trunks)),
-            keep_bad=self.letters is not None,
+            keep_bad=self.dead_letters is not None,
             records=records,
             reserved=(*self.shared.used, *used),
-            told=True,
+            locate_calls=True,
         )
         return in_steps(roots, self.leaf, deletes=self.deletes, reads=self.views.of, how=how)
 
@@ -120,76 +120,81 @@ class Written(Struct, frozen=True):
     bodies: tuple[str, ...]
     """A SELECT for each part."""
     parts: tuple[str, ...]
-    """Each part as a statement of its own, over the shared rows; empty where there are none."""
-    letters: tuple[Decode, ...] = ()
+    """Each part as a separate statement over the shared rows; empty if no rows are shared."""
+    dead_letters: tuple[Decode, ...] = ()
     """The sources whose records can be sent on as dead letters."""
 
-    def sql(self, gone: Sequence[tuple[int, str]] = ()) -> str:
-        """Return the statement; `gone` has places of parts that are no more, and SQL that gives no rows."""
+    def sql(self, removed_parts: Sequence[tuple[int, str]] = ()) -> str:
+        """Return the statement; `removed_parts` have their index, and SQL that gives no rows."""
         sides = list(self.bodies)
-        for place, sql in gone:
+        for place, sql in removed_parts:
             sides.insert(place, sql)
         return statement(self.ctes, "\nunion all\n".join(sides))
 
 
-def records_sql(parts: Sequence[Part], around: QueryPlanning) -> Written:
+def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
     """Return one statement whose rows are the records of all outputs."""
-    look = _look(parts, around)
-    steps: list[Step] = list(around.shared.steps)
+    look = _look(parts, planning)
+    steps: list[Step] = list(planning.shared.steps)
     ctes: list[Cte] = []
     bodies: list[str] = []
     whole: list[str] = []
     for part in parts:
         tested = any(output.checks for output in part.outputs)
-        several = len(part.outputs) != 1 or around.letters is not None or part.calls or tested
+        several = len(part.outputs) != 1 or planning.dead_letters is not None or part.calls or tested
         trunks = [part.trunk] if several or part.placed else []
         used = [*(each.name for each in ctes), *(step.name for step in steps)]
-        found = around.steps([*part.outputs, *trunks], used, trunks, part.records)
+        found = planning.steps([*part.outputs, *trunks], used, trunks, part.records)
         own = list(found.emitted.ctes)
         finals = found.emitted.finals
         base = finals[-1].draft
         drafts = [
-            _columns(output, final, own, around) for output, final in zip(part.outputs, finals, strict=False)
+            _columns(output, final, own, planning)
+            for output, final in zip(part.outputs, finals, strict=False)
         ]
         if several:
-            body = _fan_out(part, drafts, base, own, around, look)
+            body = _fan_out(part, drafts, base, own, planning, look)
         else:
             place = base.sources[0].alias if part.placed else None
             made = record(drafts[0], part.outputs[0], look, place)
-            body = Select(made, around.views.of).text()
+            body = Select(made, planning.views.of).text()
         steps += found.steps
         ctes += own
         bodies.append(body)
-        whole.append(statement(own, body) if around.shared.names else "")
+        whole.append(statement(own, body) if planning.shared.names else "")
     return Written(
-        tuple(steps), (*around.shared.ctes, *ctes), tuple(bodies), tuple(whole), letters_of(parts, around)
+        tuple(steps),
+        (*planning.shared.ctes, *ctes),
+        tuple(bodies),
+        tuple(whole),
+        dead_letter_sources(parts, planning),
     )
 
 
-def letters_of(parts: Sequence[Part], around: QueryPlanning) -> tuple[Decode, ...]:
+def dead_letter_sources(parts: Sequence[Part], planning: QueryPlanning) -> tuple[Decode, ...]:
     """Return the sources whose records can be sent on as dead letters."""
-    found = [around.letters] if around.letters is not None else []
+    found = [planning.dead_letters] if planning.dead_letters is not None else []
     found += [part.source for part in parts if part.records == "whole" and part.source is not None]
     return tuple({each.relation: each for each in found}.values())
 
 
-def _look(parts: Sequence[Part], around: QueryPlanning) -> RecordColumns:
+def _look(parts: Sequence[Part], planning: QueryPlanning) -> RecordColumns:
     outputs = [output for part in parts for output in part.outputs]
     extras = [item.name for output in outputs for item in output.extras]
     return RecordColumns(
-        headers=bool(letters_of(parts, around))
+        headers=bool(dead_letter_sources(parts, planning))
         or any(part.placed for part in parts)
-        or bool(telling_tests(outputs))
+        or bool(reporting_tests(outputs))
         or any(name.startswith("headers.") for name in extras),
         timestamp=any(isinstance(o.materialization, Sink) and o.materialization.timestamp for o in outputs),
     )
 
 
-def _columns(output: Output, final: Final, ctes: list[Cte], around: QueryPlanning) -> Draft:
+def _columns(output: Output, final: Final, ctes: list[Cte], planning: QueryPlanning) -> Draft:
     draft = final.draft
     if needs_columns(draft, output):
-        draft = as_cte(draft, output.label or called(output), ctes, around.views)
-    return decoded_only(draft) if around.letters is not None else draft
+        draft = as_cte(draft, output.label or node_name(output), ctes, planning.views)
+    return decoded_only(draft) if planning.dead_letters is not None else draft
 
 
 def _fan_out(
@@ -197,65 +202,69 @@ def _fan_out(
     drafts: Sequence[Draft],
     base: Draft,
     ctes: list[Cte],
-    around: QueryPlanning,
+    planning: QueryPlanning,
     look: RecordColumns,
 ) -> str:
-    """Return the SELECT that makes all records of each row; calls of functions become columns before."""
+    """Return the SELECT of all records of each row; calls of functions become columns below it."""
     first = base
     place = base.sources[0].alias if part.placed else None
-    records = [] if around.letters is None else [dead_letter(base, around.letters, _topic(around.letters))]
+    records = (
+        []
+        if planning.dead_letters is None
+        else [dead_letter(base, planning.dead_letters, _topic(planning.dead_letters))]
+    )
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
         calls = Calls(base.sources[0].alias, used)
         for output, draft in zip(part.outputs, drafts, strict=True):
-            made, letters = _with_calls(part, output, calls.lifted(draft), calls, base)
-            records += [*letters, *_tested(made, output, base, look, place)]
-        base = _called(base, calls, ctes, around.views)
+            made, dead_letters = _with_calls(part, output, calls.lift(draft), calls, base)
+            records += [*dead_letters, *_tested(made, output, base, look, place)]
+        base = _called(base, calls, ctes, planning.views)
     else:
         for output, draft in zip(part.outputs, drafts, strict=True):
             records += _tested(draft, output, base, look, place)
     records = [untimed(each) if look.timestamp else each for each in records]
     assert all(draft.sources == first.sources for draft in drafts), "not written over the rows of the part"
-    rows = Select(Draft({RECORDS: fan_out(records)}, base.sources), around.views.of).text()
-    told = " or key is not null" if part.skips or telling_tests(part.outputs) else ""
-    # An array that is a column is made by compiled code, in pieces that the JVM compiles well however many
-    # models there are; as the argument of a generator, or filtered by a lambda, Spark interprets it.
+    rows = Select(Draft({RECORDS: fan_out(records)}, base.sources), planning.views.of).text()
+    markers = " or key is not null" if part.skips or reporting_tests(part.outputs) else ""
+    # Spark compiles an array that is a column, in pieces that the JVM optimizes well for any number of
+    # models. As the argument of a generator, or filtered by a lambda, Spark would interpret it.
     return (
         f"select\n  {', '.join(records[0].items)}\nfrom (\n  {deeper(rows)}\n)\n"
-        f"lateral view inline({RECORDS}) records\nwhere topic is not null{told}"
+        f"lateral view inline({RECORDS}) records\nwhere topic is not null{markers}"
     )
 
 
 def _tested(rows: Draft, output: Output, base: Draft, look: RecordColumns, place: str | None) -> list[Draft]:
-    """Return the records of the rows that its data tests let through, and what tells of the others."""
+    """Return the records of the rows that pass its data tests, and markers and dead letters of the others."""
     if not output.checks:
         return [record(rows, output, look, place)]
-    found = asked(rows, output, look, place)
-    kept = found.rows
-    if stops := stopping(found, output.model.partition(".")[2], place):
-        kept = replace(kept, where=(*certain(kept.where), *stops))
-    return [*telling(base, rows, found), *found.letters, record(kept, output, look, place)]
+    found = check_rows(rows, output, look, place)
+    passed = found.rows
+    if stops := stop_conditions(found, output.model.partition(".")[2], place):
+        passed = replace(passed, where=(*without_nulls(passed.where), *stops))
+    return [*failure_markers(base, rows, found), *found.dead_letters, record(passed, output, look, place)]
 
 
 def _with_calls(
-    part: Part, output: Output, found: Called, calls: Calls, base: Draft
+    part: Part, output: Output, found: LiftedDraft, calls: Calls, base: Draft
 ) -> tuple[Draft, list[Draft]]:
-    """Return a model's rows without those on which a function failed, and what becomes of these."""
+    """Return a model's rows without failed ones, and the markers or dead letters of these."""
     policy, model = part.policy(output), output.model.partition(".")[2]
-    where, letters = list(found.draft.where), []
+    where, dead_letters = list(found.draft.where), []
     if found.columns and policy == "fail":
-        # A call can be made for other models, too, and fail on a row that this one doesn't want.
-        where = certain(where)
+        # A call may also be made for other models, and fail on a row that this model filters out.
+        where = without_nulls(where)
     for name in found.columns:
         if policy == "fail":
             where.append(failing(base, model, calls.error(name)))
             continue
         where.append(calls.good(name))
         if policy == "dead_letter" and part.source is not None:
-            letters.append(failed_call(base, _topic(part.source), model, calls.error(name)))
+            dead_letters.append(failed_call(base, _topic(part.source), model, calls.error(name)))
     if found.columns and policy == "skip":
-        letters.append(skipped_row(base, output.model, [calls.failed(found.columns)]))
-    return replace(found.draft, where=tuple(where)), letters
+        dead_letters.append(skipped_row(base, output.model, [calls.failed(found.columns)]))
+    return replace(found.draft, where=tuple(where)), dead_letters
 
 
 def _called(base: Draft, calls: Calls, ctes: list[Cte], views: Views) -> Draft:
@@ -276,7 +285,7 @@ def _topic(node: Decode) -> str:
 
 
 def as_cte(draft: Draft, name: str, ctes: list[Cte], views: Views) -> Draft:
-    """Make columns of what is calculated, where a record needs it more than once."""
+    """Calculate columns in a CTE, for records that need them more than once."""
     name = unused(name, [*(cte.name for cte in ctes), *views.names])
     ctes.append(Cte(name, Select(draft, views.of).text()))
     return of_relation(name, draft.items.items(), deleted=draft.deleted is not None)

@@ -14,7 +14,7 @@ from millstream.optimizer.context import Context, Hints
 from millstream.optimizer.rules.prune_columns import prune_columns
 from millstream.physical.meanings import Meanings
 from millstream.physical.passing import Passing
-from millstream.physical.references import kept_references
+from millstream.physical.references import reference_outputs
 from millstream.plan.nodes import Output, Plan, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.table import shape
@@ -72,7 +72,7 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
             # What is read from a topic is what its model wrote, whatever it is made of.
             *sorted(written[each].fingerprint for each in topics if each in written),
         )
-    references = kept_references(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.topics)
     return found | {output.model: (output.fingerprint,) for output in references}
 
 

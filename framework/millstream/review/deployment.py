@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from millstream.deployment.records import Deployed
 from millstream.manifest import Compiled
 from millstream.physical.plan import Physical
-from millstream.physical.verdict import is_lost
+from millstream.physical.verdict import needs_rebuild
 from millstream.review.compare import levels_of, review, with_state
 from millstream.review.replay import Statistics
 from millstream.review.state import deployed_changes
@@ -53,7 +53,7 @@ def deployment(
 
 def made_anew(found: Review, *, accept_forward: bool) -> tuple[QueryChange, ...]:
     """Return the queries that an `apply` makes anew."""
-    return tuple(each for each in found.queries if is_lost(each.status, accept_forward=accept_forward))
+    return tuple(each for each in found.queries if needs_rebuild(each.status, accept_forward=accept_forward))
 
 
 def untouched(found: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:

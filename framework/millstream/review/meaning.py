@@ -115,16 +115,16 @@ class _Depths(Meanings):
 
     # -- columns
 
-    def _passed_on(self, node: Node, name: str) -> tuple[Node, str] | None:
-        return None if id(node) in self._ends else super()._passed_on(node, name)
+    def _origin(self, node: Node, name: str) -> tuple[Node, str] | None:
+        return None if id(node) in self._ends else super()._origin(node, name)
 
     def _column(self, node: Node, name: str) -> str:
-        below, way = self._down(node, name)
+        below, way = self._follow(node, name)
         if end := self._ends.get(id(below)):
             return f"{end}.{way.lower()}"
         match below:
             case Project():
-                return self._made_by(below, way)
+                return self._computed_by(below, way)
             case TableScan() if (root := self._roots.get(below.relation)) is not None:
                 return self.column(root, way)
             case Decode() if self._leaves and way.lower() not in self._made(below):
@@ -140,7 +140,7 @@ class _Depths(Meanings):
                 sides = (self.column(side, side.columns[place].name) for side in self._sides(below))
                 return f"union({', '.join(sides)})"
             case _:
-                return self._made_by(below, way)
+                return self._computed_by(below, way)
 
     def of(self, node: Node, expression: Expression) -> str:
         text = super().of(node, expression)
@@ -166,7 +166,7 @@ class _Depths(Meanings):
     def rows(self, node: Node) -> str:
         """Return what tells which rows a node has."""
         order = in_order((node,), self._rows)
-        self.tell(order)
+        self.describe(order)
         for each in order:
             if id(each) not in self._rows:
                 self._rows[id(each)] = self._told_rows(each)

@@ -16,12 +16,12 @@ from millstream.compile.cache import FORMAT, read_file, write_file
 from millstream.manifest import Compiled
 from millstream.optimizer.context import Change
 from millstream.optimizer.driver import Optimized, Step
-from millstream.physical.query_cache import KeptQueries
+from millstream.physical.query_cache import QueryCache
 from millstream.plan.nodes import Output, Plan
 from millstream.plan.table import decoded, encoded
 from millstream.topology import Topology, read_catalog
 
-_FORMAT = f"{FORMAT}-1"
+_FORMAT = f"{FORMAT}-2"
 _PLAN, _QUERIES = "plan.msgpack", "queries.msgpack"
 
 
@@ -64,15 +64,15 @@ def keep_plan(folder: Path, compiled: Compiled, found: Topology) -> None:
     write_file(folder / _PLAN, plans)
 
 
-def recall_queries(folder: Path | None) -> KeptQueries:
+def recall_queries(folder: Path | None) -> QueryCache:
     """Return the queries that the last review needed; none where there is no folder for them."""
     found = read_file(folder / _QUERIES, _Queries) if folder is not None else None
-    return KeptQueries(found.queries if found and found.format == _FORMAT else None)
+    return QueryCache(found.queries if found and found.format == _FORMAT else None)
 
 
-def keep_queries(folder: Path | None, found: KeptQueries) -> None:
+def keep_queries(folder: Path | None, found: QueryCache) -> None:
     """Keep the queries that this review needed: the next one is of about the same edits."""
-    if folder is not None and found.grown:
+    if folder is not None and found.has_new:
         write_file(folder / _QUERIES, _Queries(_FORMAT, found.used))
 
 

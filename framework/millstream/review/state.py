@@ -13,7 +13,7 @@ from millstream.physical.commands import forward_command
 from millstream.physical.counted_twice import with_readers
 from millstream.physical.plan import Groups, Physical
 from millstream.physical.values import Query
-from millstream.physical.verdict import Verdict, is_lost
+from millstream.physical.verdict import Verdict, needs_rebuild
 from millstream.review.changed_queries import differing
 from millstream.review.outputs import plain
 from millstream.review.replay import Statistics, replay
@@ -62,7 +62,7 @@ def deployed_changes(
     homes = {model: name for name, record in there.records.items() for model in record.stored}
     left = {model for query in new.queries for model in query.stored}
     found = list(_changes(there, homes, new, left, statistics, Apply(accept_forward=accept_forward)))
-    anew = {each.name for each in found if is_lost(each.status, accept_forward=accept_forward)}
+    anew = {each.name for each in found if needs_rebuild(each.status, accept_forward=accept_forward)}
     readers = with_readers((query for query in new.queries if query.name in anew), new.queries)
     return tuple(
         structs.replace(

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from millstream.artifacts import kept_catalog
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
-from millstream.physical.query_cache import KeptQueries
+from millstream.physical.query_cache import QueryCache
 from millstream.review.plan_cache import keep_plan, recall_plan
 from millstream.topology import Topology, compiled_topology
 
@@ -50,7 +50,7 @@ def version_of(
     return Version(name, compiled, commit, root=root, cache=cache)
 
 
-def planned(version: Version, queries: KeptQueries | None = None, *, kept: bool = False) -> Version:
+def planned(version: Version, queries: QueryCache | None = None, *, kept: bool = False) -> Version:
     """Return a version with its plan, where there is one; `kept`: as it was kept, or else to be kept.
 
     `queries` were planned before.

@@ -1,1 +1,1 @@
-"""The queries on Spark."""
+"""Runs queries on Spark."""

@@ -1,4 +1,4 @@
-"""What all queries of a build share: Spark, the broker, topics, places of checkpoints and tables."""
+"""What all queries of a job share: Spark, the broker, topics, checkpoints and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import is_local
-from millstream.runner.checkpoints import dead_letter_offsets as sent_letters
+from millstream.runner.checkpoints import dead_letter_offsets
 from millstream.runner.checkpoints.files import (
     CheckpointFolder,
     checkpoint_folder,
@@ -40,7 +40,7 @@ from millstream.runner.queries.tables import Tables
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import lost, running_spark
 from millstream.runner.spark.settings import session_settings
-from millstream.runner.spark.target_lock import alone, alone_at
+from millstream.runner.spark.target_lock import checkpoints_lock, target_lock
 from millstream.runner.topics import Kafka, make_ready
 from millstream.runner.values import Job, Setup, Tell
 from millstream.stores.files import Files, files_of
@@ -59,10 +59,10 @@ class Engine(Struct, frozen=True, eq=False):
     """Tables whose changes a query reads."""
     tell: Tell
     turn: AbstractContextManager[Any] | None = None
-    """What the batches of queries that run on wait for."""
+    """Limits how many batches of a run execute at a time."""
 
-    def said(self, source: SourceRead) -> Mapping[str, Any]:
-        """Return what is said of a topic; one of the models is read from where its newest rows begin."""
+    def topic_options(self, source: SourceRead) -> Mapping[str, Any]:
+        """Return the options of a topic; a model's topic is read from where its current rows begin."""
         topic = self.job.project.sources.get(source.relation.removeprefix("source."))
         if topic is not None:
             return topic.options
@@ -72,10 +72,10 @@ class Engine(Struct, frozen=True, eq=False):
         return {"began": began} if began else {}
 
     def source_options(self, source: SourceRead) -> Mapping[str, str]:
-        return self.kafka.source(source.topic, self.said(source))
+        return self.kafka.source(source.topic, self.topic_options(source))
 
     def stores(self, query: Query, identity: str, new: frozenset[str]) -> Stores:
-        """Return where the batches of a query go; it has one writer for all of its sinks."""
+        """Return where the batches of a query go; all its sinks share one producer."""
         given: dict[str, object] = {}
         for target in query.outputs:
             if isinstance(target, SinkOutput):
@@ -87,23 +87,23 @@ class Engine(Struct, frozen=True, eq=False):
         """Return Kafka's ids of the topics that a query reads."""
         return self.kafka.ids([source.topic for source in query.sources if source.topic])
 
-    def place(self, query: Query) -> CheckpointFolder:
-        """Return the folder of a query's checkpoint."""
+    def checkpoint(self, query: Query) -> CheckpointFolder:
+
         return checkpoint_folder(self.checkpoints, query.name)
 
     def record(self, query: Query) -> Record | None:
-        """Return what is known of a query that ran before."""
-        return read_record(self.files, self.place(query))
+
+        return read_record(self.files, self.checkpoint(query))
 
     def context(
         self,
         query: Query,
         record: Record,
-        place: CheckpointFolder,
+        checkpoint: CheckpointFolder,
         new: frozenset[str] = frozenset(),
     ) -> QueryContext:
-        """Return what a query needs to go on from a checkpoint; `new` are tables without rows."""
-        found, spark = self.context_of(query, f"{query.name}/{record.id}", new), place.spark(record)
+        """Return what a query needs to continue from a checkpoint; `new` are tables without rows."""
+        found, spark = self.context_of(query, f"{query.name}/{record.id}", new), checkpoint.spark(record)
         begun = last_begun(self.files, spark)
         if begun is None:
             clear_unbegun(self.files, spark)
@@ -111,7 +111,7 @@ class Engine(Struct, frozen=True, eq=False):
         return replace(found, checkpoint=spark, stores=replace(found.stores, again=again))
 
     def context_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> QueryContext:
-        """Return what a query needs without a checkpoint; `identity` is told to those who get its rows."""
+        """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`."""
         return QueryContext(
             project=self.job.project,
             checkpoint="",
@@ -124,11 +124,11 @@ class Engine(Struct, frozen=True, eq=False):
     def ranges(
         self, query: Query, starts: Mapping[str, Offsets], ends: Mapping[str, Offsets]
     ) -> dict[str, Ranges]:
-        """Return the records of a query's topics between two places; a topic begins where it is said to."""
+        """Return the offset ranges of a query's topics between `starts` and `ends`, within their options."""
         found: dict[str, Ranges] = {}
         for source in query.sources:
             if source.topic:
-                whole = self.kafka.until(source.topic, self.said(source), ends.get(source.topic, {}))
+                whole = self.kafka.until(source.topic, self.topic_options(source), ends.get(source.topic, {}))
                 own = starts.get(source.topic, {})
                 found[source.topic] = {
                     n: (min(max(first, own.get(n, first)), stop), stop) for n, (first, stop) in whole.items()
@@ -136,7 +136,7 @@ class Engine(Struct, frozen=True, eq=False):
         return found
 
     def problem(self, query: Query, error: BaseException) -> Diagnostic:
-        """Tell why a query failed, without secrets."""
+        """Return why a query failed, without secrets."""
         if (code := lost(error)) is not None:
             return jvm_lost(code, self.log)
         found = problem_of(query.title, error, str(self.log))
@@ -154,15 +154,15 @@ def engine(
     tell: Tell,
     spark: SparkSession | None = None,
     *,
-    lasting: bool = False,
+    long_running: bool = False,
 ) -> Iterator[Engine]:
-    """Start what queries need, but for a Spark that runs; the topics are made ready while it starts."""
+    """Start what queries need, and Spark unless it is given; topics are created while Spark starts."""
     project, root = job.project, Path(job.project.root)
     embedded = project.target.settings.get("kafka", "embedded") == "embedded"
     own = folder / folder_name(project.target.name)
     log = own / "log"
     with ExitStack() as stack:
-        stack.enter_context(alone(own, project.target.name))
+        stack.enter_context(target_lock(own, project.target.name))
         jars = _jars(job, tell) if spark is None else []
         broker = stack.enter_context(shared_broker(root)) if embedded else None
         pool = stack.enter_context(ThreadPoolExecutor(1))
@@ -170,15 +170,17 @@ def engine(
         if spark is None:
             tell(Setup("Spark"))
             name = f"millstream {project.settings.name}"
-            keeping = Setup("Spark", "keeping loaded classes, for faster starts from now on")
-            started = running_spark(name, project.target, jars, log, lambda: tell(keeping), lasting=lasting)
+            caching = Setup("Spark", "caching JVM classes for faster starts")
+            started = running_spark(
+                name, project.target, jars, log, lambda: tell(caching), long_running=long_running
+            )
             spark = stack.enter_context(started)
             tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         checkpoints = checkpoints_of(project.target, root)
         files = files_of(checkpoints, spark)
-        stack.enter_context(alone_at(checkpoints, files, project.target.name))
+        stack.enter_context(checkpoints_lock(checkpoints, files, project.target.name))
         tables = Tables(spark, project, job.catalog)
-        sent_letters.settle(files, checkpoints)
+        dead_letter_offsets.settle(files, checkpoints)
         settle_all(files, tables, checkpoints)
         job = _with_lock(job, files, checkpoints)
         yield Engine(
@@ -191,21 +193,21 @@ def engine(
             log / "spark.log",
             frozenset(s.relation for query in job.physical.queries for s in query.sources if not s.topic),
             tell,
-            _turns(spark) if lasting and is_local(project.target) else None,
+            _turns(spark) if long_running and is_local(project.target) else None,
         )
 
 
 def _turns(spark: SparkSession) -> AbstractContextManager[Any]:
-    """Let as many batches go on at a time as there are cores.
+    """Limit the number of simultaneous batches to the number of cores.
 
-    All at once, the stages of each would wait for those of all others, and one with many stages for minutes.
-    One that waits gets more records by then: the less there is to spare, the fewer and larger batches are.
+    Otherwise the stages of each batch would wait for those of all others, and a batch with many stages could
+    take minutes. A batch that waits collects more records: under load, batches become fewer and larger.
     """
     return BoundedSemaphore(max(2, spark.sparkContext.defaultParallelism))
 
 
 def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:
-    """Plan the queries again where the groups that have state are others than those that were planned by."""
+    """Plan the queries again if the stored groups differ from those that the plan is based on."""
     if isinstance(job.intent, Regroup):
         return job
     lock = read_lock(files, checkpoints)
@@ -215,15 +217,15 @@ def _with_lock(job: Job, files: Files, checkpoints: str) -> Job:
 
 
 def _jars(job: Job, tell: Tell) -> list[Path]:
-    told = False
+    reported = False
 
     def progress(_name: str, _done: int, _total: int) -> None:
-        nonlocal told
-        if not told:
-            told = True
+        nonlocal reported
+        if not reported:
+            reported = True
             tell(Setup("jars"))
 
     found = jars_for(job.project.target, job.catalog.jars, progress)
-    if told:
+    if reported:
         tell(Setup("jars", "fetched", done=True))
     return found

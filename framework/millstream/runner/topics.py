@@ -1,4 +1,4 @@
-"""Kafka as the queries of a build use it: topics that are there, and options of sources and sinks."""
+"""Kafka for the queries of a job: creates topics, and returns options of sources and sinks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, admin_of
 from millstream.kafka.cluster import Cluster, cluster_of, revealed
 from millstream.kafka.generators import generators_of
-from millstream.kafka.names import translated
+from millstream.kafka.names import translate_options
 from millstream.kafka.offsets import bounds, since
 from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import producer_config, sink_options, source_options
@@ -31,41 +31,41 @@ class Kafka(Struct, frozen=True):
     trigger: str
     zone: str
 
-    def source(self, topic: str, said: Mapping[str, Any]) -> dict[str, str]:
-        """Return the options of Spark's Kafka source; `said` is what is said of the topic."""
-        if began := said.get("began"):
+    def source(self, topic: str, options: Mapping[str, Any]) -> dict[str, str]:
+        """Return the options of Spark's Kafka source for a topic with these configured options."""
+        if began := options.get("began"):
             starting = {"startingOffsets": offsets_of({topic: began})}
         else:
-            starting = self._starting(str(said.get("starting") or "earliest"))
+            starting = self._starting(str(options.get("starting") or "earliest"))
         return (
             starting
-            | sizes(said)
-            | revealed(source_options(self.cluster, said.get("options") or {}, self.trigger))
+            | sizes(options)
+            | revealed(source_options(self.cluster, options.get("options") or {}, self.trigger))
         )
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
         return revealed(sink_options(self.cluster, producer, self.trigger))
 
     def producer(self, given: Mapping[str, Any]) -> dict[str, str]:
-        """Return the settings of our own producer, with a model's `producer` options."""
-        return revealed(producer_config(self.cluster) | translated(given))
+        """Return the settings of Millstream's own producer, with a model's `producer` options."""
+        return revealed(producer_config(self.cluster) | translate_options(given))
 
-    def until(self, topic: str, said: Mapping[str, Any], ends: Mapping[int, int]) -> Ranges:
-        """Return where, by partition, a new query would begin to read what is left up to some ends."""
+    def until(self, topic: str, options: Mapping[str, Any], ends: Mapping[int, int]) -> Ranges:
+        """Return the ranges that a new query would read, up to `ends`."""
         admin = admin_of(self.cluster)
-        starting = str(said.get("starting") or "earliest")
-        there = bounds(admin, [topic])
-        timed = there and starting not in {"earliest", "latest"}
-        starts = since(admin, topic, self._millis(starting)) if timed else said.get("began") or {}
+        starting = str(options.get("starting") or "earliest")
+        offsets = bounds(admin, [topic])
+        timed = offsets and starting not in {"earliest", "latest"}
+        starts = since(admin, topic, self._millis(starting)) if timed else options.get("began") or {}
         found: dict[int, tuple[int, int]] = {}
-        for (_, number), (first, end) in there.items():
+        for (_, number), (first, end) in offsets.items():
             stop = min(ends.get(number, first), end)
             start = stop if starting == "latest" else max(starts.get(number, first), first)
             found[number] = (min(start, stop), stop)
         return found
 
     def ends(self, topics: Iterable[str]) -> dict[str, int]:
-        """Return how many records have ever come into each topic."""
+        """Return how many records each topic has ever received."""
         found = dict.fromkeys(topics, 0)
         for (topic, _), bound in bounds(admin_of(self.cluster), found).items() if found else ():
             found[topic] += bound.end
@@ -79,27 +79,27 @@ class Kafka(Struct, frozen=True):
         return found
 
     def create(self, topics: Sequence[Topic]) -> tuple[str, ...]:
-        """Create those that are missing; return which."""
+        """Create missing topics; return their names."""
         return create_missing(admin_of(self.cluster), topics)
 
     def ids(self, topics: Sequence[str]) -> dict[str, str]:
-        """Return Kafka's own id of each topic that is there."""
+        """Return Kafka's id of each existing topic."""
         return topic_ids(admin_of(self.cluster), topics) if topics else {}
 
-    def _starting(self, said: str) -> dict[str, str]:
-        if said in {"earliest", "latest"}:
-            return {"startingOffsets": said}
-        millis = str(self._millis(said))
+    def _starting(self, start: str) -> dict[str, str]:
+        if start in {"earliest", "latest"}:
+            return {"startingOffsets": start}
+        millis = str(self._millis(start))
         return {"startingTimestamp": millis, "startingOffsetsByTimestampStrategy": "latest"}
 
-    def _millis(self, said: str) -> int:
-        return round(timestamp(said, ZoneInfo(self.zone)).timestamp() * 1000)
+    def _millis(self, time: str) -> int:
+        return round(timestamp(time, ZoneInfo(self.zone)).timestamp() * 1000)
 
 
 def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell: Tell) -> Kafka:
-    """Wait for the broker, and create the topics that are missing.
+    """Wait for the broker, and create missing topics.
 
-    Those of sources only on this machine's own broker: elsewhere they are somebody else's.
+    Topics of sources are only created on this machine's broker; on other clusters their producers own them.
     """
     tell(Setup("topics"))
     target = job.project.target
@@ -113,16 +113,16 @@ def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell
     filled = _fill(job, admin, read, tell) if broker else {}
     for each in differences(admin, [*read, *written]):
         tell(Told(each.diagnostic))
-    said = [f"{len(created)} created"] if created else []
-    said += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
-    tell(Setup("topics", ", ".join(said), done=True))
+    parts = [f"{len(created)} created"] if created else []
+    parts += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
+    tell(Setup("topics", ", ".join(parts), done=True))
     return Kafka(cluster, job.trigger or DEFAULT, str(target.settings.get("timezone", "UTC")))
 
 
 def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str, int]:
     """Fill empty topics of sources from the project's generators, so that a first build shows rows."""
-    made = {topic.topic for _, topic in generators_of(job.project).values()}
-    names = [topic.name for topic in read if topic.name in made]
+    generated = {topic.topic for _, topic in generators_of(job.project).values()}
+    names = [topic.name for topic in read if topic.name in generated]
 
     def progress(topic: str, count: int) -> None:
         tell(Setup("topics", f"{count:,} records in {topic}"))
@@ -131,16 +131,16 @@ def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str
 
 
 def _check_sources(admin: Admin, read: Sequence[Topic]) -> None:
-    there = admin.metadata().topics
+    existing = admin.metadata().topics
     problems = [
         Diagnostic(
             "MS872",
-            f"there is no topic '{topic.name}', which a source reads",
+            f"the topic '{topic.name}' of a source does not exist",
             None,
-            "create it, mend `topic:` of the source, or look at `bootstrap_servers` of the target",
+            "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target",
         )
         for topic in read
-        if topic.name not in there
+        if topic.name not in existing
     ]
     if problems:
         raise MillstreamError(*problems)

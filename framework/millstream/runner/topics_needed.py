@@ -20,7 +20,7 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
                 case SinkOutput(topic=topic, options=options):
                     config = {name: str(value) for name, value in (options.get("topic_config") or {}).items()}
                     if query.output_mode == "update":
-                        # Only the newest record of a key means anything.
+                        # Only the newest record of a key counts.
                         config = {"cleanup.policy": "compact"} | config
                     found[topic] = Topic(topic, options.get("partitions"), options.get("replication"), config)
                 case DeadLetters(topic=topic):
@@ -34,7 +34,7 @@ def read_topics(queries: Sequence[Query], project: Project) -> list[Topic]:
     found: dict[str, Topic] = {}
     for topic in project.sources.values():
         if f"source.{topic.id}" in read:
-            wanted = source_topic(topic)
+            required = source_topic(topic)
             compacted = {"cleanup.policy": "compact"} if topic.table else {}
-            found[topic.topic] = replace(wanted, config=compacted | wanted.config)
+            found[topic.topic] = replace(required, config=compacted | required.config)
     return list(found.values())

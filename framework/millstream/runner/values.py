@@ -1,4 +1,4 @@
-"""What a build is asked for, and what it tells while it runs."""
+"""Jobs, and the events that a build or a run reports."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from millstream.topology import Topology
 
 
 class Job(Struct, frozen=True):
-    """A compiled project and what of it is to run."""
+    """A compiled project, and what to run of it."""
 
     project: Project
     topology: Topology
     physical: Physical
     lock: Lock | None = None
-    """The groups that have state, as far as it was known when the queries were planned."""
+    """The groups that had state when the queries were planned."""
     models: frozenset[str] | None = None
-    """Ids of the models that are asked for; None: all."""
+    """Ids of the selected models; None for all."""
     intent: Intent = Update()
     manifest: bytes = b""
-    """What is kept at the checkpoints, to tell later what runs there."""
+    """The manifest to store at the checkpoints."""
     trigger: str | None = "available_now"
-    """When queries look for new records; None: as a run does where its target says nothing."""
+    """When queries look for new records; None for a run's default."""
 
     @property
     def catalog(self) -> Catalog:
@@ -40,7 +40,7 @@ class Job(Struct, frozen=True):
 
 
 class Setup(Struct, frozen=True):
-    """Something that is done once, before queries run."""
+    """A preparation, such as starting Spark."""
 
     name: str
     said: str = ""
@@ -61,34 +61,34 @@ class Ended(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True):
-    """Something that a user should know of."""
+    """A note or warning."""
 
     diagnostic: Diagnostic
 
 
 class Compared(Struct, frozen=True):
-    """A table that was made anew has the same rows as the one that runs."""
+    """The comparison of a rebuilt table with the running version."""
 
     model: str
     columns: tuple[str, ...] = ()
-    """Beside its key."""
+    """The compared columns, besides the key."""
     rows: int = 0
     less: str = ""
-    """Why that is not known, or not so."""
+    """Why the tables were not compared, or how they differ."""
 
 
 class Waiting(Struct, frozen=True):
-    """A query is to be kept running, perhaps after others."""
+    """A query will run, perhaps after others have caught up."""
 
     query: Query
 
 
 class Running(Struct, frozen=True):
-    """It started, for the first time or again."""
+    """A query started or restarted."""
 
     query: Query
     anew: bool = False
-    """It is rebuilt beside what is there."""
+    """It is rebuilt alongside the running version."""
 
 
 class Batched(Struct, frozen=True):
@@ -97,13 +97,13 @@ class Batched(Struct, frozen=True):
 
 
 class Ends(Struct, frozen=True):
-    """Where the topics that are read end now, by partition."""
+    """The current ends of the topics that are read, by partition."""
 
     topics: Mapping[str, Offsets]
 
 
 class Idle(Struct, frozen=True):
-    """There is nothing new to read."""
+    """A query has nothing new to read."""
 
     query: str
 
@@ -112,13 +112,13 @@ class Failed(Struct, frozen=True):
     query: str
     problem: Diagnostic
     failures: int
-    """Without a batch that ended well between them."""
+    """Consecutive failures, without a completed batch."""
     again: float
-    """Seconds until it is started again."""
+    """Seconds until it is restarted."""
 
 
 class LeftOut(Struct, frozen=True):
-    """A model fails on its own: the others of its query go on without it."""
+    """A model fails on its own; its query continues without it."""
 
     query: str
     model: str

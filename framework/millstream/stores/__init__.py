@@ -1,8 +1,8 @@
-"""Where state tables are kept: one folder per store, and what all stores have in common.
+"""The stores of state tables: one folder for each, and what they share.
 
 A store is a folder named in `registry.STORES`. No code outside of it knows which store it works with.
 
-- `declaration.py`: `DECLARATION`, what a profile may say of the store, and what Spark needs for it
+- `declaration.py`: `DECLARATION`, the store's options in a profile, and its Spark settings
 - `local.py`: `locate`, its tables without Spark (the port `stores.local.LocalTables`)
 - `spark`: `connect`, its tables with Spark (the port `stores.spark.SparkTables`)
 - `codes.py`: `CODES`, its error codes

@@ -1,4 +1,4 @@
-"""What a store declares: profiles, the JSON schema and Spark's settings are derived from it."""
+"""The declaration of a store, from which profiles, the JSON schema and Spark's settings are derived."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Declaration(Struct, frozen=True):
     required: Mapping[str, str] = {}
     """Options without which a target can't use the store, each with an example."""
     words: Mapping[str, str] = {}
-    """Keys that users bring from elsewhere, with what to write instead."""
+    """Keys that users may know from other tools, with the correct ones."""
     change_feed: bool = False
     """Whether the changes of a table can be read as a stream."""
     spark_settings: Mapping[str, str] = {}

@@ -1,4 +1,4 @@
-"""Small files beside checkpoints and tables: of this machine, or of whatever file system Spark knows."""
+"""Small files next to checkpoints and tables, on this machine or any file system of Spark."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from millstream.atomic import replace_file
 class Files(Protocol):
     def read(self, path: str) -> bytes | None: ...
     def write(self, path: str, content: bytes) -> None: ...
-    def remove(self, place: str) -> None:
-        """Remove a file, or a folder with all that is in it."""
+    def remove(self, path: str) -> None:
+        """Remove a file, or a folder with its contents."""
         ...
 
     def names(self, folder: str) -> list[str]:
-        """Return what is in a folder; nothing where it is not there."""
+        """Return the names in a folder; none if it does not exist."""
         ...
 
 
-def local_path(place: str) -> Path | None:
-    """Return the path of a folder of this machine; None for `s3a://…` and the like."""
-    parts = urlsplit(place)
+def local_path(path: str) -> Path | None:
+    """Return the path of a folder on this machine; None for `s3a://…` and the like."""
+    parts = urlsplit(path)
     if parts.scheme == "file":
         return Path(unquote(parts.path))
-    return None if parts.netloc or len(parts.scheme) > 1 else Path(place)
+    return None if parts.netloc or len(parts.scheme) > 1 else Path(path)
 
 
-def files_of(place: str, spark: SparkSession) -> Files:
-    return LocalFiles() if local_path(place) is not None else HadoopFiles(spark)
+def files_of(path: str, spark: SparkSession) -> Files:
+    return LocalFiles() if local_path(path) is not None else HadoopFiles(spark)
 
 
 class LocalFiles:
@@ -44,56 +44,56 @@ class LocalFiles:
             return None
 
     def write(self, path: str, content: bytes) -> None:
-        """Replace a file as a whole: who reads meanwhile reads the old one or the new one."""
+        """Replace a file atomically: concurrent readers see the old or the new content."""
         target = _path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         replace_file(target, content, sync=True)
 
-    def remove(self, place: str) -> None:
-        path = _path(place)
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+    def remove(self, path: str) -> None:
+        local = _path(path)
+        if local.is_dir() and not local.is_symlink():
+            shutil.rmtree(local)
         else:
-            path.unlink(missing_ok=True)
+            local.unlink(missing_ok=True)
 
     def names(self, folder: str) -> list[str]:
         path = _path(folder)
         return [each.name for each in path.iterdir()] if path.is_dir() else []
 
 
-def _path(place: str) -> Path:
-    found = local_path(place)
+def _path(path: str) -> Path:
+    found = local_path(path)
     assert found is not None
     return found
 
 
 class HadoopFiles:
-    """Files of a cluster, through the JVM."""
+    """Files on Hadoop file systems, through the JVM."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._java: Any = spark._jvm  # noqa: SLF001 -- PySpark has no other way to a file system
+        self._java: Any = spark._jvm  # noqa: SLF001 -- PySpark has no API for file systems
         self._settings = spark._jsc.hadoopConfiguration()  # noqa: SLF001
 
     def read(self, path: str) -> bytes | None:
-        place, system = self._open(path)
-        if not system.exists(place):
+        hadoop_path, system = self._open(path)
+        if not system.exists(hadoop_path):
             return None
-        stream = system.open(place)
+        stream = system.open(hadoop_path)
         try:
             return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
         finally:
             stream.close()
 
     def write(self, path: str, content: bytes) -> None:
-        """Replace a file as a whole, in the way in which Spark's own checkpoints are written there."""
+        """Replace a file atomically, as Spark writes its own checkpoints."""
         package = self._java.org.apache.spark.sql.execution.streaming.checkpointing
-        place = self._java.org.apache.hadoop.fs.Path(path)
+        hadoop_path = self._java.org.apache.hadoop.fs.Path(path)
         manager = getattr(getattr(package, "CheckpointFileManager$"), "MODULE$").create(
-            place.getParent(), self._settings
+            hadoop_path.getParent(), self._settings
         )
-        if not manager.exists(place.getParent()):
-            manager.mkdirs(place.getParent())
-        stream = manager.createAtomic(place, True)
+        if not manager.exists(hadoop_path.getParent()):
+            manager.mkdirs(hadoop_path.getParent())
+        stream = manager.createAtomic(hadoop_path, True)
         try:
             stream.write(bytearray(content))
         except BaseException:
@@ -101,14 +101,18 @@ class HadoopFiles:
             raise
         stream.close()
 
-    def remove(self, place: str) -> None:
-        path, system = self._open(place)
-        system.delete(path, True)
+    def remove(self, path: str) -> None:
+        hadoop_path, system = self._open(path)
+        system.delete(hadoop_path, True)
 
     def names(self, folder: str) -> list[str]:
-        place, system = self._open(folder)
-        return [each.getPath().getName() for each in system.listStatus(place)] if system.exists(place) else []
+        hadoop_path, system = self._open(folder)
+        return (
+            [each.getPath().getName() for each in system.listStatus(hadoop_path)]
+            if system.exists(hadoop_path)
+            else []
+        )
 
     def _open(self, path: str) -> tuple[Any, Any]:
-        place = self._java.org.apache.hadoop.fs.Path(path)
-        return place, place.getFileSystem(self._settings)
+        hadoop_path = self._java.org.apache.hadoop.fs.Path(path)
+        return hadoop_path, hadoop_path.getFileSystem(self._settings)

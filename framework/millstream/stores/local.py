@@ -1,4 +1,4 @@
-"""The port of stores without Spark: where tables are, and how they are read on this machine."""
+"""The port of stores without Spark: locates tables, and reads them on this machine."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from millstream.tables.known import Known
 from millstream.tables.values import Answer
 
 if TYPE_CHECKING:
-    from millstream.tables.datafusion import Opened
+    from millstream.tables.datafusion import OpenedTables
 
 
 class LocalTables(Protocol):
-    """The tables of one store on one target. Two are equal where their tables are in the same place."""
+    """The tables of one store on one target. Two are equal if they store tables in the same location."""
 
     def answer(
         self, sql: str, known: Mapping[str, Known], /, *, zone: str, limit: int | None
     ) -> Answer | None:
-        """Answer a query that names tables of this store only; None leaves it to DataFusion."""
+        """Run a query that only reads tables of this store; None leaves it to DataFusion."""
 
-    def open(self, table: Known, opened: Opened) -> None:
-        """Give DataFusion a table. One that does not exist is left out: its name may be that of a column."""
+    def open(self, table: Known, opened: OpenedTables) -> None:
+        """Register a table in DataFusion. A missing table is skipped: its name may mean a column."""
 
     def outside(self, own: Path) -> str | None:
-        """Return for people where tables are that `clean` leaves, which removes `own` alone."""
+        """Return where tables are that `clean` keeps, for messages; `clean` only removes `own`."""
 
 
 def store_of(relation: str, options: Mapping[str, Any], target: Target) -> str:

@@ -1,4 +1,4 @@
-"""A query over state tables, reference topics and seeds: answered by their store, or by DataFusion here."""
+"""Runs a query over state tables, reference topics and seeds, in their store or in DataFusion."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from millstream.errors import Diagnostic, MillstreamError, nearest
 from millstream.project.secrets import Secret
 from millstream.project.values import Seed, Target
 from millstream.stores.local import LocalTables, local_tables, store_of
-from millstream.tables.known import Known, named
+from millstream.tables.known import Known, named_tables
 from millstream.tables.values import Answer
 from millstream.tables.words import writing_word
 from millstream.text import Text
 from millstream.types import STRING
 
 
-class Rest(Struct, frozen=True):
-    """What of a project is at rest, and where."""
+class StoredProject(Struct, frozen=True):
+    """The relations at rest of a project, and where they are stored."""
 
     root: Path
     target: Target
     known: Mapping[str, Known]
     seeds: Callable[[], Mapping[str, Seed]]
-    """Called only where a query names a seed: it reads the project's files."""
+    """Reads the project's files; only called if a query names a seed."""
 
     @property
     def zone(self) -> str:
@@ -34,50 +34,52 @@ class Rest(Struct, frozen=True):
         return zone.reveal() if isinstance(zone, Secret) else str(zone)
 
     def tables(self, known: Known) -> LocalTables | None:
-        """Return the store that has a table; None for a seed, which is a file of the project."""
+        """Return the store of a table; None for a seed, which is a file of the project."""
         if known.kind == "seed":
             return None
         return local_tables(store_of(known.id, known.options, self.target), self.target, self.root)
 
 
-def answer(sql: str, rest: Rest, limit: int | None = None) -> Answer:
-    """Answer a query; only what it names is opened."""
+def answer(sql: str, project: StoredProject, limit: int | None = None) -> Answer:
+    """Run a query; only the tables that it names are opened."""
     _check(sql)
-    tables = [(table, rest.tables(table)) for table in named(sql, rest.known)]
+    tables = [(table, project.tables(table)) for table in named_tables(sql, project.known)]
     store = tables[0][1] if tables else None
     if store is not None and all(other == store for _, other in tables):
-        found = store.answer(sql, rest.known, zone=rest.zone, limit=limit)
+        found = store.answer(sql, project.known, zone=project.zone, limit=limit)
         if found is not None:
             return found
-    return _here(sql, rest, tables, limit)
+    return _run_in_datafusion(sql, project, tables, limit)
 
 
 def _check(sql: str) -> None:
     if not sql.strip(" \t\r\n;"):
-        remedy = "write one: millstream query 'select * from …'"
+        remedy = "write a query: millstream query 'select * from …'"
         raise MillstreamError(Diagnostic("MS845", "the query is empty", None, remedy))
     if (word := writing_word(sql)) is not None:
         text = Text("query", sql)
-        place = text.location(word.start, word.stop)
-        message = f"a query only reads: '{word.name}' is not for it"
-        remedy = "write one SELECT; tables are written by models, see `millstream build`"
+        location = text.location(word.start, word.stop)
+        message = f"'{word.name}' is not allowed: a query can only read"
+        remedy = "write a single SELECT; models write tables, see `millstream build`"
         if close := nearest(word.name, ("select", "with", "values")):
             remedy = f"did you mean '{close}'?"
-        raise MillstreamError(Diagnostic("MS848", message, place, remedy, text.line(place.line)))
+        raise MillstreamError(Diagnostic("MS848", message, location, remedy, text.line(location.line)))
 
 
-def _here(sql: str, rest: Rest, tables: list[tuple[Known, LocalTables | None]], limit: int | None) -> Answer:
-    from millstream.tables.datafusion import Opened
+def _run_in_datafusion(
+    sql: str, project: StoredProject, tables: list[tuple[Known, LocalTables | None]], limit: int | None
+) -> Answer:
+    from millstream.tables.datafusion import OpenedTables
 
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
-        opened = Opened(rest.zone, Path(folder))
+        opened = OpenedTables(project.zone, Path(folder))
         for table, store in tables:
             if store is not None:
                 store.open(table, opened)
                 continue
             from millstream.tables.seeds import typed_rows
 
-            seed = rest.seeds()[table.name]
+            seed = project.seeds()[table.name]
             typed = [(column.name, column.type or STRING) for column in seed.columns]
-            opened.add_rows(table, typed, typed_rows(rest.root, seed, rest.zone))
-        return opened.answer(sql, rest.known, limit)
+            opened.add_rows(table, typed, typed_rows(project.root, seed, project.zone))
+        return opened.answer(sql, project.known, limit)

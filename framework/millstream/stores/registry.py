@@ -1,4 +1,4 @@
-"""Which stores there are. Everything that depends on a store's name starts here."""
+"""The registry of stores. Everything that depends on a store's name starts here."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def configured(settings: Mapping[str, Any]) -> list[str]:
 
 
 def jar_files() -> dict[str, Path]:
-    """Return the lists of jars by store, for those that need any."""
+    """Return the jar list of each store that needs jars."""
     files = {store: Path(__file__).parent / store / "jars.toml" for store in STORES}
     return {store: file for store, file in files.items() if file.is_file()}

@@ -1,8 +1,8 @@
-"""How long a table keeps its rows: by event time, so that a replay gives the same rows.
+"""Retention of tables, by event time, so that a replay gives the same rows.
 
-A row is kept while its `order_by` is within `retention` of the newest one that the table ever got, be it of a
-row that was deleted since: so neither a late row nor the way in which rows are cut into batches brings one
-back. A row whose time is NULL is older than all others, as it is for `order_by`.
+A row is kept while its `order_by` is within `retention` of the newest time that the table ever had, even if
+that row was deleted. So neither a late row nor different micro-batches can bring an old row back. A row whose
+time is NULL is older than all others, as it is for `order_by`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from millstream.types import DATE, TIMESTAMP, Type
 
 
 class Newest(Struct, frozen=True):
-    """The newest time that a table got, as text that can be cast to the column's type."""
+    """The newest time that a table ever had, as text that can be cast to the column's type."""
 
     column: str
     time: str
@@ -42,12 +42,12 @@ class Limit(Struct, frozen=True):
 
 
 @contextmanager
-def within(
+def with_retention(
     rows: DataFrame, table: TableOutput, known: Callable[[], Newest | None]
 ) -> Iterator[tuple[DataFrame, Limit | None]]:
-    """Give the rows of a batch that are not too old, and what makes those of the table too old.
+    """Yield the rows of a batch that are not too old, and the limit for rows of the table.
 
-    `known` tells the newest time before the batch, where the table has one.
+    `known` returns the newest time before the batch, if the table has one.
     """
     if not table.options.get("retention"):
         yield rows, None
@@ -75,7 +75,7 @@ def _limit(rows: DataFrame, table: TableOutput, known: Newest | None) -> Limit |
     months, micros = parts(str(table.options["retention"]))
     ago = f.expr(f"make_interval(0, {months}, 0, 0, 0, 0, {micros} / 1000000)")
     time = f.col("newest")
-    # An interval with a time can't be taken from a date.
+    # An interval with a time can't be subtracted from a date.
     oldest = (time.cast("timestamp_ntz") - ago).cast("date") if kind == DATE else time - ago
     found = rows.agg(newest.alias("newest")).select(_text(time, kind), _text(oldest, kind)).first()
     if found is None or found[0] is None:
@@ -90,5 +90,5 @@ def _time(table: TableOutput) -> tuple[str, Type]:
 
 
 def _text(time: SparkColumn, kind: Type) -> SparkColumn:
-    """Write a time so that no zone can change it."""
+    """Format a time independently of the session's time zone."""
     return f.date_format(time, "y-MM-dd'T'HH:mm:ss.SSSSSSXXX") if kind == TIMESTAMP else time.cast("string")

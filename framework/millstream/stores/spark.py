@@ -2,9 +2,9 @@
 
 What every store promises:
 
-- Each batch is stored exactly once, however often it is tried, in one transaction with what is known of it.
-- A column is never given another type. `create` refuses that, so that no row is stored before.
-- Rows older than `retention` are dropped with each batch (`stores.retention` says which).
+- Each batch is stored exactly once, even if it is repeated, in one transaction with its record.
+- A column's type never changes. `create` refuses that before any row is stored.
+- Rows older than `retention` are dropped with each batch (see `stores.retention`).
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from millstream.stores.registry import STORES, declaration, part
 
 class Batch(Struct, frozen=True):
     writer: str
-    """The query and its checkpoint: batches are counted from 0 again with each new one."""
+    """The query and its checkpoint, since each new checkpoint numbers batches from 0 again."""
     number: int
     deletes: bool
     """The rows have a column `_deleted`."""
     new: bool
-    """The table is as it was created, so there is nothing to merge with."""
+    """The table is still empty, so there is nothing to merge with."""
 
 
 class SparkTables(Protocol):
     """The tables of one store on one target. A table is known by its relation, such as `model.totals`."""
 
     def create(self, table: TableOutput, *, changes: bool) -> bool:
-        """Create a table, or add the columns that it lacks; return whether it is known to be new.
+        """Create a table, or add missing columns; return whether it is known to be new.
 
-        `changes`: the table needs a change feed.
+        With `changes`, the table gets a change feed.
         """
 
     def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
         """Store the rows of a batch, one for each key. By `order_by`, no row replaces a newer one."""
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
-        """Give a table the rows of a rebuilt one, in one transaction, once for each `swap`.
+        """Replace the rows of a table by those of a rebuilt one, in one transaction, once for each `swap`.
 
-        `changes` as for `create`; readers of changes see the differences only.
+        `changes` is as for `create`; readers of changes only see the differences.
         """
 
     def copy(self, table: TableOutput, copy: TableOutput) -> None:
-        """Create a table with the rows of another one, if that exists, and what is known of its batches."""
+        """Copy a table, if it exists, with its recorded batches."""
 
     def drop(self, table: TableOutput) -> None:
-        """Remove a table, and what is known of its batches."""
+        """Drop a table, and its recorded batches."""
 
     def has_rows(self, table: TableOutput) -> bool:
         """Return whether a table exists and is not empty."""
@@ -68,7 +68,7 @@ class StreamedTables(SparkTables, Protocol):
     """The tables of a store that declares a change feed."""
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
-        """Return a stream of the newest version of each changed row; `_deleted` marks those that are gone."""
+        """Return a stream of the newest version of each changed row; `_deleted` marks deleted rows."""
 
 
 def spark_tables(store: str, target: Target, root: Path, session: SparkSession) -> SparkTables:
@@ -79,7 +79,7 @@ def spark_tables(store: str, target: Target, root: Path, session: SparkSession) 
 def streamed_tables(
     relation: str, store: str, target: Target, root: Path, session: SparkSession
 ) -> StreamedTables:
-    """Return a store's tables; refuse where the store has no change feed, which `relation` needs."""
+    """Return a store's tables, or refuse if the store has no change feed for `relation`."""
     if declaration(store).change_feed:
         found: StreamedTables = part(store, "spark").connect(target, root, session)
         return found

@@ -1,4 +1,4 @@
-"""Rows of Python in Arrow's columns, and back."""
+"""Converts Python rows to Arrow columns, and back."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Columns(Struct, frozen=True, eq=False):
-    """A table, and the types that SQL makes of what it can't hold as it is."""
+    """An Arrow table, and casts to types that it can't hold directly."""
 
     table: Table
     casts: dict[str, str]
-    """By column: an Arrow type as DataFusion's `arrow_cast` takes it."""
+    """The Arrow type for DataFusion's `arrow_cast`, by column."""
 
 
 def to_arrow(columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]], zone: str) -> Columns:
-    """Return rows by column; dates, timestamps and decimals still as integers or texts."""
+    """Return rows by column; dates, timestamps and decimals are integers or texts until they are cast."""
     arrays: dict[str, Any] = {}
     casts: dict[str, str] = {}
-    for index, (name, wanted) in enumerate(columns):
+    for index, (name, type_) in enumerate(columns):
         values = [row[index] for row in rows]
-        kind, told, cast = _stored(wanted, zone)
-        arrays[name] = Array([None if value is None else told(value) for value in values], kind)
+        kind, convert, cast = _conversion(type_, zone)
+        arrays[name] = Array([None if value is None else convert(value) for value in values], kind)
         if cast:
             casts[name] = cast
     return Columns(Table.from_pydict(arrays), casts)
 
 
-def _stored(wanted: Type, zone: str) -> tuple[DataType, Any, str]:
-    """Return the Arrow type that values are put in, how, and the one that they are then cast to."""
-    if wanted in INTEGERS:
+def _conversion(type_: Type, zone: str) -> tuple[DataType, Any, str]:
+    """Return the Arrow type of stored values, their conversion, and the type that they are cast to."""
+    if type_ in INTEGERS:
         return DataType.int64(), int, ""
-    if wanted in {FLOAT, DOUBLE}:
+    if type_ in {FLOAT, DOUBLE}:
         return DataType.float64(), float, ""
-    if isinstance(wanted, Decimal):
-        return DataType.string(), str, f"Decimal128({wanted.precision}, {wanted.scale})"
-    match wanted:
-        case _ if wanted == BOOLEAN:
+    if isinstance(type_, Decimal):
+        return DataType.string(), str, f"Decimal128({type_.precision}, {type_.scale})"
+    match type_:
+        case _ if type_ == BOOLEAN:
             return DataType.bool(), bool, ""
-        case _ if wanted == BINARY:
+        case _ if type_ == BINARY:
             return DataType.binary(), bytes, ""
-        case _ if wanted == DATE:
+        case _ if type_ == DATE:
             return DataType.string(), date.isoformat, "Date32"
-        case _ if wanted == TIMESTAMP:
+        case _ if type_ == TIMESTAMP:
             return DataType.int64(), _micros, f'Timestamp(Microsecond, Some("{zone}"))'
-        case _ if wanted == TIMESTAMP_NTZ:
+        case _ if type_ == TIMESTAMP_NTZ:
             return DataType.int64(), _micros, "Timestamp(Microsecond, None)"
         case _:
             return DataType.string(), str, ""
@@ -75,14 +75,14 @@ def _micros(value: datetime) -> int:
 
 
 def rows_of(batch: RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a batch; entries of maps, which come as pairs, as dicts."""
+    """Yield the rows of a batch; maps, which Arrow returns as pairs, become dicts."""
     columns = [batch.column(index) for index in range(batch.num_columns)]
-    told = [[plain(value, column.type) for value in column.to_pylist()] for column in columns]
-    return zip(*told, strict=True)
+    converted = [[plain(value, column.type) for value in column.to_pylist()] for column in columns]
+    return zip(*converted, strict=True)
 
 
 def plain(value: Any, kind: Any) -> Any:
-    """Return a value with maps as dicts. The type of what a map holds can't be asked for: its values tell."""
+    """Return a value with maps as dicts. Arrow doesn't expose the value types of maps, so values decide."""
     if isinstance(value, dict):
         types = {} if kind is None else {field.name: field.type for field in kind.fields}
         return {name: plain(each, types.get(name)) for name, each in value.items()}

@@ -1,4 +1,4 @@
-"""SQL over Delta tables and rows at hand, without a JVM: delta-rs, with DataFusion inside."""
+"""Runs SQL over Delta tables and local rows without a JVM, by DataFusion within delta-rs."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from millstream.tables.arrow import rows_of, to_arrow
 from millstream.tables.known import Known
 from millstream.tables.mistakes import problem_of
 from millstream.tables.values import Answer
-from millstream.tables.words import quoted, respelled
+from millstream.tables.words import quoted, respell
 from millstream.types import Type
 
 
-class Opened:
-    """The tables that one query can name; rows at hand become Delta tables of a temporary folder."""
+class OpenedTables:
+    """The tables that one query can name; local rows become Delta tables in a temporary folder."""
 
     def __init__(self, zone: str, folder: Path) -> None:
         self.zone = zone
         self.folder = folder
         self.builder = QueryBuilder({"datafusion.execution.time_zone": zone})
         self.spellings: dict[str, set[str]] = {}
-        """Of tables and columns, by their lower case form."""
+        """Spellings of tables and columns, by their lower case form."""
         self.schemas: set[str] = set()
 
     def add(self, known: Known, table: DeltaTable) -> None:
-        """Give DataFusion a table that it reads itself."""
+        """Register a table that DataFusion reads directly."""
         self._add(known.name, table, {})
 
     def add_rows(
@@ -43,7 +43,7 @@ class Opened:
     def answer(self, sql: str, known: Mapping[str, Known], limit: int | None) -> Answer:
         names = {lower: next(iter(found)) for lower, found in self.spellings.items() if len(found) == 1}
         try:
-            reader = self.builder.execute(respelled(sql, names))
+            reader = self.builder.execute(respell(sql, names))
             rows = chain.from_iterable(map(rows_of, reader))
             found = list(rows if limit is None else islice(rows, limit + 1))
         except MillstreamError:
@@ -54,31 +54,31 @@ class Opened:
         return Answer(tuple(reader.schema.names), found[:limit], more)
 
     def _add(self, name: str, table: DeltaTable, casts: Mapping[str, str]) -> None:
-        """Give a table its name, as a view over it where values must become others on the way."""
+        """Register a table under its name, as a view over it if columns must be cast."""
         schema, _, short = name.rpartition(".")
         if schema and schema not in self.schemas:
             self.schemas.add(schema)
             self._run(f"create schema {quoted(schema)}")
-        whole = f"{quoted(schema)}.{quoted(short)}" if schema else quoted(short)
+        full_name = f"{quoted(schema)}.{quoted(short)}" if schema else quoted(short)
         fields = [(field.name, field.type) for field in _schema(table)]
         casts = dict(casts) | self._zoned(fields)
         for each in filter(None, (schema, short, *(field for field, _ in fields))):
             self.spellings.setdefault(each.lower(), set()).add(each)
         if not casts:
-            self.builder.register(whole, table)
+            self.builder.register(full_name, table)
             return
         hidden = quoted(f"{name} at rest")
         self.builder.register(hidden, table)
-        told = (
+        items = (
             f"arrow_cast({quoted(field)}, '{casts[field]}') as {quoted(field)}"
             if field in casts
             else quoted(field)
             for field, _ in fields
         )
-        self._run(f"create view {whole} as select {', '.join(told)} from {hidden}")  # noqa: S608 - all quoted
+        self._run(f"create view {full_name} as select {', '.join(items)} from {hidden}")  # noqa: S608 - all quoted
 
     def _zoned(self, fields: list[tuple[str, Any]]) -> dict[str, str]:
-        """Read timestamps in the target's zone, so that days and hours are those that Spark makes."""
+        """Read timestamps in the target's zone, so that days and hours are the same as in Spark."""
         if self.zone == "UTC":
             return {}
         cast = f'Timestamp(Microsecond, Some("{self.zone}"))'

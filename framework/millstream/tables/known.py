@@ -1,4 +1,4 @@
-"""What a query may name: the tables and seeds of a project, and what else a user may take for one."""
+"""The relations of a project that a query may name, including those that are not tables."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from msgspec import Struct
 
 from millstream.errors import Diagnostic, did_you_mean
 from millstream.manifest import ManifestNode
-from millstream.materialization import KINDS, Materialization, Sink
+from millstream.materialization import KINDS, Materialization
 from millstream.tables.words import mentions
 
 
 class Known(Struct, frozen=True):
     id: str
     name: str
-    """As SQL names it: `totals`, `shop.products`."""
+    """The name in SQL: `totals`, `shop.products`."""
     kind: str
     """`seed`, `reference`, `topic`, or the materialization of a model."""
     columns: tuple[tuple[str, str], ...] = ()
-    """Names and types, as the project has them now."""
+    """Names and types, according to the project."""
     options: dict[str, Any] = {}
 
     @property
@@ -59,15 +59,15 @@ def _kind(node: ManifestNode) -> str | None:
             return node.materialization.word if node.materialization else None
 
 
-def named(sql: str, known: Mapping[str, Known]) -> list[Known]:
-    """Return what a text names of the tables and seeds, each once; a column of such a name counts too."""
+def named_tables(sql: str, known: Mapping[str, Known]) -> list[Known]:
+    """Return the tables and seeds that a query names, without duplicates; equal names of columns count."""
     found = (known.get(name.lower()) for name, _ in mentions(sql))
     return list({each.id: each for each in found if each is not None and each.at_rest}.values())
 
 
-def missing(name: str, known: Mapping[str, Known]) -> Diagnostic:
-    """Say why a name of a query is no table that can be read."""
-    # `products` may stand for `shop.products`.
+def missing_table(name: str, known: Mapping[str, Known]) -> Diagnostic:
+    """Return why a query can't read a table of this name."""
+    # `products` may mean `shop.products`.
     short = next((each for full, each in known.items() if full.endswith(f".{name.lower()}")), None)
     found = known.get(name.lower()) or (short if short and short.kind == "topic" else None)
     if found is None:
@@ -76,17 +76,16 @@ def missing(name: str, known: Mapping[str, Known]) -> Diagnostic:
         remedy = f"did you mean '{short.name}'?" if short else did_you_mean(name, tables, listed)
         return Diagnostic("MS842", f"there is no table '{name}'", None, remedy)
     if found.kind == "reference":
-        remedy = "build a model that reads it as a table first: `millstream build`"
+        remedy = "first build a model that looks it up: `millstream build`"
         return Diagnostic("MS843", f"'{found.name}' has not been built", None, remedy)
     if found.at_rest:
         remedy = f"build it first: `millstream build --select +{found.name}`"
         return Diagnostic("MS843", f"the table '{found.name}' has not been built", None, remedy)
-    what = f"{found.stored.about if found.stored else Sink.about}, no table"
-    if found.stored is None:
-        remedy = f"read its records with `millstream consume {found.name}`, or say table: true in YAML"
-    elif found.stored is Sink:
-        remedy = f"read its records with `millstream consume {found.name}`"
-    else:
+    if found.stored is not None and not found.stored.stored_as:
+        message = f"'{found.name}' is a view: its rows are not stored"
         remedy = f"see its newest rows with `millstream show {found.name}`, or materialize it as a table"
-        what = what if found.stored.stored_as else "a view: its rows are stored nowhere"
-    return Diagnostic("MS844", f"'{found.name}' is {what}", None, remedy)
+        return Diagnostic("MS844", message, None, remedy)
+    remedy = f"read its records with `millstream consume {found.name}`"
+    if found.stored is None:
+        remedy += ", or set table: true in YAML"
+    return Diagnostic("MS844", f"'{found.name}' is a Kafka topic, not a table", None, remedy)

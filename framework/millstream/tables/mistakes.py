@@ -1,4 +1,4 @@
-"""What DataFusion says of a query, as a diagnostic with its place in the SQL."""
+"""Converts DataFusion's errors to diagnostics with a location in the SQL."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
-from millstream.tables.known import Known, missing
+from millstream.tables.known import Known, missing_table
 from millstream.tables.words import mentions
 from millstream.text import Text
 
 FILE = "query"
-"""What stands in the place of a file's name."""
+"""The file name in locations."""
 _NO_TABLE = re.compile(r"table '([^']+)' not found")
 _NO_COLUMN = re.compile(r"No field named (.+?)\.(?: |\n|$)")
 _VALID = re.compile(r"Valid fields are (.+?)\.?\s*$", re.DOTALL)
@@ -28,61 +28,63 @@ _TYPES = {
     "Utf8View": "string", "LargeUtf8": "string", "Utf8": "string", "BinaryView": "binary", "Int64": "bigint",
     "Int32": "int", "Float64": "double", "Boolean": "boolean", "Date32": "date",
 }  # fmt: skip
-_REMEDY = "DataFusion answers this query; its SQL is close to PostgreSQL's"
+_REMEDY = "DataFusion runs this query; its SQL is similar to PostgreSQL's"
 
 
-def problem_of(sql: str, said: str, known: Mapping[str, Known]) -> MillstreamError:
-    if found := _NO_TABLE.search(said):
+def problem_of(sql: str, error_text: str, known: Mapping[str, Known]) -> MillstreamError:
+    if found := _NO_TABLE.search(error_text):
         name = found.group(1).removeprefix("datafusion.").removeprefix("public.")
-        return refused(sql, missing(name, known), _first(sql, name))
-    if found := _NO_COLUMN.search(said):
-        return _no_column(sql, found.group(1), _VALID.search(said))
-    if found := _NO_FUNCTION.search(said):
+        return query_error(sql, missing_table(name, known), _first(sql, name))
+    if found := _NO_COLUMN.search(error_text):
+        return _no_column(sql, found.group(1), _VALID.search(error_text))
+    if found := _NO_FUNCTION.search(error_text):
         name, near = found.groups()
         remedy = f"did you mean '{near}'?" if near else _REMEDY
-        return refused(
+        return query_error(
             sql, Diagnostic("MS845", f"there is no function '{name}'", None, remedy), _first(sql, name)
         )
-    if found := _PARSER.search(said):
+    if found := _PARSER.search(error_text):
         message, line, column = found.groups()
         start = Text(FILE, sql).offset(int(line), int(column)) if line else len(sql.rstrip())
         message = message.replace("EOF", "the end").replace('\\"', '"')
-        return refused(sql, Diagnostic("MS845", message[0].lower() + message[1:], None, _REMEDY), start)
-    return refused(sql, Diagnostic("MS845", cleaned(said), None, _REMEDY))
+        return query_error(sql, Diagnostic("MS845", message[0].lower() + message[1:], None, _REMEDY), start)
+    return query_error(sql, Diagnostic("MS845", clean(error_text), None, _REMEDY))
 
 
-def refused(sql: str, found: Diagnostic, start: int | None = None) -> MillstreamError:
-    """Show where in the SQL it is, where that is known."""
+def query_error(sql: str, found: Diagnostic, start: int | None = None) -> MillstreamError:
+    """Add the location in the SQL, if it is known."""
     if start is None or not 0 <= start <= len(sql):
         return MillstreamError(found)
     text = Text(FILE, sql)
     word = re.compile(r'"[^"]*"|`[^`]*`|[\w.]+|.', re.DOTALL).match(sql, start)
-    place = text.location(start, word.end() if word else None)
-    return MillstreamError(replace(found, location=place, line=text.line(place.line)))
+    location = text.location(start, word.end() if word else None)
+    return MillstreamError(replace(found, location=location, line=text.line(location.line)))
 
 
-def cleaned(said: str) -> str:
-    """Return the last cause, without the names of DataFusion's own parts and types."""
-    # Causes of delta-rs are set in colours, each on a line of its own.
-    said = re.sub(r"\s*\x1b\[\d+m↳\x1b\[0m", ":", said)
-    text = re.split(r"\ncaused by\n", said)[-1].strip()
+def clean(error_text: str) -> str:
+    """Return the last cause, without DataFusion's internal names."""
+    # delta-rs prints causes in colour, one on each line.
+    error_text = re.sub(r"\s*\x1b\[\d+m↳\x1b\[0m", ":", error_text)
+    text = re.split(r"\ncaused by\n", error_text)[-1].strip()
     while (shorter := _PREFIX.sub("", text)) != text:
         text = shorter
     for name, shown in _TYPES.items():
         text = re.sub(rf"\b{name}\b", shown, text)
     text = " ".join(text.split())
-    return text[:1].lower() + text[1:].rstrip(".") if text else "the query can't be answered"
+    return text[:1].lower() + text[1:].rstrip(".") if text else "the query failed"
 
 
-def _no_column(sql: str, named: str, valid: re.Match[str] | None) -> MillstreamError:
-    name = named.replace('"', "")
+def _no_column(sql: str, quoted_name: str, valid: re.Match[str] | None) -> MillstreamError:
+    name = quoted_name.replace('"', "")
     columns = [each.replace('"', "").strip() for each in valid.group(1).split(",")] if valid else []
     short = list(dict.fromkeys(each.rpartition(".")[2] for each in columns))
     remedy = did_you_mean(
         name.rpartition(".")[2], short, f"columns: {', '.join(short)}" if short else _REMEDY
     )
-    return refused(sql, Diagnostic("MS845", f"there is no column '{name}'", None, remedy), _first(sql, name))
+    return query_error(
+        sql, Diagnostic("MS845", f"there is no column '{name}'", None, remedy), _first(sql, name)
+    )
 
 
 def _first(sql: str, name: str) -> int | None:
-    return next((word.start for said, word in mentions(sql) if said.lower() == name.lower()), None)
+    return next((word.start for mention, word in mentions(sql) if mention.lower() == name.lower()), None)

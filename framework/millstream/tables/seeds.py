@@ -1,4 +1,4 @@
-"""Seeds as rows with the values that their types stand for."""
+"""Reads seeds as rows of typed values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIMESTAMP = re.compile(
 
 
 def typed_rows(root: Path, seed: Seed, zone: str) -> list[tuple[Any, ...]]:
-    """Return a seed's rows; times without a zone are of `zone`. That texts fit was checked on reading."""
+    """Return a seed's rows; times without a zone are in `zone`. The texts were already checked."""
     readers = [reader_of(column.type or STRING, zone) for column in seed.columns]
     return [
         tuple(None if text is None else read(text) for read, text in zip(readers, row, strict=True))
@@ -38,29 +38,29 @@ def typed_rows(root: Path, seed: Seed, zone: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def reader_of(wanted: Type, zone: str) -> Callable[[str], Any]:
-    if wanted in INTEGERS:
+def reader_of(type_: Type, zone: str) -> Callable[[str], Any]:
+    if type_ in INTEGERS:
         return int
-    if wanted in {FLOAT, DOUBLE}:
+    if type_ in {FLOAT, DOUBLE}:
         return float
-    match wanted:
-        case _ if wanted == BOOLEAN:
+    match type_:
+        case _ if type_ == BOOLEAN:
             return lambda text: text.lower() == "true"
-        case _ if wanted == BINARY:
+        case _ if type_ == BINARY:
             return str.encode
-        case _ if wanted == DATE:
+        case _ if type_ == DATE:
             return date.fromisoformat
-        case _ if wanted == TIMESTAMP:
-            here = ZoneInfo(zone)
-            return lambda text: timestamp(text, here)
-        case _ if wanted == TIMESTAMP_NTZ:
+        case _ if type_ == TIMESTAMP:
+            time_zone = ZoneInfo(zone)
+            return lambda text: timestamp(text, time_zone)
+        case _ if type_ == TIMESTAMP_NTZ:
             return lambda text: timestamp(text, timezone.utc).replace(tzinfo=None)
         case _:
             return str
 
 
 def timestamp(text: str, zone: ZoneInfo | timezone) -> datetime:
-    """Read a time as seeds may have it, which `fromisoformat` of older Pythons can't."""
+    """Parse a time of a seed; `fromisoformat` of older Python versions can't parse all forms."""
     found = _TIMESTAMP.fullmatch(text)
     assert found is not None
     day, minutes, seconds, fraction, offset = found.groups()

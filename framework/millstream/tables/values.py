@@ -1,4 +1,4 @@
-"""The rows that answer a query."""
+"""The result of a query."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from msgspec import Struct
 
 
 class Answer(Struct, frozen=True):
-    """Values are of Python; a struct or a map is a dict, an array a list."""
+    """Python values; structs and maps are dicts, arrays are lists."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     more: bool = False
-    """There are more rows than were asked for."""
+    """There are more rows than the limit."""

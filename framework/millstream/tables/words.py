@@ -1,4 +1,4 @@
-"""The words of an SQL text: enough to see what it names and that it only reads, in any dialect."""
+"""Splits SQL of any dialect into words, enough to find the names in it and to check that it only reads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _TOKEN = re.compile(
 class Word(Struct, frozen=True):
     kind: Kind
     name: str
-    """Without its quotes."""
+    """The name without quotes."""
     start: int
     stop: int
 
 
 def words(sql: str) -> list[Word]:
-    """Return names and signs; texts, numbers and comments name nothing."""
+    """Return names and signs; texts, numbers and comments are skipped."""
     found: list[Word] = []
     for match in _TOKEN.finditer(sql):
         text = match.group()
@@ -41,7 +41,7 @@ def words(sql: str) -> list[Word]:
 
 
 def mentions(sql: str) -> Iterator[tuple[str, Word]]:
-    """Yield every name, also `schema.table` as one, with the word that it begins with."""
+    """Yield every name with its first word; `schema.table` is also yielded as one name."""
     found = words(sql)
     for index, word in enumerate(found):
         if word.kind == "sign":
@@ -53,34 +53,34 @@ def mentions(sql: str) -> Iterator[tuple[str, Word]]:
 
 
 def writing_word(sql: str) -> Word | None:
-    """Return the word by which a statement is more than a query, else None."""
+    """Return the word by which a statement is not only a query, or None."""
     found = [word for word in words(sql) if word.name not in {"(", ";"}]
     if not found:
         return None
     if found[0].kind != "name" or found[0].name.lower() not in {"select", "with", "values", "from"}:
         return found[0]
-    # `select … into t` makes a table.
+    # `select … into t` creates a table.
     return next((word for word in found if word.kind == "name" and word.name.lower() == "into"), None)
 
 
-def respelled(sql: str, names: Mapping[str, str]) -> str:
-    """Write names as they are defined: `names` has them by their lower case form.
+def respell(sql: str, names: Mapping[str, str]) -> str:
+    """Spell names as they are defined; `names` has them by their lower case form.
 
-    Spark's names are the same in any case, DataFusion's are not. Aliases stay, and what is called.
+    Names in Spark are case-insensitive, in DataFusion they are not. Aliases and functions stay unchanged.
     """
     parts: list[str] = []
     end = 0
     found = words(sql)
     for before, word, after in zip([None, *found], found, [*found[1:], None], strict=False):
-        known = names.get(word.name.lower()) if word.kind == "name" else None
+        defined = names.get(word.name.lower()) if word.kind == "name" else None
         alias = before is not None and before.name.lower() == "as"
-        called = after is not None and after.name == "("
-        if known is not None and known != word.name and not alias and not called:
-            parts += [sql[end : word.start], f'"{known}"']
+        is_function = after is not None and after.name == "("
+        if defined is not None and defined != word.name and not alias and not is_function:
+            parts += [sql[end : word.start], f'"{defined}"']
             end = word.stop
     return "".join([*parts, sql[end:]])
 
 
 def quoted(name: str) -> str:
-    """Return a name as standard SQL takes it as it is."""
+    """Return a quoted name in standard SQL."""
     return '"' + name.replace('"', '""') + '"'

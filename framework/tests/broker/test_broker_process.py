@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from millstream.broker import broker_status, shared_broker, stop_broker
-from millstream.broker.place import place_of
+from millstream.broker.place import broker_folder_of
 from millstream.broker.process import _new_cluster
 from millstream.errors import MillstreamError
 from millstream.machine.locks import is_locked, lock, opened
@@ -22,8 +22,8 @@ def stranger():
 
 @pytest.fixture
 def place(tmp_path):
-    place = place_of(tmp_path)
-    place.folder.mkdir(parents=True)
+    place = broker_folder_of(tmp_path)
+    place.path.mkdir(parents=True)
     return place
 
 

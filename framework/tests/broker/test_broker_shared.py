@@ -10,7 +10,7 @@ from support.kafka import consume, create, pid_told_by, produce, user
 
 from millstream.broker import broker_status, keep_broker, shared_broker, stop_broker
 from millstream.broker.answer import answers
-from millstream.broker.place import place_of
+from millstream.broker.place import broker_folder_of
 from millstream.broker.state import read_pid, read_state
 from millstream.errors import MillstreamError
 from millstream.machine.jars import fetch
@@ -42,7 +42,7 @@ def test_it_is_entered_before_it_is_ready_and_tells_how_it_is(root):
 def test_another_kafka_at_the_port_is_not_taken_for_ours(root):
     with shared_broker(root) as starting:
         starting.ready()
-        state = read_state(place_of(root))
+        state = read_state(broker_folder_of(root))
         assert answers(state)
         assert not answers(type(state)(state.port, "AnotherClustersIdAAAAA"))
 
@@ -107,7 +107,7 @@ def test_force_stops_it_under_its_users_even_while_it_starts(root):
 @pytest.mark.long
 def test_a_port_that_was_taken_meanwhile(root):
     with shared_broker(root) as starting, socket.socket() as other:
-        port = read_state(place_of(root)).port
+        port = read_state(broker_folder_of(root)).port
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", port))
         other.listen()
@@ -139,7 +139,7 @@ def test_a_broker_that_ends_with_its_archive_of_classes_is_tried_without(tmp_pat
     with archive.open("r+b") as file:
         file.write(b"x" * 10_000_000)
     with shared_broker(tmp_path) as starting:
-        os.kill(read_pid(place_of(tmp_path)), signal.SIGKILL)  # as the kernel does for a damaged page
+        os.kill(read_pid(broker_folder_of(tmp_path)), signal.SIGKILL)  # as the kernel does for a damaged page
         starting.ready()
     (made,) = (tmp_path / "cache/archives").iterdir()
     assert not made.read_bytes().startswith(b"x")

@@ -77,7 +77,7 @@ def test_no_models(run, shop):
     [
         ('openjdk version "17.0.15" 2025-04-15', "good", "17.0.15 at "),
         ('java version "1.8.0_432"', "warning", "1.8.0_432 at "),
-        ("Usage: whatever", "warning", "tells no version"),
+        ("Usage: whatever", "warning", "does not report a version"),
     ],
 )
 def test_java_by_its_own_word(tmp_path, monkeypatch, says, state, found):

@@ -9,7 +9,7 @@ from millstream.compile import compile_project
 from millstream.deployment.records import new_record
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
-from millstream.runner.checkpoints.deployed import keep_manifest
+from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.checkpoints.files import checkpoint_folder, write_lock, write_record
 from millstream.stores.files import LocalFiles
 from millstream.topology import compiled_topology, physical_of
@@ -29,7 +29,7 @@ def started(root):
         write_record(files, place, record)
         files.write(f"{place.spark(record)}/offsets/0", b"v1\n{}\n-")
     write_lock(files, checkpoints, physical.lock)
-    keep_manifest(files, checkpoints, manifest_file(compiled))
+    write_manifest(files, checkpoints, manifest_file(compiled))
     return checkpoints
 
 

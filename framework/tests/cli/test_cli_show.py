@@ -106,7 +106,7 @@ def test_a_sink_has_its_records_with_what_can_not_be_decoded(show):
     ("arguments", "code", "said"),
     [
         (["totls"], "MS705", "did you mean 'totals'?"),
-        (["silent"], "MS827", "'silent' of 'web.silent' is not there yet"),
+        (["silent"], "MS827", "'silent' of 'web.silent' does not exist yet"),
         (["grades", "--compute"], "MS701", "--compute is of a model"),
     ],
 )

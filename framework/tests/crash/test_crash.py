@@ -16,7 +16,7 @@ from support.runs import create_topics, headers, received, send, table_rows
 from support.shops import Shop
 
 from millstream.broker import keep_broker, stop_broker
-from millstream.broker.place import place_of
+from millstream.broker.place import broker_folder_of
 from millstream.broker.state import read_pid
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -105,7 +105,7 @@ def crash(shop, traffic, dice):
         traffic.more(EACH)
         run.go_on(dice.uniform(0, 6))
         if dice.random() < 0.4:
-            os.kill(read_pid(place_of(shop.root)), signal.SIGKILL)
+            os.kill(read_pid(broker_folder_of(shop.root)), signal.SIGKILL)
             run.until("broker")
             traffic.more(EACH)
             run.go_on(dice.uniform(0, 6))

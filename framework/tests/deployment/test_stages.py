@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused_unless_it_is_rebuilt(physical):
     (refusal,) = (s for s in stages(found.queries, before, Update(), found.queries) if isinstance(s, Refuse))
     assert (refusal.problem.code, refusal.problem.help) == (
         "MS870",
-        "rebuild it next to the running version, and swap: millstream build --rebuild totals+",
+        "rebuild it alongside the running version, then swap: millstream build --rebuild totals+",
     )
     wanted = Update(frozenset({"model.totals"}))
     assert planned(found, before, wanted) == {"clean": "continue start", "totals": "rebuild swap"}
@@ -116,8 +116,8 @@ def test_other_rows_below_a_state_continue_when_that_is_accepted(physical):
 
 def test_a_checkpoint_that_has_read_nothing_binds_nobody(physical):
     old, found = physical(MODELS), physical(EDITED)
-    unread = known(old, unread=frozenset(query.name for query in old.queries))
-    assert planned(found, unread, Update())["totals"] == "continue start"
+    never_started = known(old, never_started=frozenset(query.name for query in old.queries))
+    assert planned(found, never_started, Update())["totals"] == "continue start"
 
 
 def test_an_apply_rebuilds_what_does_not_fit_compares_it_and_keeps_a_way_back(physical):

@@ -7,7 +7,7 @@ from support.written import project as written
 
 from millstream.compile import compile_project
 from millstream.physical.plan import physical_plan
-from millstream.physical.references import kept_references
+from millstream.physical.references import reference_outputs
 from millstream.physical.verdict import verdict
 from millstream.topology import compiled_topology, physical_settings
 
@@ -20,7 +20,7 @@ def states(folder, models):
     root = written(folder, models)
     topology = compiled_topology(compile_project(root, use_cache=False))
     settings = replace(physical_settings(topology.catalog), grouping="off")
-    references = kept_references(topology.plan, topology.catalog.topics)
+    references = reference_outputs(topology.plan, topology.catalog.topics)
     physical = physical_plan(topology.plan, settings, None, references, topology.written)
     return {query.models[0].partition(".")[2]: query.signature for query in physical.queries}
 

@@ -106,7 +106,7 @@ def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
     ("arguments", "code", "said"),
     [
         (["consume", "clcks"], "MS827", "did you mean 'clicks'?"),
-        (["consume", "silent"], "MS827", "'silent' is not there yet"),
+        (["consume", "silent"], "MS827", "'silent' does not exist yet"),
         (["consume", "seen"], "MS836", "'seen' is a view, not a topic"),
         (["consume", "clicks", "--last", "1", "--from-beginning"], "MS701", "exclude each other"),
         (["consume", "a", "b", "--output", "csv"], "MS701", "of one topic"),

@@ -7,10 +7,10 @@ import pytest
 
 from millstream.errors import MillstreamError
 from millstream.formats import format_of
-from millstream.kafka.consuming import beginnings, everything, following, newest
+from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.generators import Record
 from millstream.kafka.producing import Feed, send
-from millstream.kafka.readings import Reading, shown
+from millstream.kafka.readings import Reading, show_record
 from millstream.kafka.topics import Topic, create_missing
 from millstream.types import BIGINT, BINARY, STRING, Field
 
@@ -26,7 +26,7 @@ def numbers(count, start=1767225600000):
 def test_everything_that_a_topic_holds_and_no_more(admin, put, name):
     create_missing(admin, [Topic(name, 3)])
     put(name, *(str(n).encode() for n in range(3000)))
-    found = everything(admin, [name])
+    found = all_records(admin, [name])
     some = next(found).value()
     put(name, b"later")
     assert sorted([some, *values(found)]) == sorted(str(n).encode() for n in range(3000))
@@ -34,35 +34,35 @@ def test_everything_that_a_topic_holds_and_no_more(admin, put, name):
 
 def test_an_empty_topic_and_one_that_is_not_there(admin, name):
     create_missing(admin, [Topic(name)])
-    assert [*everything(admin, [name, f"{name}_2"])] == []
-    assert newest(admin, [name], 5) == ([], {(name, 0): 0})
+    assert [*all_records(admin, [name, f"{name}_2"])] == []
+    assert newest_records(admin, [name], 5) == ([], {(name, 0): 0})
 
 
 def test_the_newest_of_each_topic_over_its_partitions(admin, name):
     create_missing(admin, [Topic(f"{name}_1", 4), Topic(f"{name}_2")])
     send(admin, [Feed(f"{name}_{n}", iter(numbers(500))) for n in (1, 2)], None)
-    found, ends = newest(admin, [f"{name}_1", f"{name}_2"], 3)
+    found, ends = newest_records(admin, [f"{name}_1", f"{name}_2"], 3)
     assert values(found) == [b"497", b"498", b"499"] * 2
     assert sum(ends.values()) == 1000
-    assert newest(admin, [f"{name}_2"], 0)[0] == []
-    assert len(newest(admin, [f"{name}_2"], 9999)[0]) == 500
+    assert newest_records(admin, [f"{name}_2"], 0)[0] == []
+    assert len(newest_records(admin, [f"{name}_2"], 9999)[0]) == 500
 
 
 def test_following_goes_on_with_what_comes(admin, put, name):
     create_missing(admin, [Topic(name, 2)])
     put(name, b"a")
-    _, ends = newest(admin, [name], 1)
+    _, ends = newest_records(admin, [name], 1)
     timer = threading.Timer(0.3, put, (name, b"b", b"c"))
     timer.start()
-    assert sorted(values(islice(following(admin, ends), 2))) == [b"b", b"c"]
-    assert sorted(values(islice(following(admin, beginnings(admin, [name])), 3))) == [b"a", b"b", b"c"]
+    assert sorted(values(islice(follow_records(admin, ends), 2))) == [b"b", b"c"]
+    assert sorted(values(islice(follow_records(admin, beginnings(admin, [name])), 3))) == [b"a", b"b", b"c"]
     timer.join()
 
 
 def test_no_group_is_left_behind(admin, put, name):
     create_missing(admin, [Topic(name)])
     put(name, b"a")
-    assert values(everything(admin, [name])) == [b"a"]
+    assert values(all_records(admin, [name])) == [b"a"]
     groups = admin.client.list_consumer_groups(request_timeout=10).result(20)
     assert [g.group_id for g in groups.valid if "millstream" in g.group_id] == []
 
@@ -109,17 +109,17 @@ JSON = Reading("t", format_of("json"), (Field("id", BIGINT),))
 def test_records_are_decoded_or_told_why_not(admin, put, name, reading, key, value, known):
     create_missing(admin, [Topic(name)])
     put(name, value, key=key)
-    (message,) = everything(admin, [name])
-    found = shown(message, reading)
+    (message,) = all_records(admin, [name])
+    found = show_record(message, reading)
     assert (found.key, found.value) == known[:2]
     assert " ".join(found.wrong) == (known[2] or "")
     assert found.timestamp is not None
 
 
 def test_a_kafka_that_does_not_permit_it_is_no_crash(admin):
-    from millstream.kafka.clients import Admin, Heard
+    from millstream.kafka.clients import Admin, ClientErrors
     from millstream.kafka.cluster import Cluster
 
     wrong = Cluster("127.0.0.1:1", {"consumer": {"isolation.level": "nonsense"}})
     with pytest.raises(MillstreamError):
-        [*following(Admin(wrong, admin.client, Heard()), {("t", 0): 0})]
+        [*follow_records(Admin(wrong, admin.client, ClientErrors()), {("t", 0): 0})]

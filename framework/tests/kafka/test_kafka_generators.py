@@ -93,9 +93,9 @@ def test_keys_are_texts(tmp_path, key, written):
             "yield 'k'",
             "MS832",
             5,
-            "record 1 of the generator 'clicks' can't be sent: a record is a key and a value",
+            "record 1 of the generator 'clicks' can't be sent: expected a key and a value",
         ),
-        ("yield 1, 2, 3", "MS832", 5, "a record is a key and a value"),
+        ("yield 1, 2, 3", "MS832", 5, "expected a key and a value"),
         ("yield 'k', {'id': object()}", "MS833", 5, "object"),
         ("yield 'k', '\\ud800'", "MS833", 5, "record 1"),
         ("yield object(), {}", "MS833", 5, "record 1"),
@@ -115,7 +115,7 @@ def test_what_goes_wrong_in_a_generator_is_told_at_its_line(tmp_path, body, code
 def test_a_file_that_can_not_be_imported(tmp_path, body):
     found = refused(tmp_path, f"{body}\n\ndef clicks(random, now):\n    yield 1, {{}}\n")
     assert (found.code, found.location.line) == ("MS831", body.count("\n") + 1)
-    assert "seeds/traffic.py fails" in found.message
+    assert "seeds/traffic.py failed" in found.message
 
 
 def test_a_changed_file_is_another_module(tmp_path):
@@ -132,7 +132,9 @@ def test_dataclasses_and_helpers_work(tmp_path):
 
 def test_a_column_that_csv_lacks_is_told(tmp_path):
     source = "{name: clicks, format: csv, columns: [{name: id, type: bigint}]}"
-    assert "'no' is no column; there are id" in refused(tmp_path, "yield 1, {'no': 1}", source=source).message
+    assert (
+        "'no' is not a column; columns: id" in refused(tmp_path, "yield 1, {'no': 1}", source=source).message
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from itertools import count, islice
 import pytest
 from msgspec.structs import replace
 
-from millstream.broker.place import place_of
+from millstream.broker.place import broker_folder_of
 from millstream.errors import MillstreamError
-from millstream.kafka.clients import Admin, Heard
+from millstream.kafka.clients import Admin, ClientErrors
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.consuming import everything
+from millstream.kafka.consuming import all_records
 from millstream.kafka.generators import Record, generators_of, records
 from millstream.kafka.offsets import bounds
 from millstream.kafka.producing import Feed, fill_empty, never_written, send
@@ -65,7 +65,7 @@ def test_what_comes_slowly_comes_at_once(admin, shop, name):
 
 def batches(shop, topic):
     """Count the batches in the broker's file of a topic: each begins with its offset and its length."""
-    content = (place_of(shop).data / f"{topic}-0" / f"{0:020}.log").read_bytes()
+    content = (broker_folder_of(shop).data / f"{topic}-0" / f"{0:020}.log").read_bytes()
     found = at = 0
     while at < len(content):
         _, size = struct.unpack_from(">qi", content, at)
@@ -78,7 +78,7 @@ def test_keys_go_where_javas_clients_send_them(admin, name):
     # murmur2("21") of Kafka's own Utils is -973932308, of 3 partitions the second.
     create_missing(admin, [Topic(name, 3)])
     send(admin, [Feed(name, iter([Record(b"21", b"", None)] * 5))], None)
-    assert {m.partition() for m in everything(admin, [name])} == {(-973932308 & 0x7FFFFFFF) % 3}
+    assert {m.partition() for m in all_records(admin, [name])} == {(-973932308 & 0x7FFFFFFF) % 3}
 
 
 def test_timestamps_are_those_of_events_where_the_topic_keeps_them(admin, name):
@@ -88,7 +88,7 @@ def test_timestamps_are_those_of_events_where_the_topic_keeps_them(admin, name):
     found = {}
     for topic in (f"{name}_all", f"{name}_day"):
         send(admin, [Feed(topic, iter([Record(None, b"", at) for at in (old, recent, future, None)]))], None)
-        found[topic[-3:]] = [m.timestamp()[1] for m in everything(admin, [topic])]
+        found[topic[-3:]] = [m.timestamp()[1] for m in all_records(admin, [topic])]
     assert found["all"][:2] == [old, recent]
     assert found["day"][1] == recent
     for at in (*found["all"][2:], found["day"][0], *found["day"][2:]):
@@ -123,7 +123,7 @@ def test_a_kafka_that_went_away_is_told(admin, name):
     create_missing(admin, [Topic(name)])
     gone = Cluster("127.0.0.1:1", {"producer": {"delivery.timeout.ms": 1500, "request.timeout.ms": 1000}})
     with pytest.raises(MillstreamError) as caught:
-        send(Admin(gone, admin.client, Heard()), [feed(name)], 3)
+        send(Admin(gone, admin.client, ClientErrors()), [feed(name)], 3)
     assert caught.value.diagnostics[0].code == "MS822"
 
 
@@ -145,5 +145,5 @@ def test_only_topics_without_records_are_filled(admin, project, name):
     assert never_written(admin, topics) == frozenset(topics[:3])
     assert fill_empty(admin, own, topics, 20) == {f"{name}_clicks": 20, f"{name}_lines": 5}
     assert fill_empty(admin, own, topics, 20) == {}
-    values = sorted(m.value() for m in everything(admin, [f"{name}_clicks"]))
+    values = sorted(m.value() for m in all_records(admin, [f"{name}_clicks"]))
     assert values == sorted(r.value for r in islice(records(own, *generators_of(own)["web.clicks"]), 20))

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.consuming import following
+from millstream.kafka.consuming import follow_records
 from millstream.kafka.generators import Record
 from millstream.kafka.producing import Feed, send
 from millstream.kafka.topics import Topic, create_missing, differences
@@ -140,7 +140,7 @@ def test_what_is_not_permitted_is_told_with_the_permission_that_lacks(port, name
     feed = Feed(name, iter([Record(None, b"x", None)] * 3))
     assert refused(send, ann, [feed], 3).code == "MS824"
     describe(root, name)
-    assert refused(next, following(ann, {(name, 0): 0})).code == "MS824"
+    assert refused(next, follow_records(ann, {(name, 0): 0})).code == "MS824"
     assert [each.what for each in differences(ann, [Topic(name, 9, config={"retention.ms": "5"})])] == [
         "partitions"
     ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from millstream.errors import MillstreamError
 from millstream.kafka.cluster import Cluster, revealed
 from millstream.kafka.jaas import MODULES, jaas_config, jaas_options
-from millstream.kafka.names import RENAMED, SAME, translated
+from millstream.kafka.names import RENAMED, SAME, translate_options
 from millstream.kafka.settings import (
     admin_config,
     consumer_config,
@@ -128,14 +128,14 @@ def test_the_check_of_host_names_is_switched_off_for_both(said, java_, own):
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"sasl_username": "ann"}, "clients that connect by PLAINTEXT don't log in"),
+        ({"sasl_username": "ann"}, "clients don't log in with security_protocol PLAINTEXT"),
         ({"security_protocol": "SASL_SSL"}, "SASL_SSL needs sasl_mechanism"),
         ({**SCRAM, "sasl_password": None}, "SCRAM-SHA-512 needs sasl_password"),
         ({"security_protocol": "SSL", "ssl_ca_location": "gone.pem"}, "'ssl_ca_location' can't be read"),
-        ({"security_protocol": "SSL", "ssl_key_location": "x"}, "belong together"),
+        ({"security_protocol": "SSL", "ssl_key_location": "x"}, "a client certificate needs its key"),
         ({"security_protocol": "SSL", "ssl_truststore_location": "x.jks"}, "can't read a Java trust store"),
         ({"security_protocol": "SSL", "ssl_keystore_location": "x.jks"}, "can't read a key store"),
-        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "can't log in with AWS_MSK_IAM"),
+        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "don't support AWS_MSK_IAM"),
         ({**SCRAM, "sasl_mechanism": "OAUTHBEARER"}, "OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url"),
     ],
 )
@@ -187,7 +187,7 @@ def test_librdkafka_takes_every_option_that_is_handed_on(owner):
             "max.poll.interval.ms": "60000",
             "max.request.size": "1000000",
         }.get(name, value)
-        made = translated({name: value})
+        made = translate_options({name: value})
         assert bool(made) == (name in SAME or name in RENAMED)
         make(
             {"bootstrap.servers": "localhost:1", "group.id": "g", "log_level": 0, **made}
@@ -197,7 +197,7 @@ def test_librdkafka_takes_every_option_that_is_handed_on(owner):
 
 
 def test_values_are_those_that_librdkafka_counts_in():
-    assert translated({"buffer.memory": 2048, "fetch.max.wait.ms": 5, "send.buffer.bytes": -1, "batch.size": 0}) == {
+    assert translate_options({"buffer.memory": 2048, "fetch.max.wait.ms": 5, "send.buffer.bytes": -1, "batch.size": 0}) == {
         "queue.buffering.max.kbytes": "2", "fetch.wait.max.ms": "5", "socket.send.buffer.bytes": "0", "batch.size": "1",
     }  # fmt: skip
     with pytest.raises(KafkaException):

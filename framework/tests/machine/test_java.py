@@ -41,7 +41,7 @@ def test_the_java_on_the_path(home, monkeypatch):
     ("script", "code", "said"),
     [
         ("echo 'java version \"1.8.0_432\"' >&2", "MS802", "1.8.0_432 at "),
-        ("echo Usage", "MS803", "tells no version"),
+        ("echo Usage", "MS803", "does not report a version"),
     ],
 )
 def test_what_is_no_java_for_us(home, script, code, said):

@@ -46,7 +46,7 @@ def test_tables_and_topics_of_one_source_are_apart():
     )
     assert names(found) == [("events_topics", ["model.one"]), ("events_tables", ["model.two", "model.three"])]
     assert isinstance(found.queries[1].deliver, PerBatch)
-    assert why(found)["model.one"] == "a table is written batch by batch, records as they come"
+    assert why(found)["model.one"] == "a table is written batch by batch, a topic is not"
 
 
 def test_a_python_function_is_called_for_the_rows_of_its_own_model():
@@ -182,17 +182,17 @@ def test_state_above_shared_state_is_a_query_of_its_own():
     first = dedupe(by(topic("a", "b"), "a"), "a")
     found = planned(sink(first, "firsts", "a"), sink(dedupe(by(first, "b"), "b"), "pairs", "b"))
     assert len(found.queries) == 2
-    assert "which one query would keep twice" in why(found)["model.pairs"]
+    assert "whose state one query would keep twice" in why(found)["model.pairs"]
 
 
 @pytest.mark.parametrize(
     ("node", "options", "why"),
     [
         (topic("a"), {}, ()),
-        (topic("a", "ts"), {"timestamp": "ts"}, ("records with a time of their own are written batch by batch",)),
+        (topic("a", "ts"), {"timestamp": "ts"}, ("records with their own timestamp are written batch by batch",)),
         (
             select(lookup(topic("a"), seed("a", "name"), "a = r_a"), "a", "name"), {},
-            ("what may become several records is written batch by batch",),
+            ("rows that may become several records are written batch by batch",),
         ),
     ],
 )  # fmt: skip
@@ -208,7 +208,7 @@ def test_rows_beside_a_state_are_not_read_with_what_it_gives():
     both = union(select(first, "a"), select(events, "a"))
     found = planned(sink(first, "firsts", "a"), sink(both, "both"))
     assert names(found) == [("firsts", ["model.firsts"]), ("both", ["model.both"])]
-    assert "no step brings together" in why(found)["model.both"]
+    assert "no step combines them" in why(found)["model.both"]
     assert all("DedupeView" in {type(step).__name__ for step in query.steps} for query in found.queries)
 
 
@@ -219,7 +219,7 @@ def test_one_group_by_name_and_apart_from_others():
         sink(topic("a"), "three", group="mine"),
     )
     assert names(found) == [("events_topics", ["model.one"]), ("mine", ["model.two", "model.three"])]
-    assert why(found)["model.one"] == "its option group is 'none'"
+    assert why(found)["model.one"] == "its option 'group' is 'none'"
 
 
 def test_grouping_can_be_off():

@@ -13,7 +13,7 @@ from test_which_queries_differ import TOTALS, random_edit, with_counts
 
 from millstream.compile import compile_project
 from millstream.physical.lock import Assigned
-from millstream.physical.query_cache import KeptQueries, Keys
+from millstream.physical.query_cache import Keys, QueryCache
 from millstream.physical.values import PhysicalSettings
 from millstream.plan.nodes import Plan
 from millstream.review.compare import review
@@ -82,14 +82,14 @@ def test_the_plan_of_a_version_is_kept_as_it_is(tmp_path, seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_queries_that_are_known_are_as_they_would_be_made(tmp_path, seed):
-    queries = KeptQueries()
+    queries = QueryCache()
     for place, models in enumerate(random_edit(seed)):
         if (now := compiled(tmp_path / str(place), models)) is not None:
             plain = compiled_topology(now.compiled)
             first = physical_of(replace(plain, kept=queries))
-            queries = KeptQueries(queries.used)
+            queries = QueryCache(queries.used)
             assert physical_of(replace(plain, kept=queries)) == first == physical_of(plain)
-            assert not queries.grown
+            assert not queries.has_new
 
 
 def reviewed(folder, before, after):

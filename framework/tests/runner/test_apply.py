@@ -72,7 +72,7 @@ def test_rows_that_differ_where_the_edit_changes_nothing_are_not_swapped(shop, f
     assert statuses(results) == {"totals": "error"}
     (problem,) = problems(told)
     assert problem.code == "MS886"
-    assert "2 have other values" in problem.message
+    assert "2 have different values" in problem.message
     assert {note.message for note in problem.notes} == {"user 'a': events 2 → 3", "user 'b': events 1 → 2"}
     assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
     # Asked again, it says so again; accepted, it is swapped.
@@ -114,7 +114,7 @@ def test_what_was_made_anew_since_is_not_taken_back(shop, first_spark):
     shop.model("totals", MOST)
     built(shop.root, first_spark, intent=ANY)
     built(shop.root, first_spark, intent=Update(frozenset({"model.totals"})))
-    with pytest.raises(MillstreamError, match="made anew since"):
+    with pytest.raises(MillstreamError, match="rebuilt since"):
         went_back(shop, first_spark)
 
 
@@ -128,7 +128,7 @@ def test_a_state_that_would_count_rows_twice_is_not_taken_back(shop, first_spark
     before = table_rows(shop.root, "model.totals")
     shop.model("windows", WINDOWS.replace("1 minute", "2 minutes"))
     _, told = built(shop.root, first_spark, intent=Apply({"model.totals": ("kind",)}))
-    assert [each.less for each in compared(told)] == ["it reads windows, which is made anew, too"]
+    assert [each.less for each in compared(told)] == ["it reads windows, which is rebuilt as well"]
     assert table_rows(shop.root, "model.totals") == before
     with pytest.raises(MillstreamError, match="MS888"):
         went_back(shop, first_spark)

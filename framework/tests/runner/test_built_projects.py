@@ -19,7 +19,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.deployment.intents import FullRefresh, Update
 from millstream.errors import MillstreamError
-from millstream.runner.spark.target_lock import alone
+from millstream.runner.spark.target_lock import target_lock
 
 pytestmark = SPARK_WARNINGS
 
@@ -185,7 +185,8 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     (problem,) = problems(told)
     assert (statuses(results), problem.code) == ({"totals": "error"}, "MS870")
     assert (
-        problem.help == "rebuild it next to the running version, and swap: millstream build --rebuild totals+"
+        problem.help
+        == "rebuild it alongside the running version, then swap: millstream build --rebuild totals+"
     )
     built(shop.root, first_spark, intent=FullRefresh())
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
@@ -262,7 +263,7 @@ def test_what_reads_a_failed_model_is_skipped(shop, first_spark):
     assert statuses(results) == {"totals": "error", "named": "skipped"}
     assert problems(told)[0].message.startswith("totals: model totals, user b: share(): ZeroDivisionError")
     assert next(each.message for each in results.results if each.id == "model.named") == (
-        "totals failed, and it reads that"
+        "it reads totals, which failed"
     )
 
 
@@ -329,7 +330,7 @@ def test_topics_of_sources_are_not_created_elsewhere(shop, first_spark):
     shop.write("profiles.yml", KAFKA.format(bootstrap=shop.bootstrap))
     shop.source(topic="evnts")
     shop.model("totals", TOTALS)
-    with pytest.raises(MillstreamError, match="MS872: there is no topic 'evnts'"):
+    with pytest.raises(MillstreamError, match="MS872: the topic 'evnts' of a source does not exist"):
         built(shop.root, first_spark)
 
 
@@ -342,7 +343,7 @@ def test_a_kafka_that_does_not_answer(shop, first_spark):
 
 def test_two_builds_of_one_target_exclude_each_other(shop, first_spark):
     shop.model("totals", TOTALS)
-    with alone(shop.root / ".millstream/local", "local"), pytest.raises(MillstreamError, match="MS874"):
+    with target_lock(shop.root / ".millstream/local", "local"), pytest.raises(MillstreamError, match="MS874"):
         built(shop.root, first_spark)
 
 
@@ -361,7 +362,7 @@ def test_a_topic_with_other_partitions_is_told_of(shop, first_spark):
     _, told = built(shop.root, first_spark)
     (warning,) = [each.diagnostic for each in told if hasattr(each, "diagnostic")]
     assert (warning.code, warning.message) == (
-        "MS826", "topic 'events' has partitions 1, the project wants 3"
+        "MS826", "topic 'events' has partitions 1, but the project configures 3"
     )  # fmt: skip
 
 

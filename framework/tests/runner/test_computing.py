@@ -6,7 +6,8 @@ from support.runs import built, job_of
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.runner.samples.compute import Question, computed, with_ancestors
+from millstream.runner.samples.compute import Question, with_ancestors
+from millstream.runner.samples.compute import compute as compute_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -52,7 +53,7 @@ def compute(events, first_spark):
         catalog = with_ancestors(job.catalog, ids)
         question = Question(job.project, catalog, f"model.{model}", limit, last, "spark.log")
         admin = admin_of(Cluster(events.bootstrap, embedded=True))
-        return computed(question, admin, first_spark)
+        return compute_model(question, admin, first_spark)
 
     return call
 

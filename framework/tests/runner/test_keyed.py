@@ -13,7 +13,7 @@ from millstream.errors import MillstreamError
 from millstream.physical.emit.steps import StatefulView
 from millstream.plan.nodes import Column
 from millstream.project.load import load_project
-from millstream.runner.python.keyed import rows_made
+from millstream.runner.python.keyed import yielded_rows
 from millstream.types import BIGINT, INT, STRING, TIMESTAMP, Array
 
 FILES = {
@@ -106,7 +106,7 @@ class Clicks:
     def view(self, function, *columns, ttl=None):
         self.spark.readStream.schema(CLICKS).parquet(str(self.root / "in")).createOrReplaceTempView("clicks")
         step = StatefulView("made", "clicks", function, ("user",), columns, ttl)
-        return rows_made(self.spark, self.project, step, "append")
+        return yielded_rows(self.spark, self.project, step, "append")
 
     def run(self, function, *columns, ttl=None):
         """Return what a function makes of the files that came since the last run."""
@@ -181,7 +181,7 @@ def test_a_batch_query_begins_with_no_state(clicks, spark):
     spark.read.parquet(str(clicks.root / "in")).createOrReplaceTempView("clicks")
     step = StatefulView("made", "clicks", "new_tags", ("user",), (Column("value", STRING),))
     expected = spark.createDataFrame([("x",), ("y",)], "value string")
-    assert_df_equality(rows_made(spark, clicks.project, step, "append"), expected, ignore_row_order=True)
+    assert_df_equality(yielded_rows(spark, clicks.project, step, "append"), expected, ignore_row_order=True)
 
 
 def test_a_failing_function_is_named_with_its_line(clicks):

@@ -94,6 +94,6 @@ def test_fewer_slots_than_partitions_are_refused(shop, first_spark):
     check_slots(first_spark, [(query, 2)])
     with pytest.raises(
         MillstreamError,
-        match="MS879: real-time mode needs a core for each partition, 3 in all; Spark has 2: plain reads 3",
+        match=r"MS879: real-time mode needs a core for each partition: 3 in total, but Spark has 2 \(plain reads 3\)",
     ):
         check_slots(first_spark, [(query, 3)])

@@ -13,7 +13,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.deployment.intents import Regroup, Update
 from millstream.errors import MillstreamError
 from millstream.runner.checkpoints.files import checkpoint_folder
-from millstream.runner.checkpoints.swap import decide
+from millstream.runner.checkpoints.swap import begin_swap
 from millstream.runner.deployment.rebuild import begin
 from millstream.runner.engine import engine
 from millstream.runner.queries.start import start
@@ -129,7 +129,7 @@ def half_done(shop, spark, *, swapping=False):
         streaming = start(going.spark, aside, around, availableNow=True)
         streaming.awaitTermination()
         if swapping:
-            decide(going.files, checkpoint_folder(going.checkpoints, query.name))
+            begin_swap(going.files, checkpoint_folder(going.checkpoints, query.name))
 
 
 @pytest.mark.long

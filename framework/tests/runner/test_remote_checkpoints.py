@@ -8,7 +8,7 @@ from support.runs import built, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.errors import MillstreamError
-from millstream.runner.spark.target_lock import alone_at
+from millstream.runner.spark.target_lock import checkpoints_lock
 from millstream.stores.files import HadoopFiles
 
 pytestmark = SPARK_WARNINGS
@@ -85,9 +85,9 @@ def test_a_file_is_replaced_as_a_whole(first_spark, remote):
 def test_two_machines_exclude_each_other(first_spark, remote):
     files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
     with (
-        alone_at(place, files, "production"),
+        checkpoints_lock(place, files, "production"),
         pytest.raises(MillstreamError, match="MS874") as refused,
-        alone_at(place, files, "production"),
+        checkpoints_lock(place, files, "production"),
     ):
         pass
     assert f"process {os.getpid()} on {socket.gethostname()}" in str(refused.value)
@@ -98,5 +98,5 @@ def test_two_machines_exclude_each_other(first_spark, remote):
 def test_who_was_killed_excludes_nobody(first_spark, remote):
     files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
     files.write(f"{place}/running.json", b'{"owner": "x", "host": "far", "process": 1}')
-    with alone_at(place, files, "production"):
+    with checkpoints_lock(place, files, "production"):
         assert b'"far"' not in files.read(f"{place}/running.json")

@@ -28,7 +28,7 @@ def test_another_window():
 def test_another_filter_before_the_state_goes_forward():
     found = verdict(NOW, replace(NOW, operators=(replace(COUNT, below="b2"),)))
     assert found.kind == "forward"
-    assert "counted by the old rule" in found.reasons[0]
+    assert "computed by the old SQL" in found.reasons[0]
 
 
 def test_another_source():

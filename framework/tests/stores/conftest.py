@@ -10,7 +10,7 @@ from support.stored import Store
 
 from millstream.project.values import Column, Seed, Target
 from millstream.stores.delta.folder import delta_folder
-from millstream.stores.query import Rest
+from millstream.stores.query import StoredProject
 from millstream.stores.registry import STORES
 from millstream.tables.known import Known
 from millstream.text import Location
@@ -53,7 +53,7 @@ def rest(tmp_path):
 
     def make(*more, **settings):
         known = {each.name.lower(): each for each in (*KNOWN, *more)}
-        return Rest(tmp_path, Target("shop", "local", settings), known, lambda: {"segments": seed})
+        return StoredProject(tmp_path, Target("shop", "local", settings), known, lambda: {"segments": seed})
 
     return make
 

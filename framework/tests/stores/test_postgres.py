@@ -228,9 +228,13 @@ def test_new_columns_are_added(postgres, store):
 @pytest.mark.parametrize(
     ("changed", "code", "told"),
     [
-        (table(user_id="string", total="double"), "MS852", "'total'.* bigint there and double precision"),
-        (table(("user_id", "total")), "MS853", "is user_id there and user_id, total in the model"),
-        (table(("total",)), "MS853", "is user_id there and total"),
+        (
+            table(user_id="string", total="double"),
+            "MS852",
+            "'total'.* bigint in PostgreSQL, but double precision",
+        ),
+        (table(("user_id", "total")), "MS853", "is user_id in PostgreSQL, but user_id, total in the model"),
+        (table(("total",)), "MS853", "is user_id in PostgreSQL, but total"),
         (table(name="totals", user_id="string", total="interval"), "MS851", "'total' of 'totals': interval"),
         (table(user_id="string", **{"x" * 64: "int"}), "MS854", "more than 63 bytes"),
     ],

@@ -30,7 +30,7 @@ from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.start import make_view
-from millstream.runner.samples.trial import RECORDS, batch_made, values
+from millstream.runner.samples.trial import RECORDS, batch_outputs, values
 from millstream.runner.spark.settings import session_settings
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -251,7 +251,7 @@ class _Running:
             session.conf.set(name, value)
         if not any(isinstance(step, StatefulView) for step in query.steps):
             session.conf.set("spark.sql.streaming.stateStore.providerClass", _MEMORY)
-        functions.register(session, self.project, query.functions, query.within)
+        functions.register(session, self.project, query.functions, query.nested_calls)
         for source in query.sources:
             reader = session.readStream.schema(_columns(source)).option("maxFilesPerTrigger", 1)
             reader.parquet(str(self.folder / "input" / source.relation)).createOrReplaceTempView(source.view)
@@ -277,7 +277,7 @@ class _Running:
 
     def _batch(self, rows, number: int) -> None:
         sent: dict[str, list[Record]] = {topic: [] for topic in self.own_topics}
-        for made in batch_made(rows, self.query, number):
+        for made in batch_outputs(rows, self.query, number):
             if made.kind == "rows":
                 self.outcome.tables[made.output].merge(made.rows)
                 continue

@@ -8,9 +8,9 @@ from millstream.physical.values import TableOutput
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Column
 from millstream.project.values import Project, Settings, Target
-from millstream.runner.queries.latest import newest
+from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.tables import Tables
-from millstream.stores.query import Rest, answer
+from millstream.stores.query import StoredProject, answer
 from millstream.stores.spark import Batch
 from millstream.tables.known import Known
 from millstream.types import parse_type
@@ -35,7 +35,7 @@ class Store:
         models = {"model.latest": ModelSpec("model.latest", "latest", None, ())}
         self.tables = Tables(spark, project, Catalog({}, {}, models))
         self.spark = spark
-        self.rest = Rest(root, target, {}, dict)
+        self.rest = StoredProject(root, target, {}, dict)
         self.number = -1
         self.new = False
 
@@ -58,7 +58,7 @@ class Store:
         schema = ", ".join(f"{c.name} {c.type}" for c in table.columns) + ", _deleted boolean"
         width = len(table.columns) + 1
         given = self.spark.createDataFrame([(*row, False)[:width] for row in rows], schema).coalesce(1)
-        self.tables.merge(newest(given, table.keys, "at"), table, batch)
+        self.tables.merge(latest_rows(given, table.keys, "at"), table, batch)
 
     def read(self, columns):
         known = Known(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.tables.words import mentions, respelled, words, writing_word
+from millstream.tables.words import mentions, respell, words, writing_word
 
 
 def test_names_of_tables_and_of_tables_in_a_schema():
@@ -55,11 +55,11 @@ def test_what_is_no_query(sql, word):
     ],
 )
 def test_names_are_written_as_they_are_defined(sql, expected):
-    assert respelled(sql, {"userid": "userId", "t": "t"}) == expected
+    assert respell(sql, {"userid": "userId", "t": "t"}) == expected
 
 
 @given(st.text())
 def test_any_text_has_words_where_they_say(sql):
     for word in words(sql):
         assert word.name in sql[word.start : word.stop].replace('""', '"').replace("``", "`")
-    assert respelled(sql, {}) == sql
+    assert respell(sql, {}) == sql

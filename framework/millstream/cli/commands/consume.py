@@ -20,9 +20,9 @@ from millstream.cli.project import compiled, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin
-from millstream.kafka.consuming import beginnings, everything, following, newest
+from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.opening import connected
-from millstream.kafka.readings import Reading, shown
+from millstream.kafka.readings import Reading, show_record
 from millstream.kafka.topic_names import readings_of
 from millstream.project.load import load_project
 
@@ -118,7 +118,7 @@ def _consume(
             if head:
                 file.write(head + "\n")
             for message in islice(messages, count):
-                record = shown(message, readings[message.topic() or ""])
+                record = show_record(message, readings[message.topic() or ""])
                 file.write(line(record) + "\n")
                 written += 1
                 if follow:
@@ -141,18 +141,18 @@ def _messages(
 ) -> Iterable[Message]:
     match from_beginning, follow:
         case True, True:
-            return following(admin, beginnings(admin, topics))
+            return follow_records(admin, beginnings(admin, topics))
         case True, False:
-            return everything(admin, topics)
+            return all_records(admin, topics)
         case _:
             return _newest(admin, topics, _LAST if last is None else last, follow)
 
 
 def _newest(admin: Admin, topics: list[str], last: int, follow: bool) -> Iterator[Message]:
-    messages, ends = newest(admin, topics, last)
+    messages, ends = newest_records(admin, topics, last)
     yield from messages
     if follow:
-        yield from following(admin, ends)
+        yield from follow_records(admin, ends)
 
 
 @contextmanager

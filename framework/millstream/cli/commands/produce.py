@@ -13,7 +13,7 @@ from millstream.cli.project import root_of
 from millstream.cli.traffic import Made, chosen_generators, ready_topics, sending
 from millstream.kafka.generators import START, records
 from millstream.kafka.opening import connected
-from millstream.kafka.producing import FILL, Feed, Sent, send
+from millstream.kafka.producing import FILL, Feed, SendResult, send
 from millstream.project.load import load_project
 
 _COUNT = click.IntRange(min=1)
@@ -79,7 +79,7 @@ def command(
     return finish(common.look, result=result, text=None if common.look.quiet else _text(sent))
 
 
-def _told(made: Made, sent: Sent, created: tuple[str, ...]) -> dict[str, object]:
+def _told(made: Made, sent: SendResult, created: tuple[str, ...]) -> dict[str, object]:
     generator, topic = made
     return {
         "topic": topic.topic,
@@ -90,7 +90,7 @@ def _told(made: Made, sent: Sent, created: tuple[str, ...]) -> dict[str, object]
     }
 
 
-def _text(sent: Sent) -> str:
+def _text(sent: SendResult) -> str:
     width = max(map(len, sent.records), default=0)
     lines = [f"{topic:<{width}}  {count:>10,} records" for topic, count in sent.records.items()]
     total = sum(sent.records.values())

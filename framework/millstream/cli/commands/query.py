@@ -18,7 +18,7 @@ from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 from millstream.project.values import Seed, Target
 from millstream.project.variables import merge_variables
-from millstream.stores.query import Rest, answer
+from millstream.stores.query import StoredProject, answer
 from millstream.tables.known import known_in
 from millstream.tables.values import Answer
 
@@ -55,9 +55,9 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
     target = target_of(common, root)
     # With mistakes in some models, the tables of all are there as before.
     nodes = compiled(common, root).manifest.nodes
-    rest = Rest(root, target, known_in(nodes.values()), lambda: seeds_of(common, root))
+    stored = StoredProject(root, target, known_in(nodes.values()), lambda: seeds_of(common, root))
     bound = SHOWN if limit is None and common.output == "text" else limit
-    return show(common, answer(sql, rest, bound), ZoneInfo(rest.zone))
+    return show(common, answer(sql, stored, bound), ZoneInfo(stored.zone))
 
 
 def target_of(common: Common, root: Path) -> Target:

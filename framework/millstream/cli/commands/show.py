@@ -15,7 +15,7 @@ from millstream.cli.output import finish
 from millstream.cli.project import compiled, failed, models_in, root_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
-from millstream.stores.query import Rest, answer
+from millstream.stores.query import StoredProject, answer
 from millstream.tables.known import Known, known_in
 from millstream.tables.values import Answer
 
@@ -57,7 +57,7 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     found = compiled(common, root)
     known = known_in(found.manifest.nodes.values())
     wanted = resolved(name, known)
-    rest = Rest(root, query.target_of(common, root), known, lambda: query.seeds_of(common, root))
+    stored = StoredProject(root, query.target_of(common, root), known, lambda: query.seeds_of(common, root))
     is_model = wanted.id.startswith("model.")
     if compute and not is_model:
         raise click.UsageError(f"--compute is of a model, and '{wanted.name}' is a {_called(wanted)}")
@@ -69,8 +69,8 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     elif not wanted.at_rest:
         rows = _records(common, root, found.manifest.nodes, wanted, limit)
     else:
-        rows = answer(_sql(wanted), rest, limit)
-    return query.show(common, rows, ZoneInfo(rest.zone))
+        rows = answer(_sql(wanted), stored, limit)
+    return query.show(common, rows, ZoneInfo(stored.zone))
 
 
 def resolved(name: str, known: dict[str, Known]) -> Known:
@@ -122,7 +122,7 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
     from millstream.project.load import load_project
-    from millstream.runner.samples.compute import Question, computed, spark_for, with_ancestors
+    from millstream.runner.samples.compute import Question, compute, spark_for, with_ancestors
     from millstream.topology import read_catalog
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
@@ -138,4 +138,4 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
         connected(project, fetched) as admin,
         spark_for(question, log, fetched) as spark,
     ):
-        return computed(question, admin, spark)
+        return compute(question, admin, spark)

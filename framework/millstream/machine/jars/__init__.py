@@ -1,4 +1,4 @@
-"""Jars by exact coordinates and checksums, kept in the user's cache."""
+"""Jars with exact coordinates and checksums, in the user's cache."""
 
 from millstream.machine.jars.cache import cache_folder, jars_folder
 from millstream.machine.jars.catalog import Catalog, Jar, jars_of, read_catalog

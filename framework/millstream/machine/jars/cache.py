@@ -1,4 +1,4 @@
-"""The folder that keeps jars, and whether one in it is whole."""
+"""The cache folder of jars, and checks of the jars in it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from millstream.machine.jars.catalog import Jar
 
 VARIABLE = "MILLSTREAM_CACHE_DIR"
 _VERIFIED = 946_684_800
-"""The time of modification that a verified file is given. Whatever writes to the file or copies it changes
-the time, so that it is verified anew; asking for size and time takes microseconds, a checksum does not."""
+"""The modification time of a verified file. Writing or copying the file changes the time, so that it is
+verified again. Reading size and time takes microseconds, unlike a checksum."""
 
 
 def cache_folder() -> Path:
@@ -26,7 +26,7 @@ def jars_folder() -> Path:
 
 
 def is_good(jar: Jar, file: Path, *, whole: bool = False) -> bool:
-    """Tell if the file is this jar; its bytes are read when asked for or where the time says so."""
+    """Whether the file is this jar; its checksum is only computed with `whole` or if the time has changed."""
     try:
         found = file.stat()
         if found.st_size != jar.size:
@@ -53,11 +53,11 @@ def mark_verified(file: Path) -> None:
     try:
         os.utime(file, (_VERIFIED, _VERIFIED))
     except OSError:
-        # A cache that only others may write to is read whole each time.
+        # In a read-only cache, checksums are computed every time.
         return
 
 
 def not_writable(folder: Path, error: OSError) -> MillstreamError:
     reason = (error.strerror or str(error)).lower()
-    remedy = f"make room in {folder} or make it writable, or name another folder with {VARIABLE}"
-    return MillstreamError(Diagnostic("MS807", f"jars can't be kept in {folder}: {reason}", None, remedy))
+    remedy = f"free space in {folder} or make it writable, or set another folder with {VARIABLE}"
+    return MillstreamError(Diagnostic("MS807", f"can't store jars in {folder}: {reason}", None, remedy))

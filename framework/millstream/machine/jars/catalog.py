@@ -1,4 +1,4 @@
-"""All jars by feature, with coordinates, checksums and sizes, from `jars.toml` here and of each store."""
+"""The catalog of jars by feature, with coordinates, checksums and sizes, from all `jars.toml` files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Jar(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Return where it lies in a repository."""
+        """Its path in a Maven repository."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.name}"
 
 
@@ -48,7 +48,7 @@ Catalog = Mapping[str, tuple[Jar, ...]]
 
 @cache
 def read_catalog() -> Catalog:
-    """Return the jars by feature; a store that needs jars is a feature of its own name."""
+    """Return the jars by feature; each store that needs jars is a feature with the store's name."""
     features = _read(FILE) | {store: _read(file) for store, file in jar_files().items()}
     return {
         feature: tuple(Jar(*coordinates.split(":"), **entry) for coordinates, entry in jars.items())
@@ -62,5 +62,5 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def jars_of(catalog: Catalog, features: Iterable[str]) -> tuple[Jar, ...]:
-    """Return the jars of some features, each once."""
+    """Return the jars of some features, without duplicates."""
     return tuple(dict.fromkeys(jar for feature in features for jar in catalog[feature]))

@@ -1,4 +1,4 @@
-"""Put jars into the cache: in parallel, each verified before it gets its name."""
+"""Fetches jars into the cache, in parallel; each is verified before it gets its final name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from millstream.machine.jars.catalog import Catalog, Jar, jars_of, read_catalog
 from millstream.machine.jars.repository import VARIABLE, Repository, read_jar, repository
 
 Progress = Callable[[str, int, int], None]
-"""Told what is going on, how many bytes are here, and of how many."""
+"""Called with the current step, the number of fetched bytes, and the total."""
 _PREFIX = ".fetching-"
 _AT_ONCE = 4
 _STALE = 86_400.0
@@ -30,29 +30,29 @@ def fetch(
     catalog: Catalog | None = None,
     whole: bool = False,
 ) -> dict[str, tuple[Path, ...]]:
-    """Return the jars' files by feature; what is not in the cache yet, or is damaged, is fetched.
+    """Return the jars' files by feature; missing and damaged jars are fetched.
 
-    With `whole`, the bytes of every file are compared with its checksum.
+    With `whole`, the checksum of every file is verified.
     """
     catalog = read_catalog() if catalog is None else catalog
     folder = jars_folder()
-    lacking = missing(features, catalog=catalog, whole=whole)
-    if lacking:
-        _fetch(lacking, folder, progress)
+    required = missing(features, catalog=catalog, whole=whole)
+    if required:
+        _fetch(required, folder, progress)
     return {feature: tuple(folder / jar.name for jar in catalog[feature]) for feature in features}
 
 
 def missing(
     features: Iterable[str], *, catalog: Catalog | None = None, whole: bool = False
 ) -> tuple[Jar, ...]:
-    """Return the jars that are still to be fetched."""
+    """Return the jars that must be fetched."""
     folder = jars_folder()
     jars = jars_of(read_catalog() if catalog is None else catalog, features)
     return tuple(jar for jar in jars if not is_good(jar, folder / jar.name, whole=whole))
 
 
 class _Count:
-    """How many bytes came, over all threads, and whether to go on."""
+    """The number of received bytes over all threads, and whether to stop."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -75,7 +75,7 @@ def _fetch(jars: Sequence[Jar], folder: Path, progress: Progress | None) -> None
         raise not_writable(folder, error) from None
     count, total = _Count(), sum(jar.size for jar in jars)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        # The large ones first: the last to come should not be the longest.
+        # Large jars first, so that the last one does not take the longest.
         ordered = sorted(jars, key=lambda jar: -jar.size)
         waiting = {pool.submit(_fetch_one, source, jar, folder, count) for jar in ordered}
         try:
@@ -94,25 +94,25 @@ def _fetch(jars: Sequence[Jar], folder: Path, progress: Progress | None) -> None
 def _fetch_one(source: Repository, jar: Jar, folder: Path, count: _Count) -> None:
     content = read_jar(source, jar, count.add)
     if hashlib.sha256(content).hexdigest() != jar.sha256:
-        raise _wrong(jar, source)
+        raise _checksum_error(jar, source)
     target = folder / jar.name
     try:
         replace_file(target, content, mode=0o644, prefix=_PREFIX)
         mark_verified(target)
     except OSError as error:
-        # Windows lets nobody replace a file that a JVM has open: another process was faster.
+        # Windows can't replace a file that a JVM has open; another process may have fetched it.
         if not (isinstance(error, PermissionError) and is_good(jar, target)):
             raise not_writable(folder, error) from None
 
 
-def _wrong(jar: Jar, source: Repository) -> MillstreamError:
-    message = f"{source.url} gives {jar.coordinates} with a wrong checksum; it was deleted"
-    remedy = f"fetch it again; if that does not help, name another repository with {VARIABLE}"
+def _checksum_error(jar: Jar, source: Repository) -> MillstreamError:
+    message = f"{jar.coordinates} from {source.url} has a wrong checksum and was deleted"
+    remedy = f"fetch it again; if that does not help, set another repository with {VARIABLE}"
     return MillstreamError(Diagnostic("MS806", message, None, remedy))
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove what processes left behind that were killed while they fetched."""
+    """Remove files of processes that were killed while they fetched."""
     for file in folder.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             if time.time() - file.stat().st_mtime > _STALE:

@@ -23,13 +23,13 @@ CENTRAL = "https://repo1.maven.org/maven2"
 _TIMEOUT = 30.0
 _CHUNK = 1 << 16
 _PAUSES = (0.5, 2.0)
-"""Seconds before the second and the third try."""
-_PASSING = {408, 429, 500, 502, 503, 504}
-"""HTTP answers that may be others a moment later."""
+"""Seconds before the second and the third attempt."""
+_TEMPORARY = {408, 429, 500, 502, 503, 504}
+"""HTTP statuses of temporary errors."""
 
 
 class Repository(Struct, frozen=True):
-    """`url` is without user and password, so that it can be shown."""
+    """A Maven repository; `url` has no user and password, so that messages can show it."""
 
     url: str
     authorization: str = ""
@@ -40,7 +40,7 @@ class Repository(Struct, frozen=True):
 
 
 def repository() -> Repository:
-    """Return the mirror that the environment names, else Maven Central."""
+    """Return the mirror from the environment, or Maven Central."""
     given = os.environ.get(VARIABLE) or CENTRAL
     try:
         parts = urlsplit(given)
@@ -51,7 +51,9 @@ def repository() -> Repository:
         known, shown = False, given.rpartition("@")[2]
     if not known:
         remedy = "write the address of a Maven repository: https://…, http://… or file:///…"
-        raise MillstreamError(Diagnostic("MS808", f"{VARIABLE} is no address: '{shown}'", None, remedy))
+        raise MillstreamError(
+            Diagnostic("MS808", f"{VARIABLE} is not a valid address: '{shown}'", None, remedy)
+        )
     if parts.username is None:
         return Repository(shown)
     login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -59,7 +61,7 @@ def repository() -> Repository:
 
 
 def read_jar(source: Repository, jar: Jar, arrived: Callable[[int], None]) -> bytes:
-    """Return what the repository has as the jar; where the connection fails, try again from the start."""
+    """Return the content of the jar; if the connection fails, try again from the start."""
     for pause in (*_PAUSES, None):
         content = bytearray()
         try:
@@ -68,11 +70,11 @@ def read_jar(source: Repository, jar: Jar, arrived: Callable[[int], None]) -> by
                     content += chunk
                     arrived(len(chunk))
                 if len(content) < min(jar.size, int(stream.headers.get("Content-Length", 0))):
-                    raise ConnectionResetError(errno.ECONNRESET, "the connection was cut")
+                    raise ConnectionResetError(errno.ECONNRESET, "the connection was closed")
             return bytes(content)
         except urllib.error.HTTPError as error:
             with error:
-                if error.code not in _PASSING or pause is None:
+                if error.code not in _TEMPORARY or pause is None:
                     raise _refused(source, jar, error) from None
         except (OSError, HTTPException) as error:
             if pause is None or _is_final(error):
@@ -85,7 +87,7 @@ def read_jar(source: Repository, jar: Jar, arrived: Callable[[int], None]) -> by
 def _open(source: Repository, jar: Jar) -> HTTPResponse:
     request = urllib.request.Request(f"{source.url}/{jar.path}", headers={"User-Agent": "millstream"})  # noqa: S310 - the scheme was checked
     if source.authorization:
-        # Not sent on to where a mirror redirects to.
+        # Don't send the login to a redirect's target.
         request.add_unredirected_header("Authorization", source.authorization)
     stream: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT)  # noqa: S310
     return stream
@@ -98,29 +100,29 @@ def _is_final(error: Exception) -> bool:
 
 def _refused(source: Repository, jar: Jar, error: urllib.error.HTTPError) -> MillstreamError:
     if error.code in {404, 410}:
-        message = f"{jar.coordinates} is not in {source.url}"
-        remedy = f"let the mirror have it, or name another with {VARIABLE}"
+        message = f"{source.url} does not have {jar.coordinates}"
+        remedy = f"add it to the mirror, or set another repository with {VARIABLE}"
     elif error.code in {401, 403, 407}:
         message = f"{source.url} refuses {jar.coordinates}: HTTP {error.code}"
-        remedy = f"put the login into {VARIABLE}: https://user:password@host/…"
+        remedy = f"add the login to {VARIABLE}: https://user:password@host/…"
     else:
         message = f"{source.url} answers HTTP {error.code} for {jar.coordinates}"
-        remedy = f"try again later, or name another repository with {VARIABLE}"
+        remedy = f"try again later, or set another repository with {VARIABLE}"
     return MillstreamError(Diagnostic("MS805", message, None, remedy))
 
 
 def _unreachable(source: Repository, error: Exception) -> MillstreamError:
     reason = getattr(error, "reason", error)
     if isinstance(reason, FileNotFoundError):
-        said = f"{reason.filename or 'the file'} is not there"
+        problem = f"{reason.filename or 'the file'} does not exist"
     elif isinstance(reason, TimeoutError):
-        said = "it does not answer"
+        problem = "it does not answer"
     else:
-        said = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+        problem = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
     remedy = (
-        f"connect to the network, or name a mirror that can be reached with {VARIABLE}; "
-        "`millstream debug --fetch` fetches all ahead, for later work without a network"
+        f"connect to the network, or set a mirror that is reachable with {VARIABLE}; "
+        "`millstream debug --fetch` fetches all jars in advance, for work without a network"
     )
     return MillstreamError(
-        Diagnostic("MS804", f"jars can't be fetched from {source.host}: {said}", None, remedy)
+        Diagnostic("MS804", f"can't fetch jars from {source.host}: {problem}", None, remedy)
     )

@@ -1,1 +1,1 @@
-"""Spark SQL of plan nodes: one SELECT for as many as fit into one, a CTE for what several read."""
+"""Spark SQL of plan nodes: as few SELECTs as possible, and a CTE for each node that several read."""

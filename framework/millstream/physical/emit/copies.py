@@ -1,8 +1,8 @@
-"""Rows with an event time that several steps read: each reader gets them written once more.
+"""Rows with an event time that several steps read: each reader gets its own copy of the SQL.
 
-Spark runs such rows, written once and read twice, behind one exchange, since their filter is not
-deterministic. That costs a shuffle; and where states stand above each other, one above a reused exchange sees
-no watermark, so that its windows never close: a reused exchange is a leaf of its plan (WatermarkPropagator).
+If such rows are written once and read twice, Spark puts them behind one exchange, since their filter is not
+deterministic. That costs a shuffle. In chained stateful operators, one above a reused exchange also sees no
+watermark, and its windows never close: a reused exchange is a leaf of its plan (WatermarkPropagator).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Leaf = Callable[[Node], "str | None"]
 
 
 def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[Node]:
-    """Return the roots with a copy of such rows for each reader; nodes with an `id` in `once` stay one."""
+    """Return the roots with a copy of such rows for each reader; `once` has `id`s to copy only once."""
     known = reached(roots, leaf)
     order = [node for node in in_order(roots) if id(node) in known]
     marked = _marked(order, leaf)
@@ -34,7 +34,7 @@ def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[
 
 
 def reached(roots: Sequence[Node], leaf: Leaf) -> set[int]:
-    """Return the `id`s of the nodes that are to be written, and of the leaves that they read."""
+    """Return the `id`s of the nodes to write, and of the leaves that they read."""
     found: set[int] = set()
     waiting = list(roots)
     while waiting:
@@ -65,13 +65,13 @@ class _Copying:
         self.chained = chained
         self.watermarks = 0
         self.seen: set[int] = set()
-        self.only: dict[int, Node] = {}
+        self.single_copies: dict[int, Node] = {}
 
     def copies(self, roots: Sequence[Node]) -> list[Node]:
         return [self._copied(root) for root in roots]
 
     def _copied(self, root: Node) -> Node:
-        """Walk down each path of its own, without recursion: plans can be deep."""
+        """Walk down each path separately, without recursion: plans can be deep."""
         frames: list[tuple[Node, list[Node]]] = [(root, [])]
         while True:
             node, done = frames[-1]
@@ -87,8 +87,8 @@ class _Copying:
     def _finished(self, node: Node, done: list[Node]) -> Node | None:
         if id(node) not in self.marked or self.leaf(node) is not None:
             return node
-        if id(node) in self.only:
-            return self.only[id(node)]
+        if id(node) in self.single_copies:
+            return self.single_copies[id(node)]
         if len(done) < len(node.inputs):
             return None
         found = node.with_inputs(*done)
@@ -99,5 +99,5 @@ class _Copying:
             found = replace(node)
         self.seen.add(id(node))
         if id(node) in self.once:
-            self.only[id(node)] = found
+            self.single_copies[id(node)] = found
         return found

@@ -1,4 +1,4 @@
-"""Records become columns: what a Decode node is as a SELECT over the raw columns of a topic."""
+"""Writes a Decode node as a SELECT over the raw columns of a topic."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _METADATA = {
 _TYPES = {column.name: column.type for column in RAW}
 
 
-def decoded(draft: Draft, node: Decode, alias: str, *, deletes: bool, good: bool = True) -> Draft:
-    """Decode the records of a plain draft; `good` leaves out those that can't be, or fails on them."""
+def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, good: bool = True) -> Draft:
+    """Decode the records of a plain draft; `good` drops or fails on records that can't be decoded."""
     records = draft.sources[0].alias
     found = _values(node)
     items: dict[str, Expression] = {}
@@ -58,14 +58,14 @@ def decoded(draft: Draft, node: Decode, alias: str, *, deletes: bool, good: bool
             if name == "_key"
             else Expression((Ref(_METADATA[name], records),), _TYPES[_METADATA[name]], atomic=True)
         )
-    gone = Expression((Ref("value", records), " is null"), BOOLEAN, nullable=False)
+    tombstone = Expression((Ref("value", records), " is null"), BOOLEAN, nullable=False)
     ordered = {column.name: items[column.name] for column in node.columns}
     return replace(
         draft,
         items=ordered,
         laterals=laterals,
         where=(*draft.where, *where),
-        deleted=gone if deletes and node.unique_by else None,
+        deleted=tombstone if deletes and node.unique_by else None,
     )
 
 
@@ -75,7 +75,7 @@ def _values(node: Decode) -> Decoded:
 
 
 def counts_bad(node: Node) -> bool:
-    """Tell whether records that can't be decoded are skipped, and counted."""
+    """Whether a node skips and counts records that can't be decoded."""
     if not isinstance(node, Decode) or node.on_bad_record != "skip":
         return False
     found = _values(node)
@@ -88,18 +88,18 @@ def why_bad(node: Decode) -> str:
 
 
 def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
-    """Add the bytes of a record that can't be decoded, and where it is; NULL for all others."""
+    """Add the column `_bad`: the complete record if it can't be decoded, NULL for all others."""
     bad = _bad(node, records, alias)
     if bad is None:
         return draft
-    kept = replace(
+    record_column = replace(
         bad, pieces=joined(("if(", *bad.pieces, ", ", *_raw(_WHOLE, records), ", null)")), type=UNKNOWN
     )
-    return replace(draft, items={**draft.items, BAD: kept})
+    return replace(draft, items={**draft.items, BAD: record_column})
 
 
-def with_badness(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
-    """Add whether a record can't be decoded."""
+def with_bad_flag(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
+    """Add the column `_bad`: whether a record can't be decoded."""
     bad = _bad(node, records, alias)
     assert bad is not None, "counts_bad"
     if bad.nullable:
@@ -107,14 +107,16 @@ def with_badness(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
     return replace(draft, items={**draft.items, BAD: bad})
 
 
-_PLACE = ("topic", "partition", "offset")
-_WHOLE = (*_PLACE, "timestamp", "key", "value", "headers")
+_POSITION = ("topic", "partition", "offset")
+_WHOLE = (*_POSITION, "timestamp", "key", "value", "headers")
 
 
 def with_record(draft: Draft, records: str, *, whole: bool) -> Draft:
-    """Add where a record is; all of it where it may be sent on."""
-    kept = Expression(_raw(_WHOLE if whole else _PLACE, records), UNKNOWN, nullable=False, atomic=True)
-    return replace(draft, items={**draft.items, RECORD: kept})
+    """Add the column `_record`: the record's position, or the `whole` record for dead letters."""
+    record_column = Expression(
+        _raw(_WHOLE if whole else _POSITION, records), UNKNOWN, nullable=False, atomic=True
+    )
+    return replace(draft, items={**draft.items, RECORD: record_column})
 
 
 def _raw(names: Sequence[str], records: str) -> tuple[Piece, ...]:
@@ -149,10 +151,10 @@ def _good(bad: Expression, node: Decode, records: str) -> Expression:
 
 
 def _rows(found: Decoded, node: Decode, records: str) -> tuple[Piece, ...]:
-    """Fail within the parser's call, before any filter of what it gives could drop the row unseen."""
-    gone: tuple[Piece, ...] = (" or ", Ref("value", records), " is null") if node.unique_by else ()
+    """Raise within the parser's call, before a filter of its result could drop the bad row silently."""
+    tombstone: tuple[Piece, ...] = (" or ", Ref("value", records), " is null") if node.unique_by else ()
     return (
-        *("transform(", *found.rows, ", parsed -> if(parsed.", BAD, " is null", *gone, ", parsed, "),
+        *("transform(", *found.rows, ", parsed -> if(parsed.", BAD, " is null", *tombstone, ", parsed, "),
         *_failure(found, node, records),
         "))",
     )
@@ -163,7 +165,7 @@ def _failing(found: Decoded, pieces: tuple[Piece, ...], node: Decode, records: s
 
 
 def _failure(found: Decoded, node: Decode, records: str) -> tuple[Piece, ...]:
-    """Return what raises, with a text that says where the record is and what is wrong with it."""
+    """Return a call that raises an error with the record's position and what is wrong with it."""
     start = literal(f"bad record: topic {node.relation.rpartition('.')[2]}, partition ")
     return (
         f"raise_error(concat({start}, ",

@@ -1,4 +1,4 @@
-"""Joins that drop rows, over an upsert relation: a row that meets none is one to delete."""
+"""Joins that drop rows, over an upsert relation: a row without a match is a delete."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MET = "_met"
 
 
-def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup) -> Draft:
-    """Join from the left in every case; `_met` of the right side tells which rows meet one."""
+def join_upserts(close: Close, left: Draft, right: Draft, node: Join | Lookup) -> Draft:
+    """Write every kind as a left join; `_met` of the right side marks rows with a match."""
     (source,) = right.sources
     keeps_right = node.kind in {"inner", "cross"}
     by = {joined.name: joined for joined in node.joined}
@@ -30,15 +30,15 @@ def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup)
     if keeps_right:
         side = close(replace(right, items={**right.items, marker: met}), node.right, f"{source.name}_met")
     else:
-        # One row for each that is compared (`meets_one`): a row of the left side stays one.
-        asked = [each for each in conditions if _sides(each, by) == {"right"}]
+        # One row for each combination of compared values (`meets_one`), so that a left row is not duplicated.
+        right_conditions = [each for each in conditions if _sides(each, by) == {"right"}]
         conditions = [each for each in conditions if _sides(each, by) != {"right"}]
         read = dict.fromkeys(
             by[name].source for each in conditions for name in each.columns if by[name].side == "right"
         )
         items = {name: right.items[name] for name in read}
         of_right = Draft({j.name: right.items[j.source] for j in node.joined if j.side == "right"})
-        where = (*right.where, *(within(of_right, each) for each in asked))
+        where = (*right.where, *(within(of_right, each) for each in right_conditions))
         once = replace(right, items={**items, marker: met}, where=where, keys=tuple(items.values()))
         side = close(once, node.right, f"{source.name}_met")
     alias = unused(side.sources[0].name, left.aliases)

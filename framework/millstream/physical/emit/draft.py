@@ -1,4 +1,4 @@
-"""One SELECT while it is put together: expressions over the relations of its FROM clause."""
+"""One SELECT while it is assembled: expressions over the relations of its FROM clause."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from millstream.plan.nodes import Column
 from millstream.types import BOOLEAN
 
 DELETED = "_deleted"
-"""The column of an upsert relation that tells rows which a reader should delete."""
+"""The column of an upsert relation that marks rows for readers to delete."""
 
 RECORD = "_record"
-"""The record that a row was decoded from, for who tells of it or sends it on."""
+"""The column with the record that a row was decoded from, for errors and dead letters."""
 
 
 def barrier(copy: int = 0) -> Expression:
-    """Return a condition that always holds, and that Catalyst moves no other condition across.
+    """Return a condition that always holds, and across which Catalyst moves no other condition.
 
-    `rand() >= 0` would not do: OptimizeRand makes `true` of it, and IncrementalExecution gives each `rand()`
-    a seed of its own, so that no exchange above two of them is reused. `copy` marks copies that must not be.
+    `rand() >= 0` doesn't work: OptimizeRand replaces it by `true`, and IncrementalExecution gives each
+    `rand()` its own seed, which prevents exchange reuse. A different `copy` prevents the reuse on purpose.
     """
     return Expression((f"spark_partition_id() >= {-copy}",), BOOLEAN, nullable=False, deterministic=False)
 
@@ -40,7 +40,7 @@ class Source(Struct, frozen=True):
 
 
 class Lateral(Struct, frozen=True):
-    """Rows made from each row."""
+    """A LATERAL VIEW or lateral join: rows generated from each row."""
 
     call: Expression
     alias: str
@@ -57,19 +57,19 @@ class Draft(Struct, frozen=True):
     laterals: tuple[Lateral, ...] = ()
     where: tuple[Expression, ...] = ()
     keys: tuple[Expression, ...] | None = None
-    """What GROUP BY says; None where the SELECT does not group."""
+    """The keys of GROUP BY; None if the SELECT does not group."""
     having: tuple[Expression, ...] = ()
     deleted: Expression | None = None
-    """Of an upsert relation: whether a row is one to delete."""
+    """Which rows of an upsert relation are deletes."""
     hint: str = ""
     freely: bool = False
-    """What it calculates may be written several times, since nothing can stand between."""
+    """Its expressions may be written several times, since no SELECT can be put between it and its readers."""
     whole: str = ""
-    """A body that is no SELECT of ours: a UNION, or opaque SQL."""
+    """A body that is not a generated SELECT: a UNION, or opaque SQL."""
 
     @property
     def plain(self) -> bool:
-        """Tell whether it only picks columns of one relation."""
+        """Whether it only picks columns of one relation."""
         return (
             len(self.sources) == 1
             and not (self.laterals or self.where or self.having or self.hint or self.whole)
@@ -81,7 +81,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def expressions(self) -> Iterator[Expression]:
-        """Yield all expressions that are written in it."""
+
         yield from self.items.values()
         for source in self.sources:
             yield from source.on
@@ -101,37 +101,37 @@ class Draft(Struct, frozen=True):
 def of_relation(
     name: str, columns: Iterable[tuple[str, Expression | Column]], *, deleted: bool = False
 ) -> Draft:
-    """Return the SELECT of all columns of a relation, each told with what has its type."""
-    gone = Expression((Ref(DELETED, name),), BOOLEAN, nullable=False, atomic=True)
+    """Return the SELECT of all columns of a relation; each comes with a column or expression of its type."""
+    deleted_column = Expression((Ref(DELETED, name),), BOOLEAN, nullable=False, atomic=True)
     return Draft(
         {
             column: Expression((Ref(column, name),), each.type, each.nullable, atomic=True)
             for column, each in columns
         },
         (Source(name, name),),
-        deleted=gone if deleted else None,
+        deleted=deleted_column if deleted else None,
     )
 
 
 def fits(draft: Draft, expressions: Iterable[Expression], *, again: bool = False) -> bool:
-    """Tell whether expressions over the draft's columns can be written within it.
+    """Whether expressions over the draft's columns can be written within it.
 
-    What is calculated is written once, since Spark would calculate it as often as it is written; `again` says
-    that its columns are still selected, too. Results of aggregates are found to be the same by Spark.
+    A calculation is written only once, since Spark repeats it as often as it is written. With `again`, the
+    columns are selected as well. Spark itself recognises equal aggregates.
     """
     if draft.whole:
         return False
     used: dict[str, int] = {}
     for expression in expressions:
         for ref in expression.refs:
-            # A column of the name of a lambda's variable does no harm: it is written with its relation.
+            # A column named like a lambda's variable is safe: it is qualified by its relation.
             found = draft.items[ref.column]
             if ref.fixed and found.column != ref.column:
                 return False
             if found.column is not None:
                 continue
             if ref.in_lambda and (found.reads or found.functions or draft.keys is not None):
-                return False  # Spark takes no subquery, Python or aggregate there
+                return False  # Spark allows no subquery, Python function or aggregate there
             used[ref.column] = used.get(ref.column, 0) + 1
     return all(
         (count == 1 and not again)
@@ -147,13 +147,13 @@ def _grouped_once(draft: Draft, expression: Expression) -> bool:
 
 
 def within(draft: Draft, expression: Expression) -> Expression:
-    """Write an expression over the draft's columns as one over its sources; ask `fits` first."""
+    """Rewrite an expression over the draft's columns to one over its sources; check `fits` first."""
     found = draft.items.get(expression.column or "")
     if found is not None and (found.type, found.nullable) == (expression.type, expression.nullable):
-        return found  # it is a column and nothing more
+        return found  # a plain column
     return rebound(expression, lambda ref: draft.items.get(ref.column))
 
 
 def once(expression: Expression) -> bool:
-    """Tell whether it must be calculated once for a row, and only for the rows that it was written for."""
+    """Whether an expression must be calculated exactly once for each row it was written for."""
     return bool(expression.functions) or not expression.deterministic

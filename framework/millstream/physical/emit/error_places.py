@@ -1,9 +1,9 @@
-"""Calls of Python functions where the record of a row is not known any more: each says which row it is for.
+"""Calls of Python functions on rows whose record is no longer known: each call is given the row's location.
 
     select share_at(named_struct('model', 'shares', 'user', cast(user as string)), total) as share from totals
 
-What fails then names the model and the row's key. Within an aggregate Spark takes no function that it must
-call once for a row, and for no other rows; so such a call is a column of a SELECT below the aggregate:
+Errors then name the model and the row's key. Within an aggregate, Spark doesn't guarantee that a function is
+called once for each row and for no other rows. Such a call becomes a column of a SELECT below the aggregate:
 
     sum(share(value)) filter (where ok)
     sum(_share) filter (where ok) … share_at(if(ok, named_struct(…), null), value) as _share
@@ -34,98 +34,102 @@ from millstream.plan.nodes import (
 )
 from millstream.types import UNKNOWN
 
-TOLD = "_at"
-"""What the name of a function ends in that takes, before its arguments, what tells of its row.
+LOCATED = "_at"
+"""The suffix of functions that take the row's location before their arguments.
 
-Where that is NULL it is not called, and gives NULL.
+If the location is NULL, the function is not called and the result is NULL.
 """
 
-Place = tuple[Piece, ...]
+RowLocation = tuple[Piece, ...]
 
 
-def told(node: Project) -> Project:
+def locate_projection(node: Project) -> Project:
     if not any(item.expression.functions for item in node.items):
         return node
-    place = _place(node)
-    return replace(node, items=tuple(Item(i.name, _told(i.expression, place)) for i in node.items))
+    location = _row_location(node)
+    return replace(node, items=tuple(Item(i.name, _located(i.expression, location)) for i in node.items))
 
 
-def told_filter(node: Filter) -> Filter:
+def locate_filter(node: Filter) -> Filter:
     if not any(each.functions for each in node.conditions):
         return node
-    place = _place(node)
-    return replace(node, conditions=tuple(_told(each, place) for each in node.conditions))
+    location = _row_location(node)
+    return replace(node, conditions=tuple(_located(each, location) for each in node.conditions))
 
 
-def told_rows(node: Expand) -> Expand:
-    return replace(node, call=_told(node.call, _place(node))) if node.call.functions else node
+def locate_expand(node: Expand) -> Expand:
+    return replace(node, call=_located(node.call, _row_location(node))) if node.call.functions else node
 
 
 def calls_below(node: Aggregate) -> tuple[Project, Aggregate] | None:
-    """Return an aggregate over columns that its calls became; None where there are no such calls."""
+    """Return a projection with the aggregate's calls, and the aggregate over it; None if it calls nothing."""
     if not any(part.functions for measure in node.measures for part in _parts(measure)):
         return None
-    made: dict[tuple[Place, str], Item] = {}
-    place = _place(node, tuple(key.expression.column for key in node.keys if key.expression.column))
+    call_items: dict[tuple[RowLocation, str], Item] = {}
+    location = _row_location(node, tuple(key.expression.column for key in node.keys if key.expression.column))
     used = list(node.input.names)
 
-    def lifted(given: Expression, where: Expression | None) -> Expression:
-        asked = where if where is not None and not where.functions else None
-        told_of = place if asked is None else ("if(", *asked.pieces, ", ", *place, ", null)")
+    def lift(given: Expression, where: Expression | None) -> Expression:
+        row_condition = where if where is not None and not where.functions else None
+        call_location = (
+            location if row_condition is None else ("if(", *row_condition.pieces, ", ", *location, ", null)")
+        )
         while found := calls(given):
-            key = (found[0].pieces, asked.content if asked is not None else "")
-            if key not in made:
+            key = (found[0].pieces, row_condition.content if row_condition is not None else "")
+            if key not in call_items:
                 name = unused(f"_{found[0].function}", used)
                 used.append(name)
                 call = Expression(
                     found[0].pieces, UNKNOWN, raises=True, functions=found[0].inner, atomic=True
                 )
-                made[key] = Item(name, _told(call, told_of))
-            given = with_column(given, found[0], made[key].name)
+                call_items[key] = Item(name, _located(call, call_location))
+            given = with_column(given, found[0], call_items[key].name)
         return given
 
-    measures = tuple(_measure(each, lifted) for each in node.measures)
-    if not made:
+    measures = tuple(_measure(each, lift) for each in node.measures)
+    if not call_items:
         return None
     parts = [*(key.expression for key in node.keys), *(part for each in measures for part in _parts(each))]
     read = {name for part in parts for name in part.columns}
-    kept = (Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.input.columns)
-    items = (*(item for item in kept if item.name in read), *made.values())
+    inputs = (Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.input.columns)
+    items = (*(item for item in inputs if item.name in read), *call_items.values())
     project = Project(input=node.input, items=items, models=node.models)
     return project, replace(node, input=project, measures=measures)
 
 
-def left_within(nodes: Iterable[Node]) -> tuple[str, ...]:
-    """Return the functions that stay within aggregates and conditions of joins: Spark may call them twice."""
+def nested_calls(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """Return the functions that stay within aggregates and join conditions: Spark may call them twice."""
     found: list[str] = []
     for node in nodes:
         match node:
             case Aggregate():
-                lifted = calls_below(node)
-                measures = lifted[1].measures if lifted else node.measures
+                lift = calls_below(node)
+                measures = lift[1].measures if lift else node.measures
                 found += (name for m in measures for part in _parts(m) for name in part.functions)
             case Binary():
                 found += (name for each in node.on for name in each.functions)
     return tuple(dict.fromkeys(found))
 
 
-def _measure(given: Measure, lifted: Callable[[Expression, Expression | None], Expression]) -> Measure:
+def _measure(given: Measure, lift: Callable[[Expression, Expression | None], Expression]) -> Measure:
     if not any(part.functions for part in _parts(given)):
         return given
-    condition = None if given.condition is None else lifted(given.condition, None)
-    return replace(given, call=lifted(given.call, given.condition), condition=condition)
+    condition = None if given.condition is None else lift(given.condition, None)
+    return replace(given, call=lift(given.call, given.condition), condition=condition)
 
 
 def _parts(measure: Measure) -> tuple[Expression, ...]:
     return (measure.call,) if measure.condition is None else (measure.call, measure.condition)
 
 
-def _told(expression: Expression, place: Place) -> Expression:
-    # Calls within lambdas are left as they are: Spark takes no others there.
-    return with_first(expression, TOLD, place) if calls(expression, anywhere=True) else expression
+def _located(expression: Expression, location: RowLocation) -> Expression:
+    # Calls within lambdas stay unchanged: Spark allows no others there.
+    return with_first(expression, LOCATED, location) if calls(expression, anywhere=True) else expression
 
 
-def _place(node: Project | Filter | Expand | Aggregate, keys: tuple[str, ...] | None = None) -> Place:
+def _row_location(
+    node: Project | Filter | Expand | Aggregate, keys: tuple[str, ...] | None = None
+) -> RowLocation:
     names = " and ".join(model.partition(".")[2] or model for model in node.models)
     pieces: list[Piece] = [f"named_struct('model', {literal(names)}"]
     for name in _keys(node.input) if keys is None else keys:
@@ -134,7 +138,7 @@ def _place(node: Project | Filter | Expand | Aggregate, keys: tuple[str, ...] | 
 
 
 def _keys(node: Node) -> tuple[str, ...]:
-    """Return the columns that people know a row by: those that it was grouped or joined by."""
+    """Return the columns that identify a row for users: its group keys or join keys."""
     match node:
         case Aggregate():
             return tuple(key.name for key in node.keys)
@@ -152,5 +156,5 @@ def _keys(node: Node) -> tuple[str, ...]:
             return tuple(item.name for item in node.items if item.expression.column in known)
         case _:
             return ()
-    there = {column.name for column in node.columns}
-    return tuple(name for name in names if name in there)
+    own = {column.name for column in node.columns}
+    return tuple(name for name in names if name in own)

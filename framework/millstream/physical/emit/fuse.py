@@ -1,4 +1,4 @@
-"""What each kind of node does to the SELECT of what it reads, where it fits into it."""
+"""Fuses a node into the SELECT of its input, if it fits."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ JOINS = {
 
 
 JOINED_LATERALLY = frozenset(("variant_explode", "variant_explode_outer"))
-"""Functions that Spark takes as a relation, and not in LATERAL VIEW."""
+"""Functions that Spark allows as a relation, but not in LATERAL VIEW."""
 
 
-def filtered(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
-    """Add conditions: to WHERE, to HAVING, or to what tells rows to delete."""
+def fuse_filter(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
+    """Add conditions to WHERE, to HAVING, or to the delete marker."""
     if not fits(draft, node.conditions, again=True):
         return None
     conditions = tuple(within(draft, each) for each in node.conditions)
     if deletes:
-        return replace(draft, deleted=dropped(draft.deleted, conditions))
+        return replace(draft, deleted=delete_unless(draft.deleted, conditions))
     if not draft.plain and any(
         not each.deterministic for each in (*conditions, *draft.items.values(), *draft.where)
     ):
-        # Which rows a generator of numbers sees is part of what it gives.
+        # The result of a random generator depends on which rows it sees.
         return None
     if draft.keys is not None:
         return replace(draft, having=(*draft.having, *conditions))
     return replace(draft, where=(*draft.where, *conditions))
 
 
-def dropped(before: Expression | None, conditions: Iterable[Expression]) -> Expression:
-    """Return whether a row is one to delete: it was, or not all conditions hold."""
+def delete_unless(before: Expression | None, conditions: Iterable[Expression]) -> Expression:
+    """Return the delete marker: the row already was a delete, or not all conditions hold."""
     pieces: list[Piece] = []
     parts: list[Expression] = []
     if before is not None:
@@ -63,8 +63,8 @@ def dropped(before: Expression | None, conditions: Iterable[Expression]) -> Expr
     )
 
 
-def projected(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
-    """Calculate columns; `keys` are those of an upsert relation, which rows to delete need too."""
+def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
+    """Calculate columns; `keys` are those of an upsert relation, which deletes need too."""
     expressions = [item.expression for item in node.items]
     guarded = draft.deleted is not None and any(each.raises for each in expressions)
     if guarded and (draft.deleted is None or draft.deleted.column is None):
@@ -82,7 +82,7 @@ def projected(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
 
 
 def _asks_for_time(expression: Expression) -> bool:
-    """Tell whether it calls `window_time`, which Spark takes above the GROUP BY of a window alone."""
+    """Whether it calls `window_time`, which Spark allows only above the GROUP BY of a window."""
     return any(isinstance(piece, str) and _WINDOW_TIME.search(piece) for piece in expression.pieces)
 
 
@@ -90,14 +90,14 @@ _WINDOW_TIME = re.compile(r"\bwindow_time\s*\(", re.IGNORECASE)
 
 
 def _unless(deleted: Expression, expression: Expression) -> Expression:
-    """Keep an expression that can fail from rows that are only there to be deleted."""
+    """Skip an expression that can fail for rows that only mark a delete."""
     if not expression.raises or expression.functions:
         return expression
     pieces = ("if(", *deleted.pieces, ", null, ", *expression.pieces, ")")
     return replace(expression, pieces=joined(pieces), nullable=True, atomic=True)
 
 
-def grouped(draft: Draft, node: Aggregate) -> Draft | None:
+def fuse_aggregate(draft: Draft, node: Aggregate) -> Draft | None:
     """Group a SELECT that does not group yet."""
     keys = [key.expression for key in node.keys]
     parts = [*keys, *(part for m in node.measures for part in (m.call, *_given(m.condition)))]
@@ -108,7 +108,7 @@ def grouped(draft: Draft, node: Aggregate) -> Draft | None:
         return None  # a number in GROUP BY is a position
     used = [within(draft, part) for part in parts]
     if any(once(each) for each, part in zip(used, parts, strict=True) if not once(part)):
-        return None  # Spark wants neither within an aggregate
+        return None  # Spark allows neither within an aggregate
     items = {key.name: _window(node, each) for key, each in zip(node.keys, by, strict=True)}
     for measure in node.measures:
         items[measure.name] = _measured(draft, measure)
@@ -116,9 +116,9 @@ def grouped(draft: Draft, node: Aggregate) -> Draft | None:
 
 
 def _window(node: Aggregate, key: Expression) -> Expression:
-    """Return how a window of GROUP BY is selected: Spark calls it by the function's name.
+    """Return how a window of GROUP BY is selected: Spark names it after the function.
 
-    Where rows have a column of that name, the name means the column; then the call is written once more.
+    If the rows have a column of that name, the name means the column; then the call is repeated.
     """
     name = called(key)
     if name in {"window", "session_window"} and not _has_column(node.input, name):
@@ -127,7 +127,7 @@ def _window(node: Aggregate, key: Expression) -> Expression:
 
 
 def _has_column(node: Node, name: str) -> bool:
-    """Tell whether a node, or any that it could be written over, has a column of a name."""
+    """Whether a node, or any node below it, has a column of this name."""
     return any(column.name.lower() == name for each in in_order([node]) for column in each.columns)
 
 
@@ -147,8 +147,8 @@ def _measured(draft: Draft, measure: Measure) -> Expression:
     )
 
 
-def expanded(draft: Draft, node: Expand) -> Draft | None:
-    """Add LATERAL VIEW; a Python function gives an array of structs, and Spark calls it once a row."""
+def fuse_expand(draft: Draft, node: Expand) -> Draft | None:
+    """Add LATERAL VIEW; a Python function returns an array of structs, and Spark calls it once a row."""
     if draft.where or draft.keys is not None or draft.deleted is not None or not fits(draft, (node.call,)):
         return None
     if any(once(each) for each in draft.items.values()):
@@ -169,21 +169,21 @@ def _column(name: str, alias: str, like: Expression, *, nullable: bool) -> Expre
     return Expression((Ref(name, alias),), like.type, nullable, atomic=True)
 
 
-def marked(draft: Draft, node: Watermark) -> Draft | None:
-    """Say how late rows may come, in FROM."""
+def fuse_watermark(draft: Draft, node: Watermark) -> Draft | None:
+    """Add the watermark to FROM."""
     if not draft.plain:
         return None
     time = draft.items[node.time].column
     assert time is not None
     (source,) = draft.sources
-    # Catalyst would ask conditions below it (PushPredicateThroughNonJoin), those that it infers, too
-    # (InferFiltersFromConstraints). It would not follow all rows then, and windows would close later.
+    # Without the barrier, Catalyst pushes conditions below the watermark (PushPredicateThroughNonJoin), also
+    # inferred ones (InferFiltersFromConstraints). It would miss rows then, and windows would close later.
     timed = replace(source, watermark=(time, node.delay))
     return replace(draft, sources=(timed,), where=(*draft.where, barrier(node.copy)))
 
 
-def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
-    """Join a relation to a SELECT; the right side is a relation as it is."""
+def fuse_join(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
+    """Join a relation to a SELECT; the right side is a plain relation."""
     if not right.plain or right.deleted is not None:
         return None
     outer = node.kind in {"right", "full"}
@@ -201,11 +201,11 @@ def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
     read = {name for each in node.on for name in each.columns}
     if not all(is_free(items[name]) for name in read) or not fits(Draft(items), node.on):
         return None
-    asked = _veiled(node) if isinstance(node, Join) else node.on
-    on = tuple(within(Draft(items), each) for each in asked)
+    conditions = _veiled(node) if isinstance(node, Join) else node.on
+    on = tuple(within(Draft(items), each) for each in conditions)
     kind = node.kind
     if kind in {"inner", "cross"}:
-        # Spark runs no cross join of streams, though WHERE may say how they are joined: `from a, b where …`.
+        # Spark has no cross join of streams, even if WHERE joins them: `from a, b where …`.
         kind = "inner" if on or isinstance(node, Join) else "cross"
     broadcast = isinstance(node, Lookup) and node.broadcast
     added = Source(source.name, alias, JOINS[kind], on, broadcast=broadcast)
@@ -218,11 +218,11 @@ def related(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
 
 
 def _veiled(node: Join) -> tuple[Expression, ...]:
-    """Keep Spark from taking `a.value > 1` for a bound of time.
+    """Prevent Spark from reading `a.value > 1` as a time bound.
 
-    StreamingJoinHelper.getStateValueWatermark reads each comparison of the condition, one of a side with a
-    literal, too: the state is then never dropped, and rows that meet none are never told. Catalyst moves such
-    conditions away from where they may be asked before, which those of an outer join's own side may not.
+    StreamingJoinHelper.getStateValueWatermark reads every comparison of the condition, even one of a side
+    with a literal: the state is then never dropped, and rows without a match are never emitted. Catalyst
+    pushes such conditions below the join, except those on the preserved side of an outer join.
     """
     if node.kind not in {"left", "right", "full"}:
         return node.on
@@ -230,7 +230,7 @@ def _veiled(node: Join) -> tuple[Expression, ...]:
     return tuple(
         each
         if len({sides[name] for name in each.columns}) > 1 or each.pieces[1:] == (" is not null",)
-        # What coalesce and if do to a condition that is never NULL, Catalyst undoes; casts it leaves alone.
+        # Catalyst removes coalesce and if around a condition that is never NULL, but keeps casts.
         else replace(each, pieces=joined(("cast(cast((", *each.pieces, ") as int) as boolean)")), atomic=True)
         for each in node.on
     )
@@ -246,7 +246,7 @@ def unused(name: str, used: Iterable[str]) -> str:
 
 
 def unused_in(name: str, folded: AbstractSet[str]) -> str:
-    """Return a name like this that is not used yet; those that are, are told in lower case."""
+    """Add underscores to a name until it is unused; `folded` has the used names in lower case."""
     while name.lower() in folded:
         name += "_"
     return name
@@ -256,9 +256,9 @@ def _given(condition: Expression | None) -> tuple[Expression, ...]:
     return () if condition is None else (condition,)
 
 
-def cast(expression: Expression, node: Node, place: int) -> Expression:
-    """Cast one side's column of a union to the common type."""
-    found = node.columns[place].type
+def cast(expression: Expression, node: Node, index: int) -> Expression:
+    """Cast a column of one side of a union to the common type."""
+    found = node.columns[index].type
     if expression.type == found:
         return expression
     pieces = ("cast(", *expression.pieces, f" as {found})")

@@ -1,4 +1,4 @@
-"""What relations within a query's SQL are called: after models and sources, and what is done with them."""
+"""Names of the relations within a query's SQL: after models and sources, and the last operation on them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from millstream.plan.nodes import (
 )
 
 
-def called(node: Node) -> str:
-    """Return a node's label, or what it is made of and the last thing that is done with it."""
-    done = ""
+def node_name(node: Node) -> str:
+    """Return a node's label, or the name of what it reads and the last operation on it."""
+    suffix = ""
     while True:
         if node.label and not isinstance(node, TopicScan):
-            return f"{node.label}{done}"
+            return f"{node.label}{suffix}"
         match node:
             case Decode():
-                return f"{node.relation.rpartition('.')[2]}{done}"
+                return f"{node.relation.rpartition('.')[2]}{suffix}"
             case TopicScan():
-                return f"{node.topic}{done}"
+                return f"{node.topic}{suffix}"
             case Repartition(keys=keys):
-                done = done or (f"_by_{'_'.join(keys)}" if keys else "_together")
+                suffix = suffix or (f"_by_{'_'.join(keys)}" if keys else "_together")
             case Stateful(function=function):
-                done = done or f"_{function}"
+                suffix = suffix or f"_{function}"
             case Binary():
-                done = done or "_joined"
+                suffix = suffix or "_joined"
             case _:
-                done = done or (f"_{node.participle}" if node.participle else "")
+                suffix = suffix or (f"_{node.participle}" if node.participle else "")
         if not node.inputs:
-            return f"rows{done}"
+            return f"rows{suffix}"
         node = node.inputs[0]

@@ -1,4 +1,4 @@
-"""What SQL has no words for is a step of its own: views, each over those before it."""
+"""Operations that SQL can't express become separate steps: a sequence of views."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from millstream.physical.emit.copies import own_copies, reached
 from millstream.physical.emit.decode import counts_bad
 from millstream.physical.emit.fuse import unused
-from millstream.physical.emit.names import called
+from millstream.physical.emit.names import node_name
 from millstream.physical.emit.text import Reads
-from millstream.physical.emit.walk import Emitted, How, Leaf, emit, read_names
+from millstream.physical.emit.walk import EmitOptions, Emitted, Leaf, emit, read_names
 from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import is_window
@@ -25,7 +25,7 @@ class SqlView(Struct, frozen=True, tag="sql"):
 
 
 class DedupeView(Struct, frozen=True, tag="dedupe"):
-    """`dropDuplicates` of a view, `dropDuplicatesWithinWatermark` where keys are forgotten after a time."""
+    """`dropDuplicates` of a view, or `dropDuplicatesWithinWatermark` if keys expire."""
 
     name: str
     of: str
@@ -34,9 +34,9 @@ class DedupeView(Struct, frozen=True, tag="dedupe"):
 
 
 class WindowView(Struct, frozen=True, tag="window"):
-    """A view whose event time is a window: its watermark follows the last instant of each.
+    """A view whose event time is a window: its watermark follows the last instant of each window.
 
-    `WATERMARK` of a struct reads other bytes than those of a time (EventTimeWatermarkExec).
+    SQL's `WATERMARK` of a struct reads the wrong bytes as the time (EventTimeWatermarkExec).
     """
 
     name: str
@@ -55,11 +55,11 @@ class StatefulView(Struct, frozen=True, tag="stateful"):
     keys: tuple[str, ...]
     made: tuple[Column, ...]
     ttl: str | None = None
-    """How long the state of a key that does not come again is kept."""
+    """How long the state of a key is kept after its last row."""
 
 
 class CountedView(Struct, frozen=True, tag="counted"):
-    """The rows of a view that could be decoded; those that could not, told by `_bad`, are counted."""
+    """The decoded rows of a view; those with `_bad` could not be decoded and are counted."""
 
     name: str
     of: str
@@ -71,7 +71,7 @@ Step = SqlView | DedupeView | WindowView | StatefulView | CountedView
 
 
 class Stepped(Struct, frozen=True):
-    """The views in their order, and what is read of them in the end."""
+    """The views in their order, and the final SQL over them."""
 
     steps: tuple[Step, ...]
     emitted: Emitted
@@ -83,10 +83,10 @@ def in_steps(
     *,
     deletes: bool = False,
     reads: Reads | None = None,
-    how: How | None = None,
+    how: EmitOptions | None = None,
 ) -> Stepped:
-    """Return the SQL of some nodes, cut where something else than SQL is needed."""
-    how = how or How()
+    """Return the SQL of some nodes, split into steps where SQL is not enough."""
+    how = how or EmitOptions()
     roots = own_copies(roots, leaf, how.trunks | how.shared.keys())
     order = in_order(roots)
     if not any(_is_step(node) or counts_bad(node) for node in order):
@@ -103,7 +103,7 @@ def in_steps(
         return emit((node,), known, deletes=deletes, reads=reads, how=replace(how, shared=shared))
 
     def named(node: Node) -> str:
-        name = unused(called(node), used)
+        name = unused(node_name(node), used)
         used.append(name)
         return name
 
@@ -112,13 +112,13 @@ def in_steps(
         if id(node) not in below or known(node) is not None:
             continue
         if id(node) in how.shared:
-            # A view is analysed once: all that read it read the same rows.
+            # Spark analyses a view once, so all its readers share the same rows.
             emitted = write(node, {id(node): how.shared[id(node)]})
             names[id(node)] = name = named(node)
             steps.append(SqlView(name, emitted.statement()))
         elif isinstance(node, Decode) and counts_bad(node):
-            telling = replace(how, tell_bad=True, trunks=frozenset[int]())
-            emitted = emit((node,), known, deletes=deletes, reads=reads, how=telling)
+            bad_options = replace(how, mark_bad=True, trunks=frozenset[int]())
+            emitted = emit((node,), known, deletes=deletes, reads=reads, how=bad_options)
             names[id(node)] = name = named(node)
             steps += _counted(node, name, emitted, used)
         elif _is_step(node):
@@ -144,7 +144,7 @@ def _counted(node: Decode, name: str, emitted: Emitted, used: list[str]) -> tupl
 
 
 def _input(emitted: Emitted, node: Node, named: Callable[[Node], str], steps: list[Step]) -> str:
-    """Return the view that a step reads; a new one unless it is a view as it is."""
+    """Return the view that a step reads: an existing one if it is unchanged, otherwise a new one."""
     draft = emitted.finals[0].draft
     if draft.plain and not emitted.ctes and all(e.column == n for n, e in draft.items.items()):
         return draft.sources[0].name

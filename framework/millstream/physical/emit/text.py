@@ -1,4 +1,4 @@
-"""A SELECT as text that people read: one item a line, columns by their relation only where that is needed."""
+"""A SELECT as readable text: one item for each line, columns qualified only where necessary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millstream.physical.emit.draft import DELETED, Draft, Lateral, Source
 from millstream.physical.emit.fuse import JOINED_LATERALLY, unused_in
 
 Reads = Callable[[str], str]
-"""The name of the view that stands for a relation, by its id, in a subquery of an expression."""
+"""Returns the view that a subquery reads for a relation, by the relation's id."""
 
 
 class Cte(Struct, frozen=True):
@@ -22,7 +22,7 @@ class Cte(Struct, frozen=True):
 
 
 def statement(ctes: Iterable[Cte], body: str) -> str:
-    """Return one statement."""
+
     parts = []
     for cte in ctes:
         comment = f"  -- {cte.comment}\n" if cte.comment else ""
@@ -31,7 +31,7 @@ def statement(ctes: Iterable[Cte], body: str) -> str:
 
 
 class Select:
-    """Writes one draft."""
+    """Writes the SELECT of a draft."""
 
     def __init__(self, draft: Draft, reads: Reads) -> None:
         self.draft = draft
@@ -42,7 +42,7 @@ class Select:
         self._renamed = _renamed(draft)
 
     def expression(self, expression: Expression, *, qualified: bool = False) -> str:
-        """Write an expression; a column takes its relation's name where another thing could be meant."""
+        """Write an expression; columns are qualified where they would be ambiguous."""
         alone = not (qualified or self._qualified or expression.variables)
         ref = self._ref if alone else self._with_relation
         match expression.pieces:
@@ -75,7 +75,7 @@ class Select:
         return found
 
     def text(self, items: list[str] | None = None) -> str:
-        """Return the whole SELECT."""
+
         draft = self.draft
         if draft.whole:
             return draft.whole
@@ -86,7 +86,7 @@ class Select:
         for index, source in enumerate(draft.sources):
             lines.append(self._source(source, first=index == 0))
         lines += [self._lateral(each) for each in draft.laterals]
-        # Within HAVING and GROUP BY a name alone could be that of an item.
+        # Within HAVING and GROUP BY, an unqualified name could mean an item of the SELECT.
         lines += _clause("where", [self._condition(each) for each in draft.where])
         if draft.keys:
             lines.append(f"group by {', '.join(self.expression(key, qualified=True) for key in draft.keys)}")
@@ -123,9 +123,9 @@ class Select:
 
 
 def _renamed(draft: Draft) -> dict[str, str]:
-    """Return other aliases for relations named like a variable of a lambda.
+    """Return new aliases for relations that are named like a variable of a lambda.
 
-    Within `c -> …` Spark takes `c.id` for a field of the variable, not for a column of the relation `c`.
+    Within `c -> …` Spark reads `c.id` as a field of the variable, not as a column of the relation `c`.
     """
     variables = frozenset[str]().union(*(each.variables for each in draft.expressions))
     if not variables:
@@ -152,7 +152,7 @@ _UNBROKEN = re.compile(
 
 
 def deeper(text: str) -> str:
-    """Indent all lines but the first; a literal keeps its own."""
+    """Indent all lines but the first; line breaks within literals stay."""
     if "\n" not in text:
         return text
     if _is_broken_between_literals(text):
@@ -161,7 +161,7 @@ def deeper(text: str) -> str:
 
 
 def _is_broken_between_literals(text: str) -> bool:
-    """Tell, of the texts of which it is easy, whether each literal is on one line."""
+    """Whether each literal is on one line; False if that takes more than counting quotes."""
     if '"' in text or "`" in text or "\\" in text or "--" in text:
         return False
     return not any(line.count("'") % 2 for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""All nodes below some roots become CTEs and one SELECT a root."""
+"""Writes all nodes below some roots as CTEs and one SELECT for each root."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read, Ref, column, quoted
-from millstream.physical.emit.decode import counts_bad, decoded, with_bad, with_badness, with_record
-from millstream.physical.emit.deletes import upsert_related
+from millstream.physical.emit.decode import counts_bad, decode_records, with_bad, with_bad_flag, with_record
+from millstream.physical.emit.deletes import join_upserts
 from millstream.physical.emit.draft import RECORD, Draft, barrier, of_relation
-from millstream.physical.emit.error_places import calls_below, told, told_filter, told_rows
+from millstream.physical.emit.error_places import calls_below, locate_expand, locate_filter, locate_projection
 from millstream.physical.emit.fuse import (
     cast,
-    expanded,
-    filtered,
-    grouped,
-    marked,
-    projected,
-    related,
+    fuse_aggregate,
+    fuse_expand,
+    fuse_filter,
+    fuse_join,
+    fuse_project,
+    fuse_watermark,
     unused,
     unused_in,
 )
-from millstream.physical.emit.names import called
+from millstream.physical.emit.names import node_name
 from millstream.physical.emit.text import Cte, Reads, Select, statement
 from millstream.plan.nodes import (
     Aggregate,
@@ -48,14 +48,14 @@ from millstream.plan.traits import traits_of
 from millstream.types import UNKNOWN
 
 Leaf = Callable[[Node], "str | None"]
-"""The name of a view that stands for a node; None for a node that is to be written as SQL."""
+"""Returns the view that stands for a node, or None if the node is written as SQL."""
 
 
 _WORD = re.compile(r"\w+")
 
 
 class Final(Struct, frozen=True):
-    """What a root reads: one SELECT over the CTEs."""
+    """The SELECT of one root over the CTEs."""
 
     draft: Draft
     reads: Reads
@@ -63,7 +63,7 @@ class Final(Struct, frozen=True):
 
     @property
     def deleted(self) -> bool:
-        """Tell whether it has a column `_deleted`."""
+        """Whether it has a column `_deleted`."""
         return self.draft.deleted is not None
 
     @property
@@ -76,33 +76,33 @@ class Emitted(Struct, frozen=True):
     finals: tuple[Final, ...]
 
     def statement(self, place: int = 0) -> str:
-        """Return one root's rows as a statement of its own."""
+        """Return one root's rows as a separate statement."""
         return statement(self.ctes, self.finals[place].sql)
 
 
 class NotWritableError(Exception):
-    """A node that SQL has no words for, here."""
+    """A node that can't be written as SQL here."""
 
 
-class How(Struct, frozen=True):
-    """What a query asks of the SQL of its nodes, all by a node's `id`."""
+class EmitOptions(Struct, frozen=True):
+    """Options for writing nodes as SQL; nodes are given by their `id`."""
 
     shared: Mapping[int, str] = {}
-    """The hint with which rows are brought together once for all that read them."""
+    """The hint that repartitions a node's rows once for all its readers."""
     trunks: frozenset[int] = frozenset()
-    """Nodes of whose rows each root must be one SELECT."""
+    """Nodes over which each root must be a single SELECT."""
     keep_bad: bool = False
-    """Keep records that can't be decoded, their bytes in `_bad`."""
-    tell_bad: bool = False
-    """Keep records that can't be decoded of sources that skip them, told by `_bad`."""
+    """Keep records that can't be decoded, with the record in `_bad`."""
+    mark_bad: bool = False
+    """Keep records that can't be decoded of sources that skip them, marked by `_bad`."""
     records: Literal["", "place", "whole"] = ""
-    """Keep of each row where its record is, or all of it, in `_record`."""
+    """Keep each row's record in `_record`: only its position, or the whole record."""
     reserved: tuple[str, ...] = ()
-    """Names that no CTE may take."""
-    told: bool = False
-    """Calls of Python functions say which row they are for, where no record is kept to tell it."""
-    lasting: frozenset[str] = frozenset()
-    """Views of upsert relations no row of which is ever deleted: they have no `_deleted`."""
+    """Names that no CTE may have."""
+    locate_calls: bool = False
+    """Pass the row's location to Python functions, unless `records` keeps the record for that."""
+    without_deletes: frozenset[str] = frozenset()
+    """Views of upsert relations without deletes: they have no column `_deleted`."""
 
 
 def emit(
@@ -111,14 +111,14 @@ def emit(
     *,
     deletes: bool = False,
     reads: Reads | None = None,
-    how: How | None = None,
+    how: EmitOptions | None = None,
 ) -> Emitted:
     """Return the SQL of some nodes.
 
-    `deletes` keeps the rows of upsert relations that stop matching, with `_deleted` true; leaves that are
+    `deletes` keeps rows of upsert relations that no longer match, with `_deleted` true; leaves that are
     upsert relations then have this column.
     """
-    return _Writer(leaf, reads or _short, how or How(), deletes=deletes).write(roots)
+    return _Writer(leaf, reads or _short, how or EmitOptions(), deletes=deletes).write(roots)
 
 
 def _short(relation: str) -> str:
@@ -126,7 +126,7 @@ def _short(relation: str) -> str:
 
 
 class _Writer:
-    def __init__(self, leaf: Leaf, reads: Reads, how: How, *, deletes: bool) -> None:
+    def __init__(self, leaf: Leaf, reads: Reads, how: EmitOptions, *, deletes: bool) -> None:
         self.leaf = leaf
         self.deletes = deletes
         self.reads = reads
@@ -159,18 +159,18 @@ class _Writer:
     def _final(self, root: Node) -> Final:
         return Final(self.drafts[id(root)], self.reads, root.names)
 
-    # -- what a draft becomes when nothing more fits into it
+    # -- drafts become CTEs when nothing more fits into them
 
     def closed(self, draft: Draft, node: Node, name: str = "") -> Draft:
-        """Make a CTE of a SELECT, and return the SELECT of its columns."""
-        name = unused_in(name or called(node), self.used)
+        """Move a SELECT to a CTE, and return the SELECT of its columns."""
+        name = unused_in(name or node_name(node), self.used)
         self.used.add(name.lower())
         comment = _comment(node, name)
         self.ctes.append(Cte(name, Select(draft, self.reads).text(), comment))
         return of_relation(name, draft.items.items(), deleted=draft.deleted is not None)
 
     def _together(self, draft: Draft, node: Node) -> Draft:
-        """Bring rows together once: Spark runs a CTE that is not deterministic once for all its readers."""
+        """Repartition rows once: Spark runs a non-deterministic CTE once for all its readers."""
         if draft.whole or draft.keys is not None or draft.laterals:
             draft = self.closed(draft, node.inputs[0] if node.inputs else node)
         return self.closed(
@@ -179,7 +179,7 @@ class _Writer:
 
     def _relation(self, name: str, node: Node) -> Draft:
         columns = ((c.name, c) for c in node.columns)
-        draft = of_relation(name, columns, deleted=self.upsert(node) and name not in self.how.lasting)
+        draft = of_relation(name, columns, deleted=self.upsert(node) and name not in self.how.without_deletes)
         if self.how.records and isinstance(node, Decode):
             record = replace(column(RECORD, UNKNOWN), pieces=(Ref(RECORD, name),))
             draft = replace(draft, items={**draft.items, RECORD: record})
@@ -196,23 +196,23 @@ class _Writer:
             case Output() | Repartition():
                 return self.drafts[id(known.input)]
             case Filter():
-                asked = told_filter(known) if self._tells else known
-                return self._over(known.input, lambda d: filtered(d, asked, deletes=self.upsert(known)))
+                located = locate_filter(known) if self._locates_calls else known
+                return self._over(known.input, lambda d: fuse_filter(d, located, deletes=self.upsert(known)))
             case Project():
                 keys = traits_of(known).keys if self.deletes else ()
-                made = told(known) if self._tells else known
-                return self._over(known.input, lambda d: projected(d, made, keys))
-            case Aggregate() if self.how.told and (lifted := calls_below(known)) is not None:
+                located_items = locate_projection(known) if self._locates_calls else known
+                return self._over(known.input, lambda d: fuse_project(d, located_items, keys))
+            case Aggregate() if self.how.locate_calls and (lifted := calls_below(known)) is not None:
                 calling, over = lifted
-                draft = self._over(known.input, lambda d: projected(d, calling, ()))
-                return self._over(calling, lambda d: grouped(d, over), draft)
+                draft = self._over(known.input, lambda d: fuse_project(d, calling, ()))
+                return self._over(calling, lambda d: fuse_aggregate(d, over), draft)
             case Aggregate():
-                return self._over(known.input, lambda d: grouped(d, known))
+                return self._over(known.input, lambda d: fuse_aggregate(d, known))
             case Expand():
-                rows = told_rows(known) if self._tells else known
-                return self._over(known.input, lambda d: expanded(d, rows))
+                rows = locate_expand(known) if self._locates_calls else known
+                return self._over(known.input, lambda d: fuse_expand(d, rows))
             case Watermark():
-                return self._over(known.input, lambda d: marked(d, known))
+                return self._over(known.input, lambda d: fuse_watermark(d, known))
             case Join() | Lookup():
                 return self._joined(known)
             case Decode():
@@ -224,31 +224,33 @@ class _Writer:
             case SeedScan(relation=""):
                 return Draft({})
             case _:
-                raise NotWritableError(f"no view stands for {type(node).__name__.lower()} {called(node)}")
+                raise NotWritableError(
+                    f"{type(node).__name__.lower()} {node_name(node)} has no SQL, and no view replaces it"
+                )
 
     def _over(self, node: Node, fuse: Callable[[Draft], Draft | None], draft: Draft | None = None) -> Draft:
-        """Fuse something with what it reads; where that does not go, with a CTE of it."""
+        """Fuse a node with the SELECT of its input; if that fails, with a CTE of the input."""
         draft = draft or self.drafts[id(node)]
         found = fuse(draft)
         if found is None:
             found = fuse(self.closed(draft, node))
         if found is None:
-            raise NotWritableError(f"an expression over {called(node)} can't be written")
+            raise NotWritableError(f"an expression over {node_name(node)} can't be written")
         return found
 
     @property
-    def _tells(self) -> bool:
-        return self.how.told and not self.how.records
+    def _locates_calls(self) -> bool:
+        return self.how.locate_calls and not self.how.records
 
     def _decoded(self, node: Decode) -> Draft:
         draft = self.drafts[id(node.input)]
         alias = unused(self.reads(node.relation), (*self.used, *draft.aliases))
         records = draft.sources[0].alias
         keep_bad = self.how.keep_bad and node.on_bad_record == "dead_letter"
-        tell_bad = self.how.tell_bad and counts_bad(node)
-        found = decoded(draft, node, alias, deletes=self.deletes, good=not (keep_bad or tell_bad))
+        mark_bad = self.how.mark_bad and counts_bad(node)
+        found = decode_records(draft, node, alias, deletes=self.deletes, good=not (keep_bad or mark_bad))
         found = with_bad(found, node, records, alias) if keep_bad else found
-        found = with_badness(found, node, records, alias) if tell_bad else found
+        found = with_bad_flag(found, node, records, alias) if mark_bad else found
         if not self.how.records:
             return found
         return with_record(found, records, whole=self.how.records == "whole")
@@ -259,10 +261,10 @@ class _Writer:
             right = self.closed(right, node.right)
         if self.upsert(node) and node.kind in {"inner", "cross", "semi", "anti"}:
             left = left if left.plain else self.closed(left, node.left)
-            return upsert_related(self.closed, left, right, node)
-        found = related(left, right, node) or related(self.closed(left, node.left), right, node)
+            return join_upserts(self.closed, left, right, node)
+        found = fuse_join(left, right, node) or fuse_join(self.closed(left, node.left), right, node)
         if found is None:
-            raise NotWritableError(f"a join with {called(node.right)} can't be written")
+            raise NotWritableError(f"a join with {node_name(node.right)} can't be written")
         return found
 
     def _united(self, node: Union) -> Draft:
@@ -281,9 +283,9 @@ class _Writer:
         for relation, below in zip(node.relations, node.reads, strict=True):
             draft = self.drafts[id(below)]
             if not draft.plain or tuple(draft.items) != tuple(e.column for e in draft.items.values()):
-                draft = self.closed(draft, below, unused_in(called(below), words))
+                draft = self.closed(draft, below, unused_in(node_name(below), words))
             elif draft.sources[0].name.lower() in words:
-                # A CTE within the SQL may have this name, and would be read in its place.
+                # A CTE within the opaque SQL may have this name, and would be read instead.
                 draft = self.closed(draft, below, unused_in(draft.sources[0].name, words))
             names[relation] = draft.sources[0].name
         parts = []
@@ -300,7 +302,7 @@ class _Writer:
 
 
 def _words(node: Opaque) -> set[str]:
-    """Return all that could be a name within opaque SQL, in lower case."""
+    """Return everything that could be a name within opaque SQL, in lower case."""
     return {word.lower() for piece in node.pieces if isinstance(piece, str) for word in _WORD.findall(piece)}
 
 
@@ -312,7 +314,7 @@ def read_names(nodes: Iterable[Node], reads: Reads) -> Iterator[str]:
 
 
 def _below(roots: Iterable[Node], leaf: Leaf, leaves: dict[int, str]) -> Iterable[Node]:
-    """Yield nodes, inputs first, and nothing below what a view stands for."""
+    """Yield nodes, inputs first; nodes below a view are skipped."""
     done: set[int] = set()
     for root in roots:
         waiting: list[tuple[Node, bool]] = [(root, False)]

@@ -1,1 +1,1 @@
-"""What is on disk of queries: records, swaps that have begun, versions kept for a rollback."""
+"""The files of queries: records, pending swaps, versions retained for a rollback."""

@@ -1,4 +1,4 @@
-"""Up to where the dead letters of each source are sent: a note next to the checkpoints."""
+"""Stores next to the checkpoints up to which offsets the dead letters of each source were sent."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from millstream.stores.files import Files
 _ENDING = ".letters"
 
 
-class Sent(Struct, frozen=True):
-    """Which records of a source have their letters."""
+class SentDeadLetters(Struct, frozen=True):
+    """The records of a source whose dead letters were sent."""
 
     topic: str
     began: Offsets
-    """Where the first query began, by partition."""
+    """The first offset of each partition that a query read."""
     columns: tuple[Column, ...]
-    """What the records were checked for."""
+    """The columns that the records were decoded to."""
     upto: Offsets = {}
-    """The records before it have their letters."""
+    """The dead letters of all records before these offsets were sent."""
     id: str = ""
-    """Kafka's id of the topic: in one that was deleted and created again, offsets mean other records."""
+    """Kafka's id of the topic. In a recreated topic, the same offsets are other records."""
     readers: tuple[str, ...] = ()
-    """Checkpoints and models that read the source when the columns were looked at."""
+    """Checkpoints and models that read the source when `columns` was recorded."""
     checkpoint: str = ""
-    """Of the query that sends them now, and has gone on since; within the folder of checkpoints."""
+    """The checkpoint of the query that sends them now and may be further; a path within the checkpoints."""
     end: Offsets = {}
-    """Of the topic of dead letters, when it held no letter of a record that is not before `upto`."""
+    """The end of the dead letter topic, at a time when it held only dead letters of records before `upto`."""
 
 
 def settle(files: Files, folder: str) -> None:
-    """Note how far letters are sent, before anything happens to the checkpoints that say so."""
+    """Record how far dead letters were sent, before the checkpoints that know it can change."""
     for name in files.names(folder):
         if name.endswith(_ENDING):
             source = name.removesuffix(_ENDING)
@@ -47,14 +47,14 @@ def settle(files: Files, folder: str) -> None:
 
 
 def progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offsets]:
-    """Return where a query goes on, None where it begins, and up to where it runs a batch again."""
+    """Return the offsets at which a query continues (None if it is new), and the end of a batch to repeat."""
     done, begun = checkpoints.last_done(files, spark), checkpoints.last_begun(files, spark)
     read = None if done is None else checkpoints.read_up_to(files, spark, done)
     again = None if begun in {None, done} else checkpoints.read_up_to(files, spark, begun or 0)
     return None if read is None else read.get(topic, {}), (again or {}).get(topic, {})
 
 
-def settled(files: Files, folder: str, found: Sent) -> Sent:
+def settled(files: Files, folder: str, found: SentDeadLetters) -> SentDeadLetters:
     done, _ = progress(files, f"{folder.rstrip('/')}/{found.checkpoint}", found.topic)
     return replace(found, upto=later(found.upto, done or {})) if found.checkpoint else found
 
@@ -63,12 +63,12 @@ def later(one: Mapping[int, int], other: Mapping[int, int]) -> Offsets:
     return {n: max(one.get(n, 0), other.get(n, 0)) for n in sorted({*one, *other})}
 
 
-def read(files: Files, folder: str, source: str) -> Sent | None:
+def read(files: Files, folder: str, source: str) -> SentDeadLetters | None:
     content = files.read(_path(folder, source))
-    return None if content is None else msgspec.json.decode(content, type=Sent)
+    return None if content is None else msgspec.json.decode(content, type=SentDeadLetters)
 
 
-def write(files: Files, folder: str, source: str, found: Sent) -> None:
+def write(files: Files, folder: str, source: str, found: SentDeadLetters) -> None:
     files.write(_path(folder, source), msgspec.json.format(msgspec.json.encode(found), indent=1))
 
 

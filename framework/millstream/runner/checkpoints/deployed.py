@@ -1,4 +1,4 @@
-"""What runs on a target, by what is kept at its checkpoints."""
+"""What is deployed on a target, according to its checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BEFORE = "manifest.previous.json"
 
 
 def deployed(project: Project, folder: Path) -> Deployed:
-    """Return what runs on a project's target; where checkpoints are not on this machine, Spark looks."""
+    """Return what is deployed on a project's target; Spark reads checkpoints that are not on this machine."""
     checkpoints = checkpoints_of(project.target, Path(project.root))
     if local_path(checkpoints) is not None:
         return deployed_at(LocalFiles(), checkpoints)
@@ -31,11 +31,13 @@ def deployed(project: Project, folder: Path) -> Deployed:
 def deployed_at(files: Files, checkpoints: str) -> Deployed:
     records = records_in(files, checkpoints)
     manifest = files.read(_path(checkpoints, _MANIFEST))
-    return Deployed(records, read_lock(files, checkpoints), manifest, unread(files, checkpoints, records))
+    return Deployed(
+        records, read_lock(files, checkpoints), manifest, never_started(files, checkpoints, records)
+    )
 
 
-def unread(files: Files, checkpoints: str, records: Mapping[str, Record]) -> frozenset[str]:
-    """Return the queries that have not begun a batch."""
+def never_started(files: Files, checkpoints: str, records: Mapping[str, Record]) -> frozenset[str]:
+
     return frozenset(
         name
         for name, record in records.items()
@@ -43,20 +45,20 @@ def unread(files: Files, checkpoints: str, records: Mapping[str, Record]) -> fro
     )
 
 
-def keep_manifest(files: Files, checkpoints: str, manifest: bytes) -> None:
-    """Note what models say that are started now."""
+def write_manifest(files: Files, checkpoints: str, manifest: bytes) -> None:
+    """Store the manifest of the models that start now."""
     path = _path(checkpoints, _MANIFEST)
     if manifest and files.read(path) != manifest:
         files.write(path, manifest)
 
 
-def set_manifest_aside(files: Files, checkpoints: str) -> None:
-    """Keep what models say that are about to be replaced."""
+def retain_manifest(files: Files, checkpoints: str) -> None:
+    """Retain the manifest of the models that are about to be replaced."""
     files.write(_path(checkpoints, _BEFORE), files.read(_path(checkpoints, _MANIFEST)) or b"")
 
 
 def restore_manifest(files: Files, checkpoints: str) -> None:
-    """Note that the models that were replaced are back."""
+    """Put the retained manifest back."""
     before = files.read(_path(checkpoints, _BEFORE))
     if before:
         files.write(_path(checkpoints, _MANIFEST), before)

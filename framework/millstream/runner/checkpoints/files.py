@@ -43,28 +43,28 @@ def read_record(files: Files, place: CheckpointFolder) -> Record | None:
 
 
 def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
-    """Return all that is known of queries that ran, by name."""
+    """Return the records of all queries that ran, by name."""
     places = ((name, checkpoint_folder(checkpoints, name)) for name in files.names(checkpoints))
     found = ((name, read_record(files, place)) for name, place in places)
     return {name: record for name, record in found if record is not None}
 
 
 def last_done(files: Files, spark: str) -> int | None:
-    """Return the last batch that is done; one that was only begun is run again by Spark."""
+    """Return the last completed batch; Spark repeats a batch that was only planned."""
     done = (int(name) for name in files.names(f"{spark}/commits") if name.isdigit())
     return max(done, default=None)
 
 
 def last_begun(files: Files, spark: str) -> int | None:
-    """Return the last batch whose records are decided on."""
+    """Return the last batch whose offsets are planned."""
     begun = (int(name) for name in files.names(f"{spark}/offsets") if name.isdigit())
     return max(begun, default=None)
 
 
 def clear_unbegun(files: Files, spark: str) -> None:
-    """Remove what is left of a first batch that was killed while its offsets were written.
+    """Remove the remains of a first batch that was killed while its offsets were written.
 
-    Spark starts a query only where these folders are empty (verifyNewCheckpointDirectory).
+    Spark starts a new query only if these folders are empty (verifyNewCheckpointDirectory).
     """
     for folder in ("offsets", "state", "commits"):
         if files.names(f"{spark}/{folder}"):
@@ -72,7 +72,7 @@ def clear_unbegun(files: Files, spark: str) -> None:
 
 
 def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | None:
-    """Return by topic how far a batch has read; None where its file says something else."""
+    """Return the offsets up to which a batch reads, by topic; None if the file's format is unknown."""
     # OffsetSeqLog: a version, a line of metadata, and a line for each source.
     content = files.read(f"{spark}/offsets/{batch}") or b""
     lines = content.decode().splitlines()
@@ -83,7 +83,7 @@ def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | Non
         read = {} if line == "-" else json.loads(line)
         for topic, numbers in read.items():
             if not isinstance(numbers, dict):
-                continue  # of a table
+                continue  # the offset of a table
             offsets = {int(number): offset for number, offset in numbers.items()}
             known = found.get(topic, offsets)
             found[topic] = {n: min(at, known.get(n, at)) for n, at in offsets.items()}
@@ -91,7 +91,7 @@ def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | Non
 
 
 def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
-    """Have a batch that is decided on, and not done, read only up to some offsets."""
+    """Limit a planned batch to some offsets."""
     path = f"{spark}/offsets/{batch}"
     version, metadata, *sources = (files.read(path) or b"").decode().splitlines()
     lines = [version, metadata]
@@ -107,9 +107,9 @@ def write_record(files: Files, place: CheckpointFolder, record: Record) -> None:
 
 
 def local_lock(checkpoints: str) -> Lock | None:
-    """Return the groups that have state, where checkpoints are on this machine.
+    """Return the groups that have state, if checkpoints are on this machine.
 
-    Elsewhere nobody can look before Spark is there: a build then plans again by what it finds.
+    Other checkpoints need Spark: a build reads the lock once Spark has started, and plans again if necessary.
     """
     return read_lock(LocalFiles(), checkpoints) if local_path(checkpoints) is not None else None
 

@@ -1,4 +1,4 @@
-"""What is made beside what a query has, until it takes its place: kept next to the record of the query."""
+"""A rebuilt version of a query that waits for its swap, stored next to the query's record."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from msgspec.structs import replace
 from millstream.deployment.records import Offsets, Record
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints.files import CheckpointFolder
-from millstream.runner.queries.tables import ASIDE
+from millstream.runner.queries.tables import PENDING_SUFFIX
 from millstream.stores.files import Files
 
 
-class Aside(Struct, frozen=True):
+class PendingSwap(Struct, frozen=True):
     record: Record
     digest: str
-    """Of all that the query does."""
+    """A digest of everything that the query does."""
     tables: tuple[TableOutput, ...]
     streamed: tuple[str, ...] = ()
-    """Those whose changes somebody reads."""
+    """The tables whose changes a query reads."""
     swapping: bool = False
-    named: str = ASIDE
-    """What the names of its tables end with until then."""
+    named: str = PENDING_SUFFIX
+    """The suffix of its tables until the swap."""
     swap: str = ""
-    """Of this swap: a table is given rows once by each; empty: the id of the record."""
+    """Id of this swap, so that a table gets its rows only once; empty: the id of the record."""
     ends: dict[str, Offsets] | None = None
-    """How far its first batch reads, where that was decided on for it to be compared."""
+    """The end of its first batch, if that was limited for a comparison."""
     apply: str = ""
-    """What keeps the version that it takes the place of; empty: nobody wants it back."""
+    """Id of the apply that retains the replaced version; empty if it is not retained."""
 
-    def beside(self, table: TableOutput) -> TableOutput:
-        """Return where the new rows of a table are until then."""
+    def new_version(self, table: TableOutput) -> TableOutput:
+        """Return the table that holds the new rows until the swap."""
         return renamed(table, self.named)
 
 
@@ -39,10 +39,10 @@ def renamed(table: TableOutput, ending: str) -> TableOutput:
     return replace(table, model=table.model + ending)
 
 
-def read(files: Files, place: CheckpointFolder) -> Aside | None:
+def read(files: Files, place: CheckpointFolder) -> PendingSwap | None:
     content = files.read(place.rebuild)
-    return None if content is None else msgspec.json.decode(content, type=Aside)
+    return None if content is None else msgspec.json.decode(content, type=PendingSwap)
 
 
-def write(files: Files, place: CheckpointFolder, found: Aside) -> None:
+def write(files: Files, place: CheckpointFolder, found: PendingSwap) -> None:
     files.write(place.rebuild, msgspec.json.format(msgspec.json.encode(found), indent=1))

@@ -1,4 +1,4 @@
-"""The version of a query that another one has taken the place of, kept for a way back."""
+"""The version of a query that a swap replaced, retained for a rollback."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from msgspec import Struct
 from millstream.deployment.records import Record
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints.files import CheckpointFolder
-from millstream.runner.checkpoints.pending_swap import Aside, renamed
-from millstream.runner.queries.tables import KEPT, Tables
+from millstream.runner.checkpoints.pending_swap import PendingSwap, renamed
+from millstream.runner.queries.tables import RETAINED_SUFFIX, Tables
 from millstream.stores.files import Files
 
 _FILE = "previous.json"
@@ -17,16 +17,15 @@ _FILE = "previous.json"
 
 class Previous(Struct, frozen=True):
     record: Record | None
-    """None: it did not run, and another query filled its tables."""
+    """None if the query did not run, and another query wrote its tables."""
     by: str
-    """Id of the record that took its place."""
+    """Id of the record that replaced it."""
     apply: str
-    """Which `apply` that was."""
+    """Id of the apply that replaced it."""
     streamed: tuple[str, ...] = ()
-    """Tables whose changes somebody reads."""
-
+    """Tables whose changes a query reads."""
     others: tuple[TableOutput, ...] = ()
-    """Tables of another query."""
+    """Tables that another query wrote."""
 
     @property
     def tables(self) -> tuple[TableOutput, ...]:
@@ -43,56 +42,58 @@ def read(files: Files, place: CheckpointFolder) -> Previous | None:
     return None if content is None else msgspec.json.decode(content, type=Previous)
 
 
-def keep(files: Files, tables: Tables, place: CheckpointFolder, before: Record | None, swap: Aside) -> None:
-    """Keep what a swap takes the place of; done once, since from then on the tables have other rows."""
+def retain(
+    files: Files, tables: Tables, place: CheckpointFolder, before: Record | None, swap: PendingSwap
+) -> None:
+    """Retain the version that a swap replaces; only once, since afterwards the tables hold the new rows."""
     found = read(files, place)
     if found is not None and found.by == swap.record.id:
         return
     forget(files, tables, place)
     others = () if before else swap.tables
-    made = Previous(before, swap.record.id, swap.apply, swap.streamed, others)
-    for table in made.tables:
-        tables.copy(table, renamed(table, KEPT))
-    files.write(_path(place), msgspec.json.format(msgspec.json.encode(made), indent=1))
+    previous = Previous(before, swap.record.id, swap.apply, swap.streamed, others)
+    for table in previous.tables:
+        tables.copy(table, renamed(table, RETAINED_SUFFIX))
+    files.write(_path(place), msgspec.json.format(msgspec.json.encode(previous), indent=1))
 
 
 def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
-    """Remove what was kept: there is no way back to it any more."""
+    """Remove the retained version; it can't be rolled back to any more."""
     found = read(files, place)
     if found is None:
         return
     for table in found.tables:
-        tables.drop(renamed(table, KEPT))
+        tables.drop(renamed(table, RETAINED_SUFFIX))
     if found.record is not None:
         files.remove(place.spark(found.record))
     files.remove(_path(place))
 
 
-def give_back(files: Files, tables: Tables, place: CheckpointFolder, found: Previous) -> None:
-    """Give tables the rows that another query made of them, and forget the query that had taken them over."""
+def restore_tables(files: Files, tables: Tables, place: CheckpointFolder, found: Previous) -> None:
+    """Restore the rows that another query wrote, and remove the query that had taken over its tables."""
     for table in found.tables:
-        tables.copy(renamed(table, KEPT), table)
+        tables.copy(renamed(table, RETAINED_SUFFIX), table)
     files.remove(place.record)
     for table in found.tables:
-        tables.drop(renamed(table, KEPT))
+        tables.drop(renamed(table, RETAINED_SUFFIX))
     files.remove(place.folder)
 
 
-def restored(found: Previous, record: Record) -> Aside:
-    """Return the previous version as what takes its place again."""
-    return Aside(
+def as_pending_swap(found: Previous, record: Record) -> PendingSwap:
+    """Return the previous version as a pending swap that puts it back."""
+    return PendingSwap(
         record,
         digest="",
         tables=found.tables,
         streamed=found.streamed,
         swapping=True,
-        named=KEPT,
+        named=RETAINED_SUFFIX,
         swap=f"{record.id}/{found.apply}",
     )
 
 
-def drop_note(files: Files, place: CheckpointFolder) -> None:
-    """Forget that a version was kept, which runs again."""
+def remove_record(files: Files, place: CheckpointFolder) -> None:
+    """Remove the record of a retained version that runs again."""
     files.remove(_path(place))
 
 

@@ -1,6 +1,6 @@
-"""What a query was rebuilt as takes the place of what was there: tables, checkpoint, and what is known of it.
+"""Puts a rebuilt version in the place of the running one: tables, checkpoint and record.
 
-Once it has begun, it is ended before anything else happens with the target, whatever its models say by then.
+A swap that has begun is completed before anything else happens on the target, even if its models changed.
 """
 
 from __future__ import annotations
@@ -11,104 +11,103 @@ from msgspec.structs import replace
 
 from millstream.physical.lock import Lock
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.runner.checkpoints import pending_swap as aside
-from millstream.runner.checkpoints import previous
+from millstream.runner.checkpoints import pending_swap, previous
 from millstream.runner.checkpoints.files import CheckpointFolder, checkpoint_folder
-from millstream.runner.queries.tables import KEPT, Tables
+from millstream.runner.queries.tables import RETAINED_SUFFIX, Tables
 from millstream.stores.files import Files
 
-_TOGETHER = "regroup.json"
+_JOINED = "regroup.json"
 
 
-class Together(Struct, frozen=True):
-    """Queries that take the place of others all at once."""
+class JoinedSwap(Struct, frozen=True):
+    """Swaps of several queries that happen together."""
 
     queries: tuple[str, ...]
     lock: Lock
-    """The groups from then on; what runs none of them is removed."""
+    """The groups after the swap; queries of other groups are removed."""
     back: bool = False
-    """It is the versions before that take their places again."""
+    """Whether this is a rollback to the previous versions."""
 
 
-def decide(files: Files, place: CheckpointFolder) -> None:
-    """Have a swap done by whoever comes next."""
-    if (found := aside.read(files, place)) is not None:
-        aside.write(files, place, replace(found, swapping=True))
+def begin_swap(files: Files, place: CheckpointFolder) -> None:
+    """Mark a swap as begun: from now on, the next command completes it."""
+    if (found := pending_swap.read(files, place)) is not None:
+        pending_swap.write(files, place, replace(found, swapping=True))
 
 
 def settle_all(files: Files, tables: Tables, folder: str) -> None:
-    """End the swaps of a target that have begun."""
-    together = f"{folder.rstrip('/')}/{_TOGETHER}"
-    if (content := files.read(together)) is not None:
-        _together(files, tables, folder, msgspec.json.decode(content, type=Together))
-        files.remove(together)
+    """Complete the swaps of a target that have begun."""
+    joined = f"{folder.rstrip('/')}/{_JOINED}"
+    if (content := files.read(joined)) is not None:
+        _swap_together(files, tables, folder, msgspec.json.decode(content, type=JoinedSwap))
+        files.remove(joined)
     for name in files.names(folder):
         settle(files, tables, checkpoint_folder(folder, name))
 
 
-def swap_together(files: Files, tables: Tables, folder: str, together: Together) -> None:
-    files.write(f"{folder.rstrip('/')}/{_TOGETHER}", msgspec.json.encode(together))
+def swap_together(files: Files, tables: Tables, folder: str, joined: JoinedSwap) -> None:
+    files.write(f"{folder.rstrip('/')}/{_JOINED}", msgspec.json.encode(joined))
     settle_all(files, tables, folder)
 
 
-def _together(files: Files, tables: Tables, folder: str, together: Together) -> None:
-    for name in together.queries:
+def _swap_together(files: Files, tables: Tables, folder: str, joined: JoinedSwap) -> None:
+    for name in joined.queries:
         place = checkpoint_folder(folder, name)
-        if together.back:
-            _go_back(files, tables, place)
+        if joined.back:
+            _begin_rollback(files, tables, place)
         else:
-            decide(files, place)
+            begin_swap(files, place)
         settle(files, tables, place)
     before = checkpoints.read_lock(files, folder) or Lock()
-    checkpoints.write_lock(files, folder, together.lock)
+    checkpoints.write_lock(files, folder, joined.lock)
     for group in before.groups:
-        if together.lock.group(group.name) is None:
+        if joined.lock.group(group.name) is None:
             files.remove(checkpoint_folder(folder, group.name).folder)
 
 
-def _go_back(files: Files, tables: Tables, place: CheckpointFolder) -> None:
-    """Decide that the version before takes its place again."""
-    kept, begun = previous.read(files, place), aside.read(files, place)
-    if kept is None or (begun is not None and begun.named == KEPT):
-        return  # an earlier try came further
+def _begin_rollback(files: Files, tables: Tables, place: CheckpointFolder) -> None:
+    """Begin the swap back to the previous version."""
+    retained, begun = previous.read(files, place), pending_swap.read(files, place)
+    if retained is None or (begun is not None and begun.named == RETAINED_SUFFIX):
+        return  # an earlier attempt got further
     forget(files, tables, place)
-    if kept.record is None:
-        previous.give_back(files, tables, place, kept)
+    if retained.record is None:
+        previous.restore_tables(files, tables, place, retained)
     else:
-        aside.write(files, place, previous.restored(kept, kept.record))
+        pending_swap.write(files, place, previous.as_pending_swap(retained, retained.record))
 
 
 def settle(files: Files, tables: Tables, place: CheckpointFolder) -> bool:
-    """End a swap that has begun, and tell whether there was one; each step can be taken again."""
-    found = aside.read(files, place)
+    """Complete a swap that has begun, and return whether there was one; every step can be repeated."""
+    found = pending_swap.read(files, place)
     if found is None or not found.swapping:
         return False
     before = checkpoints.read_record(files, place)
     if before != found.record:
         if found.apply:
-            previous.keep(files, tables, place, before, found)
-        elif found.named != KEPT:
+            previous.retain(files, tables, place, before, found)
+        elif found.named != RETAINED_SUFFIX:
             previous.forget(files, tables, place)
         for table in found.tables:
             changes = table.model in found.streamed
-            tables.swap(found.beside(table), table, found.swap or found.record.id, changes=changes)
+            tables.swap(found.new_version(table), table, found.swap or found.record.id, changes=changes)
         checkpoints.write_record(files, place, found.record)
         if before is not None and not found.apply:
             files.remove(place.spark(before))
-    if found.named == KEPT:
-        previous.drop_note(files, place)
+    if found.named == RETAINED_SUFFIX:
+        previous.remove_record(files, place)
     for table in found.tables:
-        tables.drop(found.beside(table))
+        tables.drop(found.new_version(table))
     files.remove(place.rebuild)
     return True
 
 
 def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
-    """Remove what a rebuild that did not come to its end has made."""
-    found = aside.read(files, place)
+    """Remove an incomplete rebuild."""
+    found = pending_swap.read(files, place)
     if found is None:
         return
     for table in found.tables:
-        tables.drop(found.beside(table))
+        tables.drop(found.new_version(table))
     files.remove(place.spark(found.record))
     files.remove(place.rebuild)

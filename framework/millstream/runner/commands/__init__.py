@@ -1,1 +1,1 @@
-"""`build` and `run`: queries in order, until they have caught up, or until they are asked to stop."""
+"""`build` and `run`: queries in order, until they have caught up or are stopped."""

@@ -1,4 +1,4 @@
-"""Every query over what the topics hold now, in the order of the graph."""
+"""Runs every query over the records that the topics hold now, in the order of the graph."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.deployment.choosing import chosen
+from millstream.deployment.choosing import choose_queries
 from millstream.deployment.intents import FullRefresh
 from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
-from millstream.runner.checkpoints.deployed import keep_manifest
+from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.commands.order import needs, run_in_order
 from millstream.runner.commands.watch import read_of, watch
 from millstream.runner.deployment.apply import Applied
@@ -33,16 +33,16 @@ from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
 AT_ONCE = 2
-"""Queries at a time: while the JVM plans one, the other one's tasks have the cores."""
+"""Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
 
 
 def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> RunResults:
-    """Build what a job asks for, in a Spark that runs already or a new one; `folder` takes logs."""
+    """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
     began, now = time.monotonic(), datetime.now(timezone.utc)
     with ExitStack() as stack:
-        wanted = chosen(job.physical.queries, job.models)
-        running = stack.enter_context(engine(job, wanted, folder, tell, spark))
-        queries = chosen(running.job.physical.queries, job.models)
+        requested = choose_queries(job.physical.queries, job.models)
+        running = stack.enter_context(engine(job, requested, folder, tell, spark))
+        queries = choose_queries(running.job.physical.queries, job.models)
         deployment = planned(running, queries)
         applied = begin(running, queries, deployment)
         queries = [query for query in queries if chain(deployment, query.name)]
@@ -66,17 +66,17 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
             AT_ONCE,
             lambda: _stop(running, started),
         )
-        well = all(each.status == "success" for each in outcomes.values())
+        succeeded = all(each.status == "success" for each in outcomes.values())
         end(
             running,
             deployment,
             [name for name, each in outcomes.items() if each.status != "skipped"],
-            well=well,
+            succeeded=succeeded,
         )
-        if well and job.models is None:
-            keep_manifest(running.files, running.checkpoints, job.manifest)
+        if succeeded and job.models is None:
+            write_manifest(running.files, running.checkpoints, job.manifest)
         written = _written(running, ends)
-        took = round(time.monotonic() - began, 3)  # without what is kept for the next start
+        took = round(time.monotonic() - began, 3)  # without the class cache for the next start
     return RunResults(
         "build",
         job.project.settings.name,
@@ -89,13 +89,13 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
 
 
 def _topics(queries: Iterable[Query]) -> list[str]:
-    """Return the topics that one model alone writes to."""
+    """Return the topics with a single writer."""
     topics = [target.topic for query in queries for target in query.outputs if isinstance(target, SinkOutput)]
     return [topic for topic in topics if topics.count(topic) == 1]
 
 
 def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
-    """Return how many records came into each topic; nothing where Kafka does not answer: all is done."""
+    """Return how many records each topic received; empty if Kafka does not answer, since all work is done."""
     try:
         return {topic: end - before[topic] for topic, end in running.kafka.ends(before).items()}
     except MillstreamError:
@@ -105,7 +105,7 @@ def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
 def _stop(running: Engine, started: list[StreamingQuery]) -> None:
     for each in list(started):
         each.stop()
-    running.spark.sparkContext.cancelAllJobs()  # a backfill is no query that could be stopped
+    running.spark.sparkContext.cancelAllJobs()  # a backfill is not a streaming query that can be stopped
 
 
 def _run(
@@ -116,7 +116,7 @@ def _run(
     started: list[StreamingQuery],
     applied: Applied | None,
 ) -> Outcome:
-    """Run a query, without the models that fail on their own, if need be."""
+    """Run a query; if models fail on their own, run it again without them."""
     tell(Started(query))
     began = time.monotonic()
     left_out: dict[str, Diagnostic] = {}
@@ -147,16 +147,16 @@ def _once(
     left_out: dict[str, Diagnostic],
     applied: Applied | None,
 ) -> Outcome:
-    made, around = prepare(running, query, stages, left_out, applied)
-    streaming = start(running.spark, made, around, availableNow=True)
+    prepared, context = prepare(running, query, stages, left_out, applied)
+    streaming = start(running.spark, prepared, context, availableNow=True)
     started.append(streaming)
     try:
         rows, batches, counts = watch(streaming, lambda rows: tell(Going(query.name, rows)))
-        counts += around.stores.tested.all()
+        counts += context.stores.test_counts.all()
         reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
     except PySparkException:
-        if around.stores.raised:
-            raise around.stores.raised[-1] from None
+        if context.stores.raised:
+            raise context.stores.raised[-1] from None
         raise
     finally:
         streaming.stop()
@@ -169,13 +169,13 @@ def _once(
         batches,
         reads=reads,
         counts=counts,
-        backfilled=around.backfilled,
-        left_out=left_out | dict(around.left_out),
+        backfilled=context.backfilled,
+        left_out=left_out | dict(context.left_out),
     )
 
 
 def _skipped(query: Query, causes: Iterable[str], tell: Tell) -> Outcome:
-    outcome = Outcome(query.name, "skipped", message=f"{', '.join(causes)} failed, and it reads that")
+    outcome = Outcome(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
     tell(Ended(outcome))
     return outcome
 
@@ -188,7 +188,7 @@ def _results(
         for target in query.outputs:
             if isinstance(target, DeadLetters):
                 continue
-            # What a backfill sent was not made of what the query has read now.
+            # The records of a backfill don't belong to the records that the query read now.
             backfilled = target.model in outcome.backfilled
             tests = () if isinstance(target, ViewOutput) else target.tests
             left_out = outcome.counts.of({target.model, *(each.relation for each in query.sources), *tests})

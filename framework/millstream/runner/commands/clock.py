@@ -1,4 +1,4 @@
-"""A wall clock that is set back: Spark waits for its next batch until a time of that clock has come."""
+"""Detects a wall clock that was set back: Spark waits with its next batch until a time of that clock."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-NOTED = 1.0
-"""Seconds that it must go back to be worth a word: less is what machines do to agree on the time."""
+REPORTED = 1.0
+"""Seconds that it must go back to be reported: time synchronization changes it by less."""
 
 
 def spark_time(spark: SparkSession) -> float:
-    """Return the time that Spark's own clock says, as seconds since 1970."""
+    """Return the time of the JVM's clock, as seconds since 1970."""
     jvm: Any = spark._jvm  # noqa: SLF001
     return float(jvm.System.currentTimeMillis()) / 1000
 
 
 class Clock:
-    """Compares the wall clock with one that nobody sets."""
+    """Compares the wall clock with a monotonic clock."""
 
     def __init__(self, wall: Callable[[], float], steady: Callable[[], float] = time.monotonic) -> None:
         self._wall = wall
         self._steady = steady
-        self._apart = wall() - steady()
+        self._difference = wall() - steady()
 
     def went_back(self) -> float:
-        """Return by how many seconds it was set back since it was asked last; 0: not worth a word."""
-        before, self._apart = self._apart, self._wall() - self._steady()
-        back = before - self._apart
-        return back if back > NOTED else 0.0
+        """Return how many seconds it was set back since the last call, or 0 if too little to report."""
+        before, self._difference = self._difference, self._wall() - self._steady()
+        back = before - self._difference
+        return back if back > REPORTED else 0.0

@@ -1,6 +1,6 @@
-"""How far queries have read, told to Kafka as offsets of consumer groups: so its own tools show the lag.
+"""Reports how far queries have read to Kafka as consumer group offsets, so that its tools show the lag.
 
-Nothing reads them back: where a query goes on is what its checkpoint says.
+Millstream never reads them: a query continues from its checkpoint.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ def group_of(project: str, query: str) -> str:
 
 
 class Commits:
-    """Sets the offsets of groups; those that can't be set now are set with the next batch."""
+    """Sets the offsets of groups; after a failure, the next batch sets them."""
 
     def __init__(self, admin: Admin, project: str) -> None:
         self._admin = admin
         self._project = project
 
     def commit(self, query: str, read: Mapping[str, Mapping[int, int]]) -> None:
-        places = [TopicPartition(topic, n, at) for topic, ends in read.items() for n, at in ends.items()]
-        if not places:
+        offsets = [TopicPartition(topic, n, at) for topic, ends in read.items() for n, at in ends.items()]
+        if not offsets:
             return
         group = group_of(self._project, query)
         try:
-            asked = self._admin.client.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, places)]
+            futures = self._admin.client.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, offsets)]
             )
-            for future in asked.values():
+            for future in futures.values():
                 future.result(PATIENCE)
         except (KafkaException, TimeoutError) as error:
-            _log.warning("offsets of the group %s are not committed: %s", group, error)
+            _log.warning("could not commit offsets of the consumer group %s: %s", group, error)

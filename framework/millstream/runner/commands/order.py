@@ -1,4 +1,4 @@
-"""Which queries wait for which: those that read what others write come after them."""
+"""The order of queries: those that read what others write come after them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ R = TypeVar("R")
 
 
 def needs(queries: Sequence[Query]) -> dict[str, frozenset[str]]:
-    """Return the names of the queries that each one waits for.
+    """Return the names of the queries that each query waits for.
 
-    Queries that read from one another in a circle, which models never do, wait for none of their circle.
+    Models never form a cycle, but queries can; queries of a cycle don't wait for each other.
     """
     makes = {
         target.model: query.name
@@ -27,9 +27,9 @@ def needs(queries: Sequence[Query]) -> dict[str, frozenset[str]]:
     for query in queries:
         reads = {each.relation for each in query.sources} | {each.relation for each in query.reads}
         found[query.name] = frozenset(makes[each] for each in reads if each in makes) - {query.name}
-    for circle in components({name: sorted(others) for name, others in found.items()}):
-        for name in circle:
-            found[name] -= circle
+    for cycle in components({name: sorted(others) for name, others in found.items()}):
+        for name in cycle:
+            found[name] -= cycle
     return found
 
 
@@ -42,9 +42,9 @@ def run_in_order(
     at_once: int,
     stop: Callable[[], None],
 ) -> dict[str, R]:
-    """Run queries, several at once, each after those that it waits for; skip what is above a failed one.
+    """Run queries, several at once, each after those that it waits for; skip those that read failed ones.
 
-    `stop` ends those that run when somebody interrupts.
+    `stop` ends running queries on an interrupt.
     """
     left = {query.name: query for query in queries}
     done: dict[str, R] = {}

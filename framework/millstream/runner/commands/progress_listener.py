@@ -1,4 +1,4 @@
-"""Each micro-batch of a query, as Spark tells of it."""
+"""Receives each micro-batch of a query as Spark reports it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pyspark.sql.streaming.listener import (
 )
 
 from millstream.runner.queries.batches import Batch, batch_of
-from millstream.runner.queries.row_tests import Tested
+from millstream.runner.queries.row_tests import TestCounts
 
-Heard = Batch | Literal["idle", "ended"]
-"""`idle`: there is nothing new to read. After `ended` comes nothing."""
+Event = Batch | Literal["idle", "ended"]
+"""`idle`: there is nothing new to read. `ended` is the last event."""
 
 
 class Listener(StreamingQueryListener):
-    """Hears the one query of a session. Spark waits while it does, so it does no more than pass it on."""
+    """Receives the events of a session's only query. Spark waits meanwhile, so it just queues them."""
 
     def __init__(self) -> None:
-        self.tested = Tested()
-        """What data tests found in the batches, where they are stored output by output."""
-        self.heard: SimpleQueue[Heard] = SimpleQueue()
+        self.test_counts = TestCounts()
+        """Failures of row checks in batches that are stored output by output."""
+        self.events: SimpleQueue[Event] = SimpleQueue()
 
-    def first(self, seconds: float) -> Heard | None:
-        """Return what is heard first, if anything is in time."""
+    def first(self, seconds: float) -> Event | None:
+        """Return the first event, or None after this time."""
         try:
-            return self.heard.get(timeout=seconds)
+            return self.events.get(timeout=seconds)
         except Empty:
             return None
 
@@ -39,10 +39,10 @@ class Listener(StreamingQueryListener):
         pass
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        self.heard.put(batch_of(event.progress, self.tested))
+        self.events.put(batch_of(event.progress, self.test_counts))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: ARG002, N802
-        self.heard.put("idle")
+        self.events.put("idle")
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: ARG002, N802
-        self.heard.put("ended")
+        self.events.put("ended")

@@ -1,4 +1,4 @@
-"""The same queries as of a build, kept running until they are asked to stop."""
+"""Keeps the queries of a job running until they are stopped."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.broker import revive
-from millstream.deployment.choosing import chosen
+from millstream.deployment.choosing import choose_queries
 from millstream.deployment.stages import Refuse, Reset, Stage, Start, chain
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.physical.values import Query
-from millstream.runner.checkpoints.deployed import keep_manifest
+from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.commands.clock import Clock, spark_time
 from millstream.runner.commands.consumer_offsets import Commits
 from millstream.runner.commands.order import needs
 from millstream.runner.commands.supervisor import AT_ONCE, SupervisedQuery
 from millstream.runner.deployment.prepare import check_record
-from millstream.runner.deployment.stages import begin, keep_lock, planned
+from millstream.runner.deployment.stages import begin, planned, update_lock
 from millstream.runner.engine import Engine, engine
 from millstream.runner.queries.failures import jvm_lost
 from millstream.runner.queries.realtime import check_slots, partitions_of
@@ -33,76 +33,76 @@ from millstream.runner.spark.session import lost
 from millstream.runner.values import Ends, Job, Setup, Tell
 
 _log = logging.getLogger(__name__)
-LOOK = 1.0
-"""Seconds between two looks at the broker of this machine."""
+CHECK = 1.0
+"""Seconds between two checks of the broker on this machine."""
 LAG = 5.0
-"""Seconds between two looks at how far topics go."""
+"""Seconds between two checks of where topics end."""
 DRAIN = 30.0
-"""Seconds that the batches have to end in when the run is to stop."""
+"""Seconds for running batches to end when the run stops."""
 
 
 def run(
     job: Job, folder: Path, tell: Tell, stopping: threading.Event, spark: SparkSession | None = None
 ) -> None:
-    """Run what a job asks for until `stopping` is set; `folder` takes logs."""
+    """Run the models of a job until `stopping` is set; logs go to `folder`."""
     job = replace(job, trigger=job.project.target.settings.get("trigger") or None)
-    wanted = chosen(job.physical.queries, job.models)
-    with engine(job, wanted, folder, tell, spark, lasting=True) as running:
-        queries = chosen(running.job.physical.queries, job.models)
+    requested = choose_queries(job.physical.queries, job.models)
+    with engine(job, requested, folder, tell, spark, long_running=True) as running:
+        queries = choose_queries(running.job.physical.queries, job.models)
         deployment = planned(running, queries)
         _check(running, queries, deployment)
         begin(running, queries, deployment)
-        keep_lock(running, {query.name for query in queries})
+        update_lock(running, {query.name for query in queries})
         if job.models is None:
-            keep_manifest(running.files, running.checkpoints, job.manifest)
-        kept = _kept(running, queries, deployment, stopping)
+            write_manifest(running.files, running.checkpoints, job.manifest)
+        supervised = _supervise(running, queries, deployment, stopping)
         try:
-            _wait(running, kept.values(), stopping)
+            _wait(running, supervised.values(), stopping)
         finally:
             stopping.set()
-            _each(SupervisedQuery.stop, kept.values())
+            _stop_all(SupervisedQuery.stop, supervised.values())
 
 
 def _read(queries: Iterable[Query]) -> set[str]:
     return {source.topic for query in queries for source in query.sources if source.topic}
 
 
-def _wait(running: Engine, kept: Collection[SupervisedQuery], stopping: threading.Event) -> None:
-    """Wait until the run is to stop; on this machine, nobody else would start a broker that died."""
+def _wait(running: Engine, supervised: Collection[SupervisedQuery], stopping: threading.Event) -> None:
+    """Wait until the run stops; meanwhile, restart the broker of this machine if it dies."""
     root = Path(running.job.project.root)
-    topics = _read(each.query for each in kept)
-    clock, looked = Clock(partial(spark_time, running.spark)), 0.0
-    while not stopping.wait(LOOK):
+    topics = _read(each.query for each in supervised)
+    clock, checked = Clock(partial(spark_time, running.spark)), 0.0
+    while not stopping.wait(CHECK):
         if (code := lost()) is not None:
-            for each in kept:
+            for each in supervised:
                 each.lose()
             raise MillstreamError(jvm_lost(code, running.log))
         if back := clock.went_back():
-            said = f"it was set back by {back:,.0f} s, and Spark would wait so long: the queries start again"
-            running.tell(Setup("clock", said, done=True))
-            _each(SupervisedQuery.pause, kept)
+            note = f"set back by {back:,.0f} s; restarting queries, since Spark would wait that long"
+            running.tell(Setup("clock", note, done=True))
+            _stop_all(SupervisedQuery.pause, supervised)
         if running.kafka.cluster.embedded and revive(root):
-            running.tell(Setup("broker", "it died, and is started again", done=True))
-        if time.monotonic() - looked > LAG:
+            running.tell(Setup("broker", "died; restarted", done=True))
+        if time.monotonic() - checked > LAG:
             _tell_ends(running, topics)
-            looked = time.monotonic()
+            checked = time.monotonic()
 
 
 def _tell_ends(running: Engine, topics: Collection[str]) -> None:
     try:
         running.tell(Ends(running.kafka.held(topics)))
     except MillstreamError as error:
-        # The queries tell of a Kafka that does not answer.
-        _log.debug("where topics end is not known: %s", error)
+        # If Kafka does not answer, the queries report it.
+        _log.debug("could not read where topics end: %s", error)
 
 
 def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage]) -> None:
-    """Refuse to start before anything runs, with all that is wrong."""
+    """Refuse to start before anything runs, and report all problems."""
     problems = [stage.problem for stage in deployment if isinstance(stage, Refuse)]
-    going_on = {stage.query for stage in deployment if isinstance(stage, Start | Refuse)}
+    continuing = {stage.query for stage in deployment if isinstance(stage, Start | Refuse)}
     fresh = {stage.query for stage in deployment if isinstance(stage, Reset)}
     for query in queries:
-        if query.name in going_on - fresh:
+        if query.name in continuing - fresh:
             try:
                 check_record(running, query, running.record(query))
             except MillstreamError as error:
@@ -111,7 +111,7 @@ def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage
         raise MillstreamError(*problems)
 
 
-def _kept(
+def _supervise(
     running: Engine, queries: Sequence[Query], deployment: Sequence[Stage], stopping: threading.Event
 ) -> dict[str, SupervisedQuery]:
     trigger = trigger_of(running.job.trigger)
@@ -122,22 +122,22 @@ def _kept(
         check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
     commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
     gate = threading.Semaphore(AT_ONCE)
-    kept = {
+    supervised = {
         query.name: SupervisedQuery(
             running, query, chain(deployment, query.name), trigger, ends, commits, stopping, gate
         )
         for query in queries
     }
-    wanted = needs(queries)
-    for name, each in kept.items():
-        each.start([kept[other] for other in sorted(wanted[name]) if other in kept])
-    return kept
+    upstream = needs(queries)
+    for name, each in supervised.items():
+        each.start([supervised[other] for other in sorted(upstream[name]) if other in supervised])
+    return supervised
 
 
-def _each(stop: Callable[[SupervisedQuery, float], None], kept: Iterable[SupervisedQuery]) -> None:
-    """Stop queries, all at once; each may end its batch."""
+def _stop_all(stop: Callable[[SupervisedQuery, float], None], supervised: Iterable[SupervisedQuery]) -> None:
+    """Stop queries in parallel; each may complete its batch."""
     deadline = time.monotonic() + DRAIN
-    threads = [threading.Thread(target=stop, args=(each, deadline)) for each in kept]
+    threads = [threading.Thread(target=stop, args=(each, deadline)) for each in supervised]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,4 +1,4 @@
-"""A query that is kept running: started again after a failure, later and later, until it is asked to stop."""
+"""Keeps a query running: restarts it after a failure, with increasing delay, until it is stopped."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from millstream.runner.topics_needed import written_topics
 from millstream.runner.values import Batched, Failed, Idle, LeftOut, Running, Setup, Stopped, Waiting
 
 FIRST, LONGEST = 1.0, 60.0
-"""Seconds until a failed query is started again: at first, and at most."""
+"""Seconds until a failed query is restarted: at first, and at most."""
 AT_ONCE = 2
-"""Queries that begin at a time: all at once, each would wait for all others to be planned and compiled."""
+"""Queries that start at a time; otherwise each would wait for all others to be planned and compiled."""
 HEAD_START = 10.0
-"""Seconds that a query gets for its first batch before the next one begins."""
-SURE = 2
-"""Failures, one after the other, until it is asked which models of the query they are of."""
+"""Seconds that a query gets for its first batch before the next query starts."""
+ISOLATE_AFTER = 2
+"""Consecutive failures after which the failing models of the query are searched."""
 BETWEEN = 1.0
-"""Seconds between two passes over what is there."""
+"""Seconds between two passes over available records."""
 
 
 class SupervisedQuery:
-    """One query and the thread that keeps it running. What happens to it is told as events."""
+    """One query and the thread that keeps it running, which reports events."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class SupervisedQuery:
     ) -> None:
         self.query = query
         self._stages = stages
-        """What is to be done with it first."""
+        """The stages before the query starts."""
         self.caught_up = threading.Event()
-        """It has read all that its topics held when the run began."""
+        """Set once it has read all records that its topics held when the run began."""
         self._running = running
         self._trigger = trigger
         self._ends = {source.topic: ends.get(source.topic, {}) for source in query.sources if source.topic}
@@ -69,7 +69,7 @@ class SupervisedQuery:
         self._failures = 0
         self._left_out: set[str] = set()
         self._raised: list[MillstreamError] = []
-        """Why its batches were refused."""
+        """Errors that refused its batches."""
         self._thread = threading.Thread(target=self._keep, name=query.name, daemon=True)
         self._after: list[SupervisedQuery] = []
 
@@ -78,25 +78,25 @@ class SupervisedQuery:
         return bool(rebuilt(self._stages))
 
     def start(self, after: list[SupervisedQuery]) -> None:
-        """Start it when others have caught up: rows look up what these keep."""
+        """Start it once others have caught up, since its rows look up theirs."""
         self._after = after
         self._running.tell(Waiting(self.query))
         self._thread.start()
 
     def stop(self, deadline: float) -> None:
-        """End it; the run must be stopping, or it starts again."""
+        """Stop it for good; `stopping` must be set, or it restarts."""
         self.pause(deadline)
         self._thread.join()
 
     def lose(self) -> None:
-        """End it without the JVM, which is gone."""
+        """Stop it after the JVM has died."""
         self._stopping.set()
         with self._lock:
             self._streaming = None
-        self._listener.heard.put("ended")
+        self._listener.events.put("ended")
 
     def pause(self, deadline: float) -> None:
-        """Let the batch that runs end, but not longer than until a time of the monotonic clock."""
+        """Stop the query after its current batch, or at `deadline` of the monotonic clock."""
         with self._lock:
             streaming = self._streaming
         if streaming is not None:
@@ -117,7 +117,7 @@ class SupervisedQuery:
                 self._stopping.wait(BETWEEN)
                 continue
             self._failures += 1
-            if self._failures >= SURE and self._isolated():
+            if self._failures >= ISOLATE_AFTER and self._isolated():
                 continue
             wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
             self._running.tell(Failed(self.query.name, problem, self._failures, wait))
@@ -125,7 +125,7 @@ class SupervisedQuery:
         self._running.tell(Stopped(self.query.name))
 
     def _isolated(self) -> bool:
-        """Go on without the models that fail on their own; tell if there are any."""
+        """Leave out models that fail on their own, and return whether there are any."""
         found = isolate(self._running, without(self._running, self.query, self._left_out))
         for model, problem in found.items():
             self._left_out.add(model)
@@ -133,23 +133,23 @@ class SupervisedQuery:
         return bool(found)
 
     def _once(self) -> Diagnostic | None:
-        """Run it until it ends; return why, where it was not asked to."""
+        """Run it until it ends; return the error unless it was stopped."""
         listener = self._listener = Listener()
         try:
             with self._gate:
-                streaming = self._started(listener)
+                streaming = self._start(listener)
                 if streaming is None:
                     return None
                 self._running.tell(Running(self.query, self._rebuilds))
-                heard = listener.first(HEAD_START)
-            while (heard := heard or listener.heard.get()) != "ended":
-                self._heard(heard)
-                heard = None
+                event = listener.first(HEAD_START)
+            while (event := event or listener.events.get()) != "ended":
+                self._handle(event)
+                event = None
             error = self._raised[-1] if self._raised else streaming.exception()
             if self._rebuilds and error is None and not self._stopping.is_set():
                 swap(self._running, self.query)
                 self._stages = resumed(self._running, self.query)
-        except Exception as raised:  # noqa: BLE001 -- of a thread that just ends nobody would hear
+        except Exception as raised:  # noqa: BLE001 -- an exception of the thread would go unnoticed
             if self._stopping.is_set():
                 return None
             return self._running.problem(self.query, raised)
@@ -158,35 +158,35 @@ class SupervisedQuery:
                 self._streaming = None
         return None if error is None else self._running.problem(self.query, error)
 
-    def _started(self, listener: Listener) -> StreamingQuery | None:
-        if settle(self._running.files, self._running.tables, self._running.place(self.query)):
-            self._stages = resumed(self._running, self.query)  # a swap that had failed is done
+    def _start(self, listener: Listener) -> StreamingQuery | None:
+        if settle(self._running.files, self._running.tables, self._running.checkpoint(self.query)):
+            self._stages = resumed(self._running, self.query)  # this completed a failed swap
         elif self._failures and not self._rebuilds:
             self._stages = resumed(self._running, self.query)
-        if self._failures and (gone := self._running.kafka.create(written_topics([self.query]))):
-            said = f"{', '.join(gone)} was gone, and is created again"
-            self._running.tell(Setup("topics", said, done=True))
-        query, around = prepare(self._running, self.query, self._stages, self._left_out)
-        listener.tested, self._raised = around.stores.tested, around.stores.raised
+        if self._failures and (missing := self._running.kafka.create(written_topics([self.query]))):
+            note = f"{', '.join(missing)} {'was' if len(missing) == 1 else 'were'} missing; recreated"
+            self._running.tell(Setup("topics", note, done=True))
+        query, context = prepare(self._running, self.query, self._stages, self._left_out)
+        listener.test_counts, self._raised = context.stores.test_counts, context.stores.raised
         with self._lock:
             if self._stopping.is_set():
                 return None
             spark = self._running.spark
             match Passes() if self._rebuilds else self._trigger:
                 case RealTime() if not query.realtime:
-                    self._streaming = start_realtime(spark, query, around, listener)
+                    self._streaming = start_realtime(spark, query, context, listener)
                 case RealTime():
-                    self._streaming = start(spark, query, around, listener, **Every(DEFAULT).options)
+                    self._streaming = start(spark, query, context, listener, **Every(DEFAULT).options)
                 case Every() | Passes() as trigger:
-                    self._streaming = start(spark, query, around, listener, **trigger.options)
+                    self._streaming = start(spark, query, context, listener, **trigger.options)
             return self._streaming
 
-    def _heard(self, heard: Batch | str) -> None:
-        if isinstance(heard, Batch):
+    def _handle(self, event: Batch | str) -> None:
+        if isinstance(event, Batch):
             self._failures = 0
-            self._commits.commit(self.query.name, heard.read)
-            self._running.tell(Batched(self.query.name, heard))
-            if has_read(heard, self._ends) and not self._rebuilds:
+            self._commits.commit(self.query.name, event.read)
+            self._running.tell(Batched(self.query.name, event))
+            if has_read(event, self._ends) and not self._rebuilds:
                 self.caught_up.set()
         else:
             self._running.tell(Idle(self.query.name))

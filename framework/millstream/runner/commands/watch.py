@@ -1,4 +1,4 @@
-"""A running query, watched until it ends."""
+"""Watches a running query until it ends."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from millstream.runner.queries.batches import TOPIC
 from millstream.runner.queries.counts import Observed, counts, observed
 from millstream.runner.queries.results import Counts
 
-_OFTEN = 0.25
-"""Seconds between looks at what a query has done; its end is told at once."""
+_INTERVAL = 0.25
+"""Seconds between two checks of a query's progress; its end is noticed immediately."""
 
 
-def watch(query: StreamingQuery, going: Callable[[int], None]) -> tuple[int, int, Counts]:
-    """Wait for a query's end, telling how many rows it read; return rows, batches, what it left out."""
+def watch(query: StreamingQuery, report: Callable[[int], None]) -> tuple[int, int, Counts]:
+    """Wait for a query's end, reporting how many rows it read; return rows, batches and rows left out."""
     seen: Observed = {}
     while True:
-        ended = query.awaitTermination(_OFTEN)  # type: ignore[arg-type]  # fractions are taken, too
+        ended = query.awaitTermination(_INTERVAL)  # type: ignore[arg-type]  # fractions are allowed
         progress = query.recentProgress
         seen |= observed(progress)
         rows = sum(each.numInputRows for each in progress)
-        going(rows)
+        report(rows)
         if ended:
             return rows, len(progress), counts(seen.values())
 
 
-_KEPT = 100
-"""Batches whose progress Spark keeps at least (spark.sql.streaming.numRecentProgressUpdates)."""
+_RETAINED = 100
+"""Batches whose progress Spark retains at least (spark.sql.streaming.numRecentProgressUpdates)."""
 
 
 def read_of(query: StreamingQuery, relations: Mapping[str, str]) -> dict[str, int]:
-    """Return how many records a query has read, by relation; nothing where Spark forgot its first batches.
+    """Return how many records a query has read, by relation; empty if Spark dropped its first batches.
 
-    `relations` has the relation of each topic. One that stands in a query several times is told by each.
+    `relations` has the relation of each topic. If a query reads a topic several times, Spark lists each read.
     """
     progress = query.recentProgress
-    if len(progress) >= _KEPT:
+    if len(progress) >= _RETAINED:
         return {}
     found = dict.fromkeys(relations.values(), 0)
     for batch in progress:

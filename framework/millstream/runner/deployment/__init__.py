@@ -1,1 +1,1 @@
-"""The stages of a deployment, carried out."""
+"""Executes the stages of a deployment."""

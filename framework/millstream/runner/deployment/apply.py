@@ -1,6 +1,6 @@
-"""A target becomes what a project says: what can go on goes on, and all else is made anew beside what runs.
+"""Deploys a project to a target: queries continue if they can; others are rebuilt alongside.
 
-What an apply takes the place of is kept until the next one, so that it can be taken back.
+Replaced versions are retained until the next apply, for a rollback.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from millstream.deployment.stages import KeepPrevious
 from millstream.physical.lock import Lock
 from millstream.runner.checkpoints import previous
-from millstream.runner.checkpoints.deployed import set_manifest_aside
+from millstream.runner.checkpoints.deployed import retain_manifest
 from millstream.runner.checkpoints.files import checkpoint_folder, read_lock
 from millstream.runner.engine import Engine
 from millstream.stores.files import Files
@@ -23,18 +23,18 @@ _FILE = "applied.json"
 
 
 class Applied(Struct, frozen=True):
-    """The last apply that made something anew: kept at the checkpoints of its target."""
+    """The last apply that rebuilt something, stored at the checkpoints of its target."""
 
     id: str
     lock: Lock
-    """The groups before it."""
+    """The groups before the apply."""
     replaced: tuple[str, ...]
-    """Names of the queries that it made anew."""
+    """Names of the queries that it rebuilt."""
     begun: tuple[str, ...] = ()
-    """Names of those that did not run before."""
+    """Names of the queries that did not run before."""
     done: bool = False
     back: bool = False
-    """It is being taken back."""
+    """Whether its rollback has begun."""
 
 
 def read(files: Files, folder: str) -> Applied | None:
@@ -55,30 +55,30 @@ def _path(folder: str) -> str:
 
 
 def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:
-    """Note what an apply replaces; return one that was killed, if it has not come to its end."""
+    """Record what an apply replaces; an apply that was killed before its end is continued."""
     if not stage.replaced:
         return None
     files, folder = running.files, running.checkpoints
     before = read(files, folder)
     if before is not None and not before.done:
-        made = replace(
+        applied = replace(
             before,
             replaced=tuple(sorted({*before.replaced, *stage.replaced})),
             begun=tuple(sorted({*before.begun, *stage.created})),
         )
     else:
         lock = read_lock(files, folder) or Lock()
-        made = Applied(uuid.uuid4().hex[:12], lock, stage.replaced, stage.created)
+        applied = Applied(uuid.uuid4().hex[:12], lock, stage.replaced, stage.created)
         for name in files.names(folder):
             previous.forget(files, running.tables, checkpoint_folder(folder, name))
-        set_manifest_aside(files, folder)
-    if made != before:
-        write(files, folder, made)
-    return made
+        retain_manifest(files, folder)
+    if applied != before:
+        write(files, folder, applied)
+    return applied
 
 
 def end_apply(running: Engine) -> None:
-    """Note that an apply has come to its end: the next one is another one."""
+    """Record that an apply is complete: the next one starts a new record."""
     found = read(running.files, running.checkpoints)
     if found is not None and not found.done:
         write(running.files, running.checkpoints, replace(found, done=True))

@@ -1,7 +1,7 @@
-"""A model that joins a query gets what the query has read before: on its own, and then it goes on with it.
+"""Runs a model that joins a query over the records that the query has read before; then it joins.
 
-The record of the query names the model only after that. Who is killed before begins the backfill anew, and
-its records say, as all do, what they were made from; while it runs, nobody moves the query's checkpoint.
+The query's record names the model only afterwards. A backfill that is killed starts again; repeated records
+are recognised by their headers, as always. Meanwhile nothing changes the query's checkpoint.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def backfill(
     running: Engine,
     query: Query,
     record: Record,
-    place: CheckpointFolder,
+    checkpoint: CheckpointFolder,
     models: Collection[str],
     new: Iterable[str],
 ) -> dict[str, Diagnostic]:
-    """Run models over what their query has read; return those that fail, with why.
+    """Run models over what their query has read; return those that fail, with their errors.
 
-    `new` are tables that nothing was stored in before.
+    `new` are tables that are still empty.
     """
-    spark = place.spark(record)
+    spark = checkpoint.spark(record)
     batch = checkpoints.last_done(running.files, spark)
     if batch is None:
         return {}
@@ -47,28 +47,28 @@ def backfill(
             running.tell(Told(_late(query, model)))
         return {}
     failed: dict[str, Diagnostic] = {}
-    for together, starts in _by_start(record, models):
+    for group, starts in _by_start(record, models):
         ranges = running.ranges(query, starts, read)
         if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:
             continue
-        failed |= _filled(running, query, record, together, ranges, frozenset(new))
+        failed |= _run(running, query, record, group, ranges, frozenset(new))
     return failed
 
 
 def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], dict[str, Offsets]]]:
-    """Put those models together that begin at the same records."""
+    """Group models that begin at the same offsets."""
     found: list[tuple[list[str], dict[str, Offsets]]] = []
     for model in models:
         starts = record.left_out.get(model, {})
-        together = next((names for names, those in found if those == starts), None)
-        if together is None:
+        group = next((names for names, those in found if those == starts), None)
+        if group is None:
             found.append(([model], starts))
         else:
-            together.append(model)
+            group.append(model)
     return found
 
 
-def _filled(
+def _run(
     running: Engine,
     query: Query,
     record: Record,
@@ -76,33 +76,35 @@ def _filled(
     ranges: dict[str, Ranges],
     new: frozenset[str],
 ) -> dict[str, Diagnostic]:
-    """Run some models together; where that fails, each on its own."""
+    """Run models together; if that fails, run each on its own."""
     names = ", ".join(model.partition(".")[2] for model in models)
     stage = f"backfill of {names}"
     running.tell(Setup(stage))
     alone = alone_of(running.job.topology, query.name, models)
-    around = running.context_of(alone, _identity(alone, record, ranges), new)
+    context = running.context_of(alone, _identity(alone, record, ranges), new)
     try:
-        run_once(running.spark, alone, around, ranges)
+        run_once(running.spark, alone, context, ranges)
     except (MillstreamError, PySparkException, Py4JError) as error:
         running.tell(Setup(stage, done=True))
         if len(models) == 1:
             return {models[0]: running.problem(alone, error)}
         found: dict[str, Diagnostic] = {}
         for model in models:
-            found |= _filled(running, query, record, [model], ranges, new)
+            found |= _run(running, query, record, [model], ranges, new)
         return found
     count = sum(stop - first for parts in ranges.values() for first, stop in parts.values())
-    said = f"{count:,} records" if ranges else "the rows of tables"
-    running.tell(Setup(stage, f"{said} that {query.name} has read before", done=True))
+    amount = f"{count:,} records" if ranges else "the rows of tables"
+    running.tell(Setup(stage, f"{amount} that {query.name} had read before", done=True))
     return {}
 
 
 def _identity(alone: Query, record: Record, ranges: dict[str, Ranges]) -> str:
-    """Return what repeated records have in common."""
-    told = [f"{topic}-{n}:{end}" for topic, parts in ranges.items() for n, (_, end) in parts.items()]
-    digest = blake2b("\n".join([*alone.models, *told]).encode(), digest_size=6).hexdigest()
-    # A table that was dropped meanwhile must not think that it has the rows; merged twice, they are the same.
+    """Return the identity by which repeated records are recognised."""
+    parts = [
+        f"{topic}-{n}:{end}" for topic, partitions in ranges.items() for n, (_, end) in partitions.items()
+    ]
+    digest = blake2b("\n".join([*alone.models, *parts]).encode(), digest_size=6).hexdigest()
+    # A table that was dropped meanwhile must not skip the rows; merging them twice gives the same rows.
     once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
     return f"{alone.name}/{record.id}.{once}"
 
@@ -111,9 +113,9 @@ def _late(query: Query, model: str) -> Diagnostic:
     name = model.partition(".")[2]
     return Diagnostic(
         "MS876",
-        f"'{name}' is new in the query {query.name}, and gets the records from now on",
+        f"'{name}' is new in query {query.name} and only gets records from now on",
         None,
-        f"for those before: millstream build --full-refresh --select {name}, which sends again "
-        "what the other models of the query have sent",
+        f"to include earlier records: millstream build --full-refresh --select {name}; this repeats "
+        "the records of the other models of the query",
         severity="warning",
     )

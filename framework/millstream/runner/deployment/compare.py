@@ -1,7 +1,7 @@
-"""What is made anew is compared with what runs, in columns that an edit does not touch, before it is swapped.
+"""Compares a rebuilt version with the running one before the swap, in columns that the edit doesn't touch.
 
-Both must have read the same records for that. So the first batch of what is made anew is cut to end where the
-running version is, and its rows are compared before the next one begins, and before any record is sent.
+Both must have read the same records. So the first batch of the rebuild ends where the running version is, and
+its rows are compared before the next batch begins, and before any record is sent.
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ from millstream.deployment.records import Offsets, Record
 from millstream.deployment.stages import Compare
 from millstream.errors import MillstreamError, Note
 from millstream.physical.values import Query, SinkOutput, TableOutput
-from millstream.runner.checkpoints import pending_swap as aside
+from millstream.runner.checkpoints import pending_swap
 from millstream.runner.checkpoints.files import cut, last_begun, last_done, read_up_to
 from millstream.runner.checkpoints.pending_swap import renamed
-from millstream.runner.deployment.table_diff import compared
+from millstream.runner.deployment.table_diff import compare_rows
 from millstream.runner.engine import Engine
 from millstream.runner.queries.start import QueryContext, start
-from millstream.runner.queries.tables import ASIDE
+from millstream.runner.queries.tables import PENDING_SUFFIX
 from millstream.runner.values import Compared
 from millstream.types import has_equality
 
 
-def proved(
+def with_comparison(
     running: Engine,
     query: Query,
-    beside: Query,
+    rebuilt_query: Query,
     context: QueryContext,
     compare: Compare,
     rebuilt: Collection[str],
 ) -> QueryContext:
-    """Return the surroundings in which the first batch is compared; where it can't be, tell why."""
+    """Return a context that compares the first batch; report the reason if that is impossible."""
     files = running.files
     if not (tables := query.tables):
         return context
-    record, spark, place = running.record(query), context.checkpoint, running.place(query)
+    record, spark, checkpoint = running.record(query), context.checkpoint, running.checkpoint(query)
     if last_done(files, spark) is not None:
-        return context  # it was compared, and killed later
-    found, made = _ends(running, query, record, rebuilt), aside.read(files, place)
-    assert made is not None
-    if made.ends is not None and made.ends != found:
-        found = "what runs has gone on since it was begun"
+        return context  # it was compared, then killed
+    found, pending = _ends(running, query, record, rebuilt), pending_swap.read(files, checkpoint)
+    assert pending is not None
+    if pending.ends is not None and pending.ends != found:
+        found = "the running version has continued since the rebuild began"
     if isinstance(found, str):
         for table in tables:
             running.tell(Compared(table.model, less=found))
-        # A batch that was done is never to be cut.
-        aside.write(files, place, replace(made, ends=made.ends or {}))
+        # Record the decision, so that a later attempt does not cut a completed batch.
+        pending_swap.write(files, checkpoint, replace(pending, ends=pending.ends or {}))
         return context
     assert record is not None
-    if made.ends is None:
-        _decide_on_the_first(running, beside, context)
+    if pending.ends is None:
+        _plan_first_batch(running, rebuilt_query, context)
         if last_begun(files, spark) is None:
-            return context  # there is nothing to read
+            return context  # there are no records
         cut(files, spark, 0, found)
-        aside.write(files, place, replace(made, ends=found))
+        pending_swap.write(files, checkpoint, replace(pending, ends=found))
 
     def check(session: SparkSession, number: int) -> None:
         if number == 0:
@@ -70,9 +70,9 @@ def proved(
 def _ends(
     running: Engine, query: Query, record: Record | None, rebuilt: Collection[str]
 ) -> dict[str, Offsets] | str:
-    """Return how far the running version has read, or why nobody can say what it should have made of that."""
+    """Return how far the running version has read, or why its rows can't be compared."""
     if record is None:
-        return "another query made it before"
+        return "another query wrote it before"
     others = {
         t.model: q.name for q in running.job.physical.queries for t in q.outputs if isinstance(t, SinkOutput)
     }
@@ -80,40 +80,40 @@ def _ends(
         if not source.topic:
             return f"it reads the changes of {_name(source.relation)}, not a topic"
         if others.get(source.relation) in rebuilt:
-            return f"it reads {_name(source.relation)}, which is made anew, too"
+            return f"it reads {_name(source.relation)}, which is rebuilt as well"
     if looked_up := [r.relation for r in query.reads if not r.relation.startswith("seed.")]:
-        return f"it looks up {_name(min(looked_up))}, whose rows were others then"
-    old = running.place(query).spark(record)
+        return f"it looks up {_name(min(looked_up))}, whose rows have changed since then"
+    old = running.checkpoint(query).spark(record)
     done = last_done(running.files, old)
     if done is None or done != last_begun(running.files, old):
-        return "what runs was stopped within a batch"
+        return "the running version was stopped within a batch"
     ends = read_up_to(running.files, old, done) or {}
-    there = running.kafka.held([source.topic for source in query.sources])
-    if any(ends.get(topic, {}).keys() != partitions.keys() for topic, partitions in there.items()):
-        return "it did not read the same topics and partitions before"
+    held = running.kafka.held([source.topic for source in query.sources])
+    if any(ends.get(topic, {}).keys() != partitions.keys() for topic, partitions in held.items()):
+        return "it read other topics or partitions before"
     return ends
 
 
-class _OnlyDecidedError(Exception):
-    """Ends a batch as soon as it is known what it reads."""
+class _PlannedError(Exception):
+    """Ends a batch as soon as its offsets are planned."""
 
 
-class _Refusal:
+class _StopAfterPlanning:
     def __enter__(self) -> None:
-        raise _OnlyDecidedError
+        raise _PlannedError
 
     def __exit__(self, *_: object) -> None:
-        """Do nothing: it is never entered."""
+        """Never called, since entering always raises."""
 
 
-def _decide_on_the_first(running: Engine, beside: Query, context: QueryContext) -> None:
-    """Have Spark write what the first batch reads, and do nothing with it."""
-    stores = replace(context.stores, turn=_Refusal())
-    streaming = start(running.spark, beside, replace(context, stores=stores), availableNow=True)
+def _plan_first_batch(running: Engine, rebuilt_query: Query, context: QueryContext) -> None:
+    """Let Spark plan the offsets of the first batch without running it."""
+    stores = replace(context.stores, turn=_StopAfterPlanning())
+    streaming = start(running.spark, rebuilt_query, replace(context, stores=stores), availableNow=True)
     try:
         streaming.awaitTermination()
     except StreamingQueryException as error:
-        if _OnlyDecidedError.__name__ not in str(error):
+        if _PlannedError.__name__ not in str(error):
             raise
     finally:
         streaming.stop()
@@ -129,8 +129,8 @@ def _compare(
             running.tell(Compared(table.model, less=names))
             continue
         old = running.tables.rows(session, table)
-        new = running.tables.rows(session, renamed(table, ASIDE))
-        rows, problem = compared(table, names, old, new)
+        new = running.tables.rows(session, renamed(table, PENDING_SUFFIX))
+        rows, problem = compare_rows(table, names, old, new)
         if problem is None:
             running.tell(Compared(table.model, tuple(names), rows))
         elif compare.accept_differences:
@@ -146,15 +146,15 @@ def _compare(
 def _comparable(
     table: TableOutput, record: Record, untouched: Mapping[str, Sequence[str]]
 ) -> list[str] | str:
-    """Return the columns to compare beside the keys, or why there are none."""
+    """Return the columns to compare besides the keys, or why there are none."""
     before = {column.name: column.type for column in record.tables.get(table.model, ())}
     if not before:
-        return "what runs has no such table"
+        return "the running version has no such table"
     if table.model not in untouched:
-        return "what the edit touches is not known"
+        return "the columns that the edit touches are unknown"
     same = set(untouched[table.model])
     if not same.issuperset(table.keys):
-        return "the edit is one of which rows there are"
+        return "the edit changes which rows exist"
     types = {column.name: column.type for column in table.columns}
     return [
         name

@@ -1,4 +1,4 @@
-"""Dead letters that were sent already, left out of a query's records."""
+"""Removes dead letters that were already sent from a query's records."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pyspark.sql import functions as f
 
 from millstream.physical.dead_letters import OFFSET, PARTITION, SOURCE
 
-_PLACE = ("_partition", "_offset")
+_POSITION = ("_partition", "_offset")
 
 
 def from_offsets(records: DataFrame, source: str, topic: str, starts: Mapping[int, int]) -> DataFrame:
-    """Leave out the letters of a source's records before some offset of each partition."""
+    """Remove the dead letters of a source's records before an offset of each partition."""
     numbers, offsets = (f.array(*map(f.lit, each)) for each in (starts.keys(), starts.values()))
-    start = f.try_element_at(f.map_from_arrays(numbers, offsets), _said(PARTITION).cast("int"))
-    sent = (f.col("topic") == topic) & _is_of(source) & (_said(OFFSET).cast("long") < start)
+    start = f.try_element_at(f.map_from_arrays(numbers, offsets), _header(PARTITION).cast("int"))
+    sent = (f.col("topic") == topic) & _from_source(source) & (_header(OFFSET).cast("long") < start)
     return records.where(~f.coalesce(sent, f.lit(False)))
 
 
-def not_among(letters: DataFrame, sent: DataFrame, source: str) -> DataFrame:
-    """Leave out those of a source's letters that are among records of the topic of dead letters."""
-    places = (_said(PARTITION).alias("_partition"), _said(OFFSET).alias("_offset"))
-    known = sent.where(_is_of(source)).select(*places).distinct()
-    return letters.select("*", *places).join(known, [*_PLACE], "left_anti").drop(*_PLACE)
+def not_among(dead_letters: DataFrame, sent: DataFrame, source: str) -> DataFrame:
+    """Remove a source's dead letters that the dead letter topic already holds."""
+    position = (_header(PARTITION).alias("_partition"), _header(OFFSET).alias("_offset"))
+    known = sent.where(_from_source(source)).select(*position).distinct()
+    return dead_letters.select("*", *position).join(known, [*_POSITION], "left_anti").drop(*_POSITION)
 
 
-def _is_of(source: str) -> Column:
-    return f.coalesce(_said(SOURCE) == source, f.lit(False))
+def _from_source(source: str) -> Column:
+    return f.coalesce(_header(SOURCE) == source, f.lit(False))
 
 
-def _said(name: str) -> Column:
-    """Return the text of a header; of several, the last: a letter keeps those that its record came with."""
+def _header(name: str) -> Column:
+    """Return the text of the last header of this name: the original record may have had earlier ones."""
     found = f.filter("headers", lambda header: header.getField("key") == name)
     return f.try_element_at(found, f.lit(-1)).getField("value").cast("string")

@@ -1,7 +1,7 @@
-"""A model that fails on its own is left out of its query, so that the others go on.
+"""Leaves a model that fails on its own out of its query, so that the others continue.
 
-The record of the query says from which records on it has nothing. When the query starts the next time, the
-model gets these, and joins it again; where it fails once more, it stays out.
+The query's record stores the offsets from which the model misses records. At the next start, the model is
+backfilled and joins its query again; if it fails again, it stays left out.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from millstream.topology import alone_of
 
 
 def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
-    """Leave out the models that fail on the batch on which their query failed; return why they do.
+    """Leave out the models that fail on the batch on which their query failed; return their errors.
 
-    Where it failed before it began one, they are tried without records.
-    None where it keeps state, where it failed for another reason, or where all of them fail.
+    If the query failed before its first batch, the models are tried without records. The result is empty if
+    the query has state, if it failed for another reason, or if all models fail.
     """
-    place, record = running.place(query), running.record(query)
+    checkpoint, record = running.checkpoint(query), running.record(query)
     if record is None or query.signature.stateful or len(query.stored) < 2:
         return {}
-    spark = place.spark(record)
+    spark = checkpoint.spark(record)
     begun, done = checkpoints.last_begun(running.files, spark), checkpoints.last_done(running.files, spark)
     starts = {} if done is None else checkpoints.read_up_to(running.files, spark, done)
     ends = starts if begun in {None, done} else checkpoints.read_up_to(running.files, spark, begun or 0)
@@ -41,18 +41,18 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
         return {}
     left_out = dict.fromkeys(found, starts) | record.left_out
     outputs = {model: topic for model, topic in query.stored.items() if model not in found}
-    checkpoints.write_record(running.files, place, replace(record, outputs=outputs, left_out=left_out))
+    checkpoints.write_record(running.files, checkpoint, replace(record, outputs=outputs, left_out=left_out))
     return found
 
 
 def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
-    """Return a query without some of its models; what can't be decoded goes to dead letters as before."""
+    """Return a query without some of its models; it still sends the dead letters of its source."""
     others = [model for model in query.stored if model not in left_out]
-    return alone_of(running.job.topology, query.name, others, letters=True) if left_out else query
+    return alone_of(running.job.topology, query.name, others, dead_letters=True) if left_out else query
 
 
-def kept(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Offsets]]:
-    """Return where what models have not got begins: those that were never there have nothing."""
+def missing_from(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Offsets]]:
+    """Return the offsets from which models miss records; empty for models that never ran."""
     return {model: {} if record is None else record.left_out.get(model, {}) for model in left_out}
 
 

@@ -1,4 +1,4 @@
-"""The stages of a query before it starts: its checkpoint is opened, and models that join it catch up."""
+"""Executes the stages of a query before it starts: opens its checkpoint and backfills joining models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.deployment.records import Record, new_record, taken_over
+from millstream.deployment.records import Record, new_record, taken_over_tables
 from millstream.deployment.stages import (
     Backfill,
     Compare,
@@ -27,9 +27,9 @@ from millstream.runner.checkpoints.files import records_in
 from millstream.runner.checkpoints.swap import forget
 from millstream.runner.deployment.apply import Applied
 from millstream.runner.deployment.backfill import backfill
-from millstream.runner.deployment.compare import proved
-from millstream.runner.deployment.dead_letters import with_letters
-from millstream.runner.deployment.failed_models import kept, without
+from millstream.runner.deployment.compare import with_comparison
+from millstream.runner.deployment.dead_letters import with_dead_letters
+from millstream.runner.deployment.failed_models import missing_from, without
 from millstream.runner.deployment.rebuild import begin
 from millstream.runner.engine import Engine
 from millstream.runner.queries.start import QueryContext
@@ -37,18 +37,18 @@ from millstream.runner.values import LeftOut
 
 
 class Opened(Struct, frozen=True):
-    """A checkpoint that a query is about to go on from, and its tables."""
+    """The checkpoint that a query continues from, and its tables."""
 
     record: Record | None
-    """None: it is new."""
+    """None if the query is new."""
     ids: dict[str, str]
-    """By topic that it reads: Kafka's id of it."""
+    """Kafka's id of each topic that it reads."""
     created: frozenset[str]
     """Models whose tables have been created."""
     backfilled: tuple[str, ...] = ()
-    """Models that got what the query had read before."""
+    """Models that were backfilled."""
     failed: dict[str, Diagnostic] = {}
-    """Those of them that failed."""
+    """Backfilled models that failed."""
 
 
 def prepare(
@@ -58,9 +58,9 @@ def prepare(
     left_out: Collection[str] = (),
     applied: Applied | None = None,
 ) -> tuple[Query, QueryContext]:
-    """Carry out what comes before a query reads; return it as it is to start, and what it needs.
+    """Execute the stages before a query reads; return the query to start, and its context.
 
-    Models that are left out are not in it, nor those that have to catch up and fail.
+    The query is without models in `left_out`, and without models whose backfill fails.
     """
     ready: tuple[Query, QueryContext] | None = None
     opened: Opened | None = None
@@ -77,19 +77,19 @@ def prepare(
                 ready = _ready(running, query, opened, left_out)
             case Rebuild(), _, _:
                 ready = begin(running, query, applied.id if applied else "")
-            case Compare(), (made, context), _:
+            case Compare(), (prepared, context), _:
                 replaced = applied.replaced if applied else ()
-                ready = made, proved(running, query, made, context, stage, replaced)
+                ready = prepared, with_comparison(running, query, prepared, context, stage, replaced)
     assert ready is not None, f"nothing starts {query.name}"
     return ready
 
 
 def open_checkpoint(running: Engine, query: Query) -> Opened:
-    """Refuse a checkpoint whose topics are others by now; create the tables that are missing."""
+    """Refuse a checkpoint whose topics were recreated; create missing tables."""
     record, ids = running.record(query), running.ids(query)
     check_record(running, query, record)
-    if record and (remade := [topic for topic, id_ in ids.items() if record.ids.get(topic, id_) != id_]):
-        raise MillstreamError(_other_records(query, remade))
+    if record and (recreated := [topic for topic, id_ in ids.items() if record.ids.get(topic, id_) != id_]):
+        raise MillstreamError(_other_records(query, recreated))
     created = {
         table.model
         for table in query.tables
@@ -100,49 +100,51 @@ def open_checkpoint(running: Engine, query: Query) -> Opened:
 
 
 def check_record(running: Engine, query: Query, record: Record | None) -> None:
-    """Refuse a checkpoint of another project, and to store rows among those of another query."""
+    """Refuse a checkpoint of another project, and tables with rows of another query."""
     project = running.job.project.settings.name
     if record is not None and record.project != project:
         raise MillstreamError(_other_project(query, record, project))
     for table in query.tables:
         if (record is not None and table.model in record.tables) or not running.tables.has_rows(table):
             continue
-        before = taken_over(query, records_in(running.files, running.checkpoints)).get(table.model)
+        before = taken_over_tables(query, records_in(running.files, running.checkpoints)).get(table.model)
         if before is not None:
-            raise MillstreamError(_other_maker(query, table, before))
+            raise MillstreamError(_other_writer(query, table, before))
 
 
 def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[str]) -> Opened:
     if opened.record is None or not models:
         return opened
-    place = running.place(query)
-    failed = backfill(running, query, opened.record, place, models, opened.created)
+    checkpoint = running.checkpoint(query)
+    failed = backfill(running, query, opened.record, checkpoint, models, opened.created)
     return replace(opened, backfilled=tuple(models), failed=failed)
 
 
 def _ready(
     running: Engine, query: Query, opened: Opened, left_out: Collection[str]
 ) -> tuple[Query, QueryContext]:
-    place, failed = running.place(query), opened.failed
+    checkpoint, failed = running.checkpoint(query), opened.failed
     out = [model for model in query.stored if model in left_out or model in failed]
     if failed and len(out) == len(query.stored):
         raise MillstreamError(*failed.values())
     for model, problem in failed.items():
         running.tell(LeftOut(query.name, model, problem))
-    record = _noted(running, query, opened, out)
-    made = without(running, query, out)
+    record = _write_new_record(running, query, opened, out)
+    prepared = without(running, query, out)
     new = opened.created if opened.record is None else frozenset[str]()
-    context = with_letters(running, made, record, place, running.context(made, record, place, new))
+    context = with_dead_letters(
+        running, prepared, record, checkpoint, running.context(prepared, record, checkpoint, new)
+    )
     joined = tuple(model for model in opened.backfilled if model not in failed)
-    return made, replace(context, backfilled=joined, left_out=failed)
+    return prepared, replace(context, backfilled=joined, left_out=failed)
 
 
-def _noted(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:
-    """Write down what the checkpoint is of from now on."""
+def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:
+    """Write the query's new record."""
     before = opened.record
     new = new_record(running.job.project.settings.name, query, opened.ids)
     outputs = {model: topic for model, topic in query.stored.items() if model not in out}
-    new = replace(new, outputs=outputs, left_out=kept(before, out))
+    new = replace(new, outputs=outputs, left_out=missing_from(before, out))
     if before is not None:
         new = replace(
             before,
@@ -155,16 +157,16 @@ def _noted(running: Engine, query: Query, opened: Opened, out: Collection[str]) 
             ids=before.ids | opened.ids,
         )
     if new != before:
-        checkpoints.write_record(running.files, running.place(query), new)
+        checkpoints.write_record(running.files, running.checkpoint(query), new)
     return new
 
 
 def reset(running: Engine, query: Query) -> None:
-    """Forget what a query has done: its checkpoint and its tables."""
-    place = running.place(query)
-    forget(running.files, running.tables, place)
-    previous.forget(running.files, running.tables, place)
-    running.files.remove(place.folder)
+    """Remove a query's checkpoint and tables."""
+    checkpoint = running.checkpoint(query)
+    forget(running.files, running.tables, checkpoint)
+    previous.forget(running.files, running.tables, checkpoint)
+    running.files.remove(checkpoint.folder)
     for table in query.tables:
         running.tables.drop(table)
 
@@ -172,19 +174,19 @@ def reset(running: Engine, query: Query) -> None:
 def _other_project(query: Query, record: Record, project: str) -> Diagnostic:
     return Diagnostic(
         "MS869",
-        f"the checkpoint of {query.name} is of another project, '{record.project}'",
+        f"the checkpoint of {query.name} belongs to another project, '{record.project}'",
         None,
-        f"give '{project}' a folder of its own: `checkpoints:` of the target in profiles.yml",
+        f"give '{project}' its own folder: set `checkpoints:` of the target in profiles.yml",
     )
 
 
-def _other_maker(query: Query, table: TableOutput, before: str) -> Diagnostic:
+def _other_writer(query: Query, table: TableOutput, before: str) -> Diagnostic:
     name = table.model.partition(".")[2]
     return Diagnostic(
         "MS870",
-        f"the table {name} has rows that query {before} made; {query.name} would leave some of them",
+        f"the table {name} has rows of query {before}; {query.name} would not replace all of them",
         None,
-        f"rebuild it next to what is there, and swap: {rebuild_command(query)}",
+        f"rebuild it alongside the running version, then swap: {rebuild_command(query)}",
     )
 
 
@@ -192,7 +194,7 @@ def _other_records(query: Query, topics: Sequence[str]) -> Diagnostic:
     named = ", ".join(f"'{topic}'" for topic in topics)
     return Diagnostic(
         "MS864",
-        f"{query.title}: {named} was deleted and created again: offsets of the old topic mean other records",
+        f"{query.title}: {named} was deleted and recreated; the saved offsets no longer apply",
         None,
-        "build with --full-refresh, which reads it from its start",
+        "build with --full-refresh to read it from its start",
     )

@@ -1,7 +1,7 @@
-"""A query is made anew beside what it has, from the start of its sources, and takes its place in the end.
+"""Rebuilds a query from the start of its sources alongside the running version; a swap then replaces that.
 
-Meanwhile its tables stay as they are. Its new rows go to tables of another name; what it sends to topics is
-sent at once. Killed before the swap (`swapping`), it goes on the next time that somebody asks for it.
+Meanwhile its tables stay unchanged: new rows go to tables of another name. Records are sent immediately.
+A rebuild that is killed before the swap (`swapping`) continues the next time that it is requested.
 """
 
 from __future__ import annotations
@@ -14,57 +14,57 @@ from msgspec.structs import replace
 
 from millstream.deployment.records import Offsets, new_record
 from millstream.physical.values import PerBatch, Query, SinkOutput, TableOutput
-from millstream.runner.checkpoints import pending_swap as aside
-from millstream.runner.checkpoints.pending_swap import Aside
-from millstream.runner.checkpoints.swap import decide, forget, settle
-from millstream.runner.deployment.dead_letters import with_letters
+from millstream.runner.checkpoints import pending_swap
+from millstream.runner.checkpoints.pending_swap import PendingSwap
+from millstream.runner.checkpoints.swap import begin_swap, forget, settle
+from millstream.runner.deployment.dead_letters import with_dead_letters
 from millstream.runner.engine import Engine
 from millstream.runner.queries.start import QueryContext
 
 
 def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, QueryContext]:
-    """Return a query and its surroundings until the swap; `apply` keeps what it takes the place of."""
-    place = running.place(query)
+    """Return the query to run until the swap, and its context; with `apply`, the old version is retained."""
+    checkpoint = running.checkpoint(query)
     new = new_record(running.job.project.settings.name, query, running.ids(query))
-    found = aside.read(running.files, place)
+    found = pending_swap.read(running.files, checkpoint)
     digest = _digest(running, query)
     if found is None or found.digest != digest or found.apply != apply:
-        forget(running.files, running.tables, place)
+        forget(running.files, running.tables, checkpoint)
         sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
-        record = replace(new, folder=f"spark-{new.id}", began=_began(running, query, sent))
+        record = replace(new, folder=f"spark-{new.id}", began=_topic_ends(running, query, sent))
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
-        found = Aside(record, digest, query.tables, streamed, apply=apply)
-        aside.write(running.files, place, found)
-    made = _beside(query, found)
-    created = {t.model for t in made.tables if running.tables.create(t, changes=False)}
-    context = running.context(made, found.record, place, frozenset(created))
-    return made, with_letters(running, made, found.record, place, context)
+        found = PendingSwap(record, digest, query.tables, streamed, apply=apply)
+        pending_swap.write(running.files, checkpoint, found)
+    rebuilt = _to_new_tables(query, found)
+    created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}
+    context = running.context(rebuilt, found.record, checkpoint, frozenset(created))
+    return rebuilt, with_dead_letters(running, rebuilt, found.record, checkpoint, context)
 
 
 def swap(running: Engine, query: Query) -> None:
-    """Put what was rebuilt in the place of what was there."""
-    place = running.place(query)
-    decide(running.files, place)
-    settle(running.files, running.tables, place)
+    """Replace the running version by the rebuilt one."""
+    checkpoint = running.checkpoint(query)
+    begin_swap(running.files, checkpoint)
+    settle(running.files, running.tables, checkpoint)
 
 
 def _digest(running: Engine, query: Query) -> str:
-    """Return what changes with anything that a query does: half of a rebuild is of no use to another one."""
+    """Return a digest of everything that a query does: after an edit, half a rebuild is useless."""
     functions = [running.job.catalog.functions[name].digest for name in query.functions]
     return blake2b(msgspec.json.encode((query, functions)), digest_size=12).hexdigest()
 
 
-def _began(running: Engine, query: Query, topics: Iterable[str]) -> dict[str, Offsets]:
-    """Return where the records begin that a query sends from now on; only who appends sends them again."""
+def _topic_ends(running: Engine, query: Query, topics: Iterable[str]) -> dict[str, Offsets]:
+    """Return the ends of the topics that an appending query writes: its new records begin there."""
     return running.kafka.held(topics) if query.output_mode == "append" else {}
 
 
-def _beside(query: Query, found: Aside) -> Query:
-    """Return a query that stores its rows in tables of another name."""
+def _to_new_tables(query: Query, found: PendingSwap) -> Query:
+    """Return a query that stores its rows in the tables of a pending swap."""
     if not isinstance(query.deliver, PerBatch):
         return query
     deliveries = tuple(
-        replace(each, target=found.beside(each.target)) if isinstance(each.target, TableOutput) else each
+        replace(each, target=found.new_version(each.target)) if isinstance(each.target, TableOutput) else each
         for each in query.deliver.deliveries
     )
     return replace(query, deliver=replace(query.deliver, deliveries=deliveries))

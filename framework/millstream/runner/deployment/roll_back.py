@@ -1,4 +1,4 @@
-"""What the last apply took the place of takes its place again: tables, checkpoints, and groups."""
+"""Rolls back the last apply: its previous tables, checkpoints and groups are put back."""
 
 from __future__ import annotations
 
@@ -15,38 +15,41 @@ from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.deployed import restore_manifest
 from millstream.runner.checkpoints.files import checkpoint_folder, records_in
 from millstream.runner.checkpoints.previous import Previous
-from millstream.runner.checkpoints.swap import Together, swap_together
+from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
 from millstream.runner.deployment.apply import read, remove, write
 from millstream.runner.engine import Engine, engine
 from millstream.runner.values import Job, Setup, Tell
 
 
 def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> list[str]:
-    """Take back the last apply of a target, and return the queries; done again after a kill, it goes on."""
+    """Roll back the last apply of a target, and return its queries; it can be repeated after a kill."""
     with engine(job, [], folder, tell, spark) as running:
         applied = read(running.files, running.checkpoints)
         if applied is None:
-            raise MillstreamError(_nothing(job))
-        kept = _kept(running, applied.id)
+            raise MillstreamError(_no_apply(job))
+        retained = _retained(running, applied.id)
         records = records_in(running.files, running.checkpoints)
-        gone = [] if applied.back or not applied.done else sorted(set(applied.replaced) - kept.keys())
-        if problems := [*map(_made_since, gone), *_counted_twice(kept, records)]:
+        lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())
+        if problems := [*map(_rebuilt_since, lost), *_counted_twice(retained, records)]:
             raise MillstreamError(*problems)
         write(running.files, running.checkpoints, replace(applied, back=True))
         swap_together(
-            running.files, running.tables, running.checkpoints, Together(tuple(kept), applied.lock, back=True)
+            running.files,
+            running.tables,
+            running.checkpoints,
+            JoinedSwap(tuple(retained), applied.lock, back=True),
         )
-        for name, each in kept.items():
-            was = f"runs as it was made on {each.record.made}" if each.record else "is another query's again"
-            tell(Setup(name, was, done=True))
+        for name, each in retained.items():
+            note = f"version of {each.record.made}" if each.record else "belongs to another query again"
+            tell(Setup(name, note, done=True))
         for name in applied.begun:
             _forget(running, name, records.get(name))
         restore_manifest(running.files, running.checkpoints)
         remove(running.files, running.checkpoints)
-        return list(kept)
+        return list(retained)
 
 
-def _kept(running: Engine, apply: str) -> dict[str, Previous]:
+def _retained(running: Engine, apply: str) -> dict[str, Previous]:
     names = running.files.names(running.checkpoints)
     found = {
         name: previous.read(running.files, checkpoint_folder(running.checkpoints, name))
@@ -56,39 +59,39 @@ def _kept(running: Engine, apply: str) -> dict[str, Previous]:
 
 
 def _forget(running: Engine, name: str, record: Record | None) -> None:
-    """Remove what did not run before the apply, so that it begins anew if it comes again."""
-    place = checkpoint_folder(running.checkpoints, name)
+    """Remove a query that did not run before the apply."""
+    checkpoint = checkpoint_folder(running.checkpoints, name)
     for model in record.tables if record else ():
         running.tables.drop(TableOutput(model))
-    running.files.remove(place.folder)
+    running.files.remove(checkpoint.folder)
 
 
-def _counted_twice(kept: dict[str, Previous], records: dict[str, Record]) -> Iterator[Diagnostic]:
-    """Refuse to go back where a state would count rows of a topic, and again those that were sent since."""
-    sent = {topic: name for name in kept if name in records for topic in records[name].began}
-    for name, each in kept.items():
+def _counted_twice(retained: dict[str, Previous], records: dict[str, Record]) -> Iterator[Diagnostic]:
+    """Refuse a rollback after which a query would count rows twice that were sent again since."""
+    sent = {topic: name for name in retained if name in records for topic in records[name].began}
+    for name, each in retained.items():
         for topic in sorted(set(each.record.ids if each.record else ()) & sent.keys()):
             yield Diagnostic(
                 "MS888",
-                f"{name} would count the rows of '{topic}' twice: {sent[topic]} has sent them again since",
+                f"{name} would count the rows of '{topic}' twice: {sent[topic]} has sent them again",
                 None,
-                "check out the older version, and have both made anew: `millstream apply`",
+                "check out the older version, and run `millstream apply`, which rebuilds both",
             )
 
 
-def _made_since(name: str) -> Diagnostic:
+def _rebuilt_since(name: str) -> Diagnostic:
     return Diagnostic(
         "MS887",
-        f"{name} was made anew since, so what it was before the last apply is not kept any more",
+        f"{name} was rebuilt since, so its version before the last apply is no longer retained",
         None,
-        "check out the older version, and `millstream apply` it",
+        "check out the older version, and run `millstream apply`",
     )
 
 
-def _nothing(job: Job) -> Diagnostic:
+def _no_apply(job: Job) -> Diagnostic:
     return Diagnostic(
         "MS887",
-        f"nothing was applied to {job.project.target.name} that could be taken back",
+        f"no apply to {job.project.target.name} can be rolled back",
         None,
-        "only the last `millstream apply` that made something anew is kept",
+        "only the last `millstream apply` that rebuilt something is retained",
     )

@@ -1,4 +1,4 @@
-"""The stages of a job on its target: what comes before its first query, and after its last one."""
+"""Executes the stages of a job before its first query and after its last one."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from millstream.deployment.stages import KeepPrevious, Reset, Stage, Swap, stage
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.runner.checkpoints.deployed import deployed_at, unread
-from millstream.runner.checkpoints.swap import Together, swap_together
+from millstream.runner.checkpoints.deployed import deployed_at, never_started
+from millstream.runner.checkpoints.swap import JoinedSwap, swap_together
 from millstream.runner.deployment.apply import Applied, begin_apply, end_apply
 from millstream.runner.deployment.prepare import reset
 from millstream.runner.engine import Engine
 
 
 def planned(running: Engine, queries: Sequence[Query]) -> tuple[Stage, ...]:
-    """Return what a job does to queries."""
+    """Return the stages of a job."""
     job = running.job
-    there = deployed_at(running.files, running.checkpoints)
-    return stages(queries, there, job.intent, job.physical.queries, job.physical.lock)
+    deployed = deployed_at(running.files, running.checkpoints)
+    return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock)
 
 
 def resumed(running: Engine, query: Query) -> tuple[Stage, ...]:
-    """Return what a query does that is started again."""
+    """Return the stages of a query that is restarted."""
     record = running.record(query)
     records = {} if record is None else {query.name: record}
-    there = Deployed(records, unread=unread(running.files, running.checkpoints, records))
-    return stages([query], there, resuming(running.job.intent), running.job.physical.queries)
+    deployed = Deployed(records, never_started=never_started(running.files, running.checkpoints, records))
+    return stages([query], deployed, resuming(running.job.intent), running.job.physical.queries)
 
 
-def begin(running: Engine, queries: Sequence[Query], found: Sequence[Stage]) -> Applied | None:
-    """Carry out what comes before the first query."""
+def begin(running: Engine, queries: Sequence[Query], planned_stages: Sequence[Stage]) -> Applied | None:
+    """Execute the stages before the first query."""
     applied = None
     named = {query.name: query for query in queries}
-    for stage in found:
+    for stage in planned_stages:
         match stage:
             case Reset(query=name):
                 reset(running, named[name])
@@ -45,20 +45,24 @@ def begin(running: Engine, queries: Sequence[Query], found: Sequence[Stage]) -> 
     return applied
 
 
-def end(running: Engine, found: Sequence[Stage], started: Collection[str], *, well: bool) -> None:
-    """Carry out what comes after the last query; `well`: none of them failed."""
-    together = next((stage for stage in found if isinstance(stage, Swap) and stage.lock is not None), None)
-    if together is None:
-        keep_lock(running, started)
-    elif well and together.lock is not None:
-        swapped = Together(together.queries, together.lock)
-        swap_together(running.files, running.tables, running.checkpoints, swapped)
-    if well and any(isinstance(stage, KeepPrevious) for stage in found):
+def end(
+    running: Engine, planned_stages: Sequence[Stage], started: Collection[str], *, succeeded: bool
+) -> None:
+    """Execute the stages after the last query; `succeeded` if no query failed."""
+    joined = next(
+        (stage for stage in planned_stages if isinstance(stage, Swap) and stage.lock is not None), None
+    )
+    if joined is None:
+        update_lock(running, started)
+    elif succeeded and joined.lock is not None:
+        swap = JoinedSwap(joined.queries, joined.lock)
+        swap_together(running.files, running.tables, running.checkpoints, swap)
+    if succeeded and any(isinstance(stage, KeepPrevious) for stage in planned_stages):
         end_apply(running)
 
 
-def keep_lock(running: Engine, started: Collection[str]) -> None:
-    """Record the groups that have state now."""
+def update_lock(running: Engine, started: Collection[str]) -> None:
+
     before = checkpoints.read_lock(running.files, running.checkpoints) or Lock()
     known = {*started, *(group.name for group in before.groups)}
     now = Lock(tuple(group for group in running.job.physical.lock.groups if group.name in known))

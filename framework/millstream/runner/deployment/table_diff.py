@@ -1,4 +1,4 @@
-"""The rows of two tables side by side: do they differ, how many, and which."""
+"""Compares the rows of two tables: how many differ, and which."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from millstream.types import DOUBLE, FLOAT, Type
 
 _SHOWN = 3
 _NEAR = 1e-9
-"""Sums of the same numbers in another order differ by less, as a share of them."""
+"""Relative difference: sums of the same numbers in a different order differ by less."""
 
 
-def compared(
+def compare_rows(
     table: TableOutput, names: Sequence[str], old: DataFrame, new: DataFrame
 ) -> tuple[int, Diagnostic | None]:
-    """Return how many rows two versions of a table have, and what differs in some of its columns."""
+    """Return how many rows two versions of a table have, and a diagnostic if these columns differ."""
     types = {column.name: column.type for column in table.columns}
     sides = [
         side.select(
-            *(f.col(quoted(name)).alias(f"{mark}{place}") for place, name in enumerate([*table.keys, *names]))
+            *(f.col(quoted(name)).alias(f"{mark}{index}") for index, name in enumerate([*table.keys, *names]))
         ).withColumn(mark, f.lit(True))
         for side, mark in ((old, "o"), (new, "n"))
     ]
@@ -36,8 +36,8 @@ def compared(
     both = sides[0].join(sides[1], on, "full_outer")
     here = f.col("o").isNotNull() & f.col("n").isNotNull()
     equal = f.lit(True)
-    for place, name in enumerate(names, len(keys)):
-        equal = equal & _equal(f.col(f"o{place}"), f.col(f"n{place}"), types[name])
+    for index, name in enumerate(names, len(keys)):
+        equal = equal & _equal(f.col(f"o{index}"), f.col(f"n{index}"), types[name])
     gone, more = f.col("n").isNull(), f.col("o").isNull()
     other = here & ~equal
     counted = both.select(f.count(f.lit(1)), *(f.count_if(each) for each in (gone, more, other))).first()
@@ -60,25 +60,25 @@ def _differs(
     table: TableOutput, names: Sequence[str], numbers: Sequence[int], shown: Sequence[Mapping[str, Any]]
 ) -> Diagnostic:
     gone, more, other = numbers
-    parts = [f"{other:,} have other values"] if other else []
+    parts = [f"{other:,} have different values"] if other else []
     parts += [f"{gone:,} are gone"] if gone else []
     parts += [f"{more:,} are new"] if more else []
     notes = tuple(Note(_row(table, names, row)) for row in shown)
     name = table.model.partition(".")[2]
     return Diagnostic(
         "MS886",
-        f"the rows of {name} differ where the edit changes nothing: {', '.join(parts)}",
+        f"the rebuilt table {name} differs outside the edited columns: {', '.join(parts)}",
         None,
-        "see whether the topics still hold all records, and rows that came too late before; "
-        "`millstream apply --accept-differences` swaps nonetheless",
+        "check that the topics still hold all records, and whether rows were late before; "
+        "`millstream apply --accept-differences` swaps anyway",
         notes=notes,
     )
 
 
 def _row(table: TableOutput, names: Sequence[str], row: Mapping[str, Any]) -> str:
-    there = "n" if row["o"] is None else "o"
-    key = ", ".join(f"{name} {row[f'{there}{place}']!r}" for place, name in enumerate(table.keys))
+    side = "n" if row["o"] is None else "o"
+    key = ", ".join(f"{name} {row[f'{side}{index}']!r}" for index, name in enumerate(table.keys))
     if row["o"] is None or row["n"] is None:
         return f"{key}: {'new' if row['o'] is None else 'gone'}"
-    pairs = [(name, row[f"o{place}"], row[f"n{place}"]) for place, name in enumerate(names, len(table.keys))]
+    pairs = [(name, row[f"o{index}"], row[f"n{index}"]) for index, name in enumerate(names, len(table.keys))]
     return f"{key}: {', '.join(f'{name} {was!r} → {now!r}' for name, was, now in pairs if was != now)}"

@@ -1,1 +1,1 @@
-"""The project's Python functions in Spark."""
+"""Python functions of a project in Spark."""

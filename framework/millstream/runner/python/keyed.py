@@ -1,7 +1,7 @@
-"""Python functions that keep state by key: `transformWithState`, which needs RocksDB and protobuf.
+"""Keyed functions, run by `transformWithState`, which needs RocksDB and protobuf.
 
-Of Spark's two ways, `applyInPandasWithState` takes ten times as long a key (3 ms; a data frame for each),
-makes floats of integers with NULLs, and what reads its rows may fail (a ClassCastException in 4.2.0).
+Spark's alternative, `applyInPandasWithState`, takes ten times as long for each key (3 ms, for a data frame),
+turns integers with NULLs into floats, and readers of its rows may fail (a ClassCastException in 4.2.0).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from millstream.runner.python.functions import source_of
 from millstream.runner.python.worker import FAILED, Source, converter, failure, module_of, plain
 from millstream.types import Row as Struct
 
-# A cluster's workers need not have Millstream: what they run is sent to them.
+# Workers of a cluster need no Millstream: pickle sends them this module.
 cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
@@ -35,28 +35,28 @@ _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def rows_made(session: SparkSession, project: Project, step: StatefulView, mode: OutputMode) -> DataFrame:
-    """Return what a function yields for the rows of each key.
+def yielded_rows(session: SparkSession, project: Project, step: StatefulView, mode: OutputMode) -> DataFrame:
+    """Return the rows that a function yields for the rows of each key.
 
-    The rows of a key come in no order: not in that of event time, nor surely in that of their topic.
+    The rows of a key are not ordered, neither by event time nor reliably by their topic.
     """
-    # Whatever store the other states of a target have, this is the only one that Spark takes here.
+    # Spark supports only this state store here, whatever the target uses otherwise.
     session.conf.set(_STORE, _ROCKSDB)
     if step.ttl:
-        # With a time to live, Spark always wants one more batch, with rows or without (SPARK-50180).
+        # With a time to live, Spark would always run another batch, even without rows (SPARK-50180).
         session.conf.set(_NO_DATA, "false")
-    # A batch query has state, too, but only a StreamingQueryManager starts who coordinates the stores.
+    # A batch query has state too, but only a StreamingQueryManager starts the stores' coordinator.
     _ = session.streams
     function = project.functions[step.function]
     given = session.table(step.of)
     fields = _fields(function, given.columns)
     columns = dict.fromkeys((*step.keys, *fields.values()))
-    made = _made(function)
+    yielded = _yielded_fields(function)
     keyed = Keyed(
         source_of(project, function),
         function.name,
         {name: [*columns].index(column) for name, column in fields.items()},
-        dict(zip(made, (column.name for column in step.made), strict=True)),
+        dict(zip(yielded, (column.name for column in step.made), strict=True)),
         milliseconds(step.ttl) if step.ttl else None,
     )
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in step.made)
@@ -66,58 +66,60 @@ def rows_made(session: SparkSession, project: Project, step: StatefulView, mode:
 
 def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
     """Return the column of each field of a row."""
-    there = {column.lower(): column for column in columns}
+    columns_by_name = {column.lower(): column for column in columns}
     row = function.parameters[1].type
     assert isinstance(row, Struct)
-    missing = [field.name for field in row.fields if field.name.lower() not in there]
+    missing = [field.name for field in row.fields if field.name.lower() not in columns_by_name]
     if missing:
         message = (
-            f"{function.name}() takes rows with '{missing[0]}', which is no column of what it is called on"
+            f"{function.name}() reads '{missing[0]}', which is not a column of the rows that it is called on"
         )
-        remedy = did_you_mean(missing[0], there.values(), f"columns: {', '.join(there.values())}")
+        remedy = did_you_mean(
+            missing[0], columns_by_name.values(), f"columns: {', '.join(columns_by_name.values())}"
+        )
         raise MillstreamError(Diagnostic("MS877", message, function.location, remedy))
-    return {field.name: there[field.name.lower()] for field in row.fields}
+    return {field.name: columns_by_name[field.name.lower()] for field in row.fields}
 
 
-def _made(function: Function) -> list[str]:
+def _yielded_fields(function: Function) -> list[str]:
     assert isinstance(function.returns, Struct)
     return [field.name for field in function.returns.fields]
 
 
-class Made(dict[str, Any]):
-    """A row as Spark asks for it; making one of its own would take longer than all the rest."""
+class OutputRow(dict[str, Any]):
+    """A row for Spark; creating a `Row` would take longer than everything else."""
 
     def asDict(self, recursive: bool = False) -> dict[str, Any]:  # noqa: N802, ARG002 - as Row
         return self
 
 
 class Keyed(StatefulProcessor):
-    """Calls a function with the rows of a key in a batch, and keeps its state.
+    """Calls a function with the rows of a key in a batch, and stores its state.
 
-    State is kept as a pickle of plain values: what Spark makes of a struct is not what was put into it, a
-    timestamp least of all. A field that the class got later has its default in what was kept before.
+    State is a pickle of plain values, since Spark does not preserve structs exactly, timestamps least of all.
+    A field that was added to the class later has its default in older state.
     """
 
     def __init__(
         self,
         source: Source,
         name: str,
-        places: Mapping[str, int],
-        made: Mapping[str, str],
+        indexes: Mapping[str, int],
+        yielded: Mapping[str, str],
         ttl: int | None = None,
     ) -> None:
         self.source = source
         self.name = name
-        self.places = places
-        """By field of a row: which column it is."""
-        self.made = made
-        """By field that the function yields: the column that it becomes."""
+        self.indexes = indexes
+        """The index of the column of each field of a row."""
+        self.yielded = yielded
+        """The column of each field that the function yields."""
         self.ttl = ttl
-        """Milliseconds after which Spark forgets a state that was not written again."""
+        """Milliseconds after which Spark drops a state that was not written again."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.kept = handle.getValueState("state", "state binary", self.ttl)
-        self.known: Known | None = None
+        self.state = handle.getValueState("state", "state binary", self.ttl)
+        self.converted_function: ConvertedFunction | None = None
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -125,33 +127,33 @@ class Keyed(StatefulProcessor):
         rows: Iterator[Row],
         timerValues: TimerValues,  # noqa: N803, ARG002
     ) -> Iterator[Any]:
-        if self.known is None:
-            self.known = known(self.source, self.name, self.places)
-        function, of_key, row_of, state_of = self.known
-        found = self.kept.get()
+        if self.converted_function is None:
+            self.converted_function = converted_function(self.source, self.name, self.indexes)
+        function, of_key, row_of, state_of = self.converted_function
+        found = self.state.get()
         before = bytes(found[0]) if found else None
         given = (row_of(row) for row in rows)
         try:
             state = state_of(pickle.loads(before) if before else {})  # noqa: S301 - written below
-            for made in function(of_key(key[0]) if key else None, given, state):
-                yield self._row(plain(made))
+            for yielded in function(of_key(key[0]) if key else None, given, state):
+                yield self._row(plain(yielded))
             after = pickle.dumps(plain(state), 4)
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises
             raise RuntimeError(FAILED + failure(self.name, error)) from None
         if after != before or self.ttl is not None:
-            self.kept.update((after,))
+            self.state.update((after,))
 
-    def _row(self, value: Any) -> Made:
+    def _row(self, value: Any) -> OutputRow:
         if not isinstance(value, dict):
-            return Made(dict.fromkeys(self.made.values(), value))
-        return Made((column, value.get(name)) for name, column in self.made.items())
+            return OutputRow(dict.fromkeys(self.yielded.values(), value))
+        return OutputRow((column, value.get(name)) for name, column in self.yielded.items())
 
     def close(self) -> None:
         pass
 
 
-class Known(NamedTuple):
-    """A function with what makes its arguments of what Spark gives."""
+class ConvertedFunction(NamedTuple):
+    """A function, with the conversions of its arguments from Spark's values."""
 
     call: Callable[..., Iterable[Any]]
     key: Callable[[Any], Any]
@@ -159,18 +161,18 @@ class Known(NamedTuple):
     state: Callable[[dict[str, Any]], Any]
 
 
-def known(source: Source, name: str, places: Mapping[str, int]) -> Known:
+def converted_function(source: Source, name: str, indexes: Mapping[str, int]) -> ConvertedFunction:
     function = getattr(module_of(source), name)
     hints = typing.get_type_hints(function, include_extras=True)
     row = struct_of(typing.get_args(hints["rows"])[0])
     fields = typing.get_type_hints(row)
-    parts = [(field, place, converter(fields[field])) for field, place in places.items()]
+    parts = [(field, index, converter(fields[field])) for field, index in indexes.items()]
     state = struct_of(hints["state"])
 
     def row_of(given: Any) -> Any:
         return row(**{n: convert(given[i]) if convert else given[i] for n, i, convert in parts})
 
-    return Known(function, converter(hints["key"]) or same, row_of, converter(state) or same)
+    return ConvertedFunction(function, converter(hints["key"]) or same, row_of, converter(state) or same)
 
 
 def struct_of(hint: Any) -> Any:

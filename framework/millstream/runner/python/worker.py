@@ -1,6 +1,6 @@
-"""Calls of the user's Python functions, in Spark's Python workers.
+"""Calls the user's functions in Spark's Python workers.
 
-This module is sent to them as it is: a cluster's workers need not have Millstream, so it imports none of it.
+The workers of a cluster need no Millstream: pickle sends them this module, which imports nothing of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 FAILED = "a function failed: "
-"""What the text of an error begins with, so that it is found in what Spark makes of it; SQL says it, too."""
+"""The prefix of an error's text, by which it is recognised within Spark's message; the SQL uses it too."""
 
 
 class Source(NamedTuple):
@@ -27,12 +27,12 @@ class Source(NamedTuple):
 
 
 def module_of(source: Source) -> types.ModuleType:
-    """Return a file as a module; it is run once per worker, whatever calls its functions."""
+    """Return a file as a module; it is executed once for each worker."""
     name = f"millstream_functions_{source.digest}"
     if name not in sys.modules:
         module = types.ModuleType(name)
         module.__file__ = source.path
-        # Tracebacks show the user's lines, though there is no such file here.
+        # Tracebacks can show the user's lines, although the file doesn't exist here.
         linecache.cache[source.path] = (
             len(source.text), None, source.text.splitlines(keepends=True), source.path,
         )  # fmt: skip
@@ -49,7 +49,7 @@ Convert = Callable[[Any], Any]
 
 
 class Callee(NamedTuple):
-    """A function with what makes its arguments of Arrow's values, and Arrow's values of what it returns."""
+    """A function, with the conversions of its arguments from Arrow's values."""
 
     call: Callable[..., Any]
     arguments: tuple[Convert | None, ...]
@@ -72,7 +72,7 @@ def callee(source: Source, name: str) -> Callee:
 
 
 def converter(hint: Any) -> Convert | None:
-    """Return what makes a value as hinted of one that Arrow gives; None where it is one already."""
+    """Return the conversion of Arrow's values to a type hint; None if they already fit."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {typing.Union, types.UnionType}:
         made = [each for each in map(converter, inner) if each is not None]
@@ -135,7 +135,7 @@ def _listing(element: Convert | None, *, tuple_: bool) -> Convert | None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as Arrow takes it: structs are dicts; times that name no zone are in UTC."""
+    """Return a value for Arrow: structs become dicts, and times without a zone are in UTC."""
     if isinstance(value, datetime) and value.tzinfo is None:
         return value.replace(tzinfo=timezone.utc)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -159,19 +159,19 @@ def rows_of(columns: Sequence[Any], known: Callee) -> Iterator[tuple[Any, ...]]:
 
 
 def failure(name: str, error: BaseException) -> str:
-    """Tell what a function said, and where in its file it said it."""
-    place = ""
+    """Return a function's error, and its location in the function's file."""
+    location = ""
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "")
         if module.startswith("millstream_functions_"):
-            place = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+            location = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
         trace = trace.tb_next
-    return f"{name}(): {type(error).__name__}: {error}{place}"
+    return f"{name}(): {type(error).__name__}: {error}{location}"
 
 
 def plain_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
-    """Return what Spark calls with columns of arguments; a row on which it fails stops the query."""
+    """Return a function that Spark calls with columns of arguments; a failing row stops the query."""
 
     def call(*columns: Any) -> Any:
         import pyarrow as pa
@@ -186,24 +186,24 @@ def plain_call(source: Source, name: str, returns: Any, *, nested: bool) -> Call
     return call
 
 
-def told_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
-    """Return what Spark calls with a column of structs that tell of each row, and columns of arguments.
+def located_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
+    """Return a function that Spark calls with a column of row locations, and columns of arguments.
 
-    A row on which it fails stops the query, and is told. Where the struct is NULL, it is not called.
+    A failing row stops the query, and the error has its location. If the location is NULL, nothing is called.
     """
 
-    def call(told: Any, *columns: Any) -> Any:
+    def call(locations: Any, *columns: Any) -> Any:
         import pyarrow as pa
 
-        asked = told.is_valid()
-        given = columns if not told.null_count else [each.filter(asked) for each in columns]
-        made = results(callee(source, name), name, given, asked.true_count)
+        called = locations.is_valid()
+        given = columns if not locations.null_count else [each.filter(called) for each in columns]
+        outcomes = results(callee(source, name), name, given, called.true_count)
         found: list[Any] = []
-        for row, each in enumerate(asked.to_pylist()):
-            value, error = next(made) if each else (None, None)
+        for row, is_called in enumerate(called.to_pylist()):
+            value, error = next(outcomes) if is_called else (None, None)
             if error is not None:
-                said = ", ".join(f"{k} {v}" for k, v in told[row].as_py().items())
-                raise RuntimeError(f"{FAILED}{said}: {error}")
+                location = ", ".join(f"{k} {v}" for k, v in locations[row].as_py().items())
+                raise RuntimeError(f"{FAILED}{location}: {error}")
             found.append(plain(value) if nested else value)
         return pa.array(found, returns)
 
@@ -211,20 +211,21 @@ def told_call(source: Source, name: str, returns: Any, *, nested: bool) -> Calla
 
 
 def guarded_call(source: Source, name: str, returns: Any, *, nested: bool) -> Callable[..., Any]:
-    """Return what Spark calls with a column that says which rows want it, and columns of arguments.
+    """Return a function that Spark calls with a column of conditions, and columns of arguments.
 
-    It gives a struct of `value` and `error`, both NULL for the other rows.
+    It returns structs of `value` and `error`; both are NULL if the condition doesn't hold.
     """
 
-    def call(wanted: Any, *columns: Any) -> Any:
+    def call(conditions: Any, *columns: Any) -> Any:
         import pyarrow as pa
 
-        asked = wanted.fill_null(False)
-        made = results(callee(source, name), name, [each.filter(asked) for each in columns], asked.true_count)
+        called = conditions.fill_null(False)
+        arguments = [each.filter(called) for each in columns]
+        outcomes = results(callee(source, name), name, arguments, called.true_count)
         values: list[Any] = []
         errors: list[str | None] = []
-        for each in asked.to_pylist():
-            value, error = next(made) if each else (None, None)
+        for is_called in called.to_pylist():
+            value, error = next(outcomes) if is_called else (None, None)
             values.append(plain(value) if nested else value)
             errors.append(error)
         return pa.StructArray.from_arrays(
@@ -237,7 +238,7 @@ def guarded_call(source: Source, name: str, returns: Any, *, nested: bool) -> Ca
 def results(
     known: Callee, name: str, columns: Sequence[Any], rows: int | None = None
 ) -> Iterator[tuple[Any, str | None]]:
-    """Yield what a function gives for each row, or what it fails with."""
+    """Yield a function's result or error for each row."""
     arguments = rows_of(columns, known) if columns else iter([()] * (rows or 0))
     for row in arguments:
         try:

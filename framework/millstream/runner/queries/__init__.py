@@ -1,1 +1,1 @@
-"""One query of the plan on Spark: what it reads, what becomes of its batches, and what they say."""
+"""Runs one query on Spark: its reads, its batches and their progress."""

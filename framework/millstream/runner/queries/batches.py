@@ -1,4 +1,4 @@
-"""What Spark says of a micro-batch, as a value of ours."""
+"""Converts Spark's progress of a micro-batch to a value."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgres
 from millstream.runner.queries.counts import counts, observed
 from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
-from millstream.runner.queries.row_tests import Tested
+from millstream.runner.queries.row_tests import TestCounts
 
 Offsets = Mapping[int, int]
-"""By partition: the record that is read next."""
+"""The next record to read, by partition."""
 
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
-"""In what Spark's KafkaMicroBatchStream says of itself."""
+"""The topic in the description of Spark's KafkaMicroBatchStream."""
 
 
 class Batch(Struct, frozen=True):
-    """A micro-batch of a query that ended well."""
+    """A completed micro-batch."""
 
     number: int
     rows: int
     seconds: float
     phases: dict[str, float] = {}
-    """Seconds by what Spark calls the parts of a batch: `addBatch`, `queryPlanning`, `walCommit`…"""
+    """Seconds by Spark's name of each phase: `addBatch`, `queryPlanning`, `walCommit`…"""
     read: dict[str, dict[int, int]] = {}
-    """By topic: how far it has been read."""
+    """The offsets up to which each topic has been read."""
     behind: dict[str, int] = {}
-    """By topic: records that were there and are not read yet."""
+    """The number of available records of each topic that are not read yet."""
     watermark: str = ""
     late: int = 0
-    """Rows that came after their window was closed."""
+    """Rows that arrived after their window had closed."""
     state_rows: int = 0
     state_bytes: int = 0
     counts: Counts = Counts()
     latency: float | None = None
-    """Seconds from when the oldest of its records came into Kafka to its end."""
+    """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
 
 
-def batch_of(progress: StreamingQueryProgress, tested: Tested) -> Batch:
+def batch_of(progress: StreamingQueryProgress, test_counts: TestCounts) -> Batch:
     read: dict[str, dict[int, int]] = {}
     behind: dict[str, int] = {}
     for source in progress.sources:
         found = TOPIC.search(source.description)
         if found is not None:
-            _note(found[1], source, read, behind)
+            _add_offsets(found[1], source, read, behind)
     states = progress.stateOperators
     return Batch(
         number=progress.batchId,
@@ -65,7 +65,7 @@ def batch_of(progress: StreamingQueryProgress, tested: Tested) -> Batch:
         late=sum(each.numRowsDroppedByWatermark for each in states),
         state_rows=sum(each.numRowsTotal for each in states),
         state_bytes=sum(each.memoryUsedBytes for each in states),
-        counts=counts(observed([progress]).values()) + tested.take(progress.batchId),
+        counts=counts(observed([progress]).values()) + test_counts.take(progress.batchId),
         latency=_latency(progress),
     )
 
@@ -82,10 +82,10 @@ def _latency(progress: StreamingQueryProgress) -> float | None:
     return max(0.0, ended.timestamp() - min(times)) if times else None
 
 
-def _note(
+def _add_offsets(
     topic: str, source: SourceProgress, read: dict[str, dict[int, int]], behind: dict[str, int]
 ) -> None:
-    """Note where a source is; a topic that a query reads twice is read as far as by the slower one."""
+    """Add a source's offsets; if a query reads a topic twice, the slower read counts."""
     ends = _offsets(source.endOffset, topic)
     latest = _offsets(source.latestOffset, topic) or ends
     known = read.get(topic, ends)
@@ -94,15 +94,15 @@ def _note(
     behind[topic] = max(left, behind.get(topic, 0))
 
 
-def _offsets(said: str | None, topic: str) -> dict[int, int]:
-    # Of a batch that is run again, Spark says "None" for how far the topic goes.
-    found = json.loads(said) if said and said.startswith("{") else {}
+def _offsets(text: str | None, topic: str) -> dict[int, int]:
+    # For a repeated batch, Spark reports "None" as the topic's end.
+    found = json.loads(text) if text and text.startswith("{") else {}
     own = found.get(topic, {})
     return {int(number): offset for number, offset in own.items()}
 
 
 def has_read(batch: Batch, ends: Mapping[str, Offsets]) -> bool:
-    """Tell whether a query has read what its topics held at a time."""
+    """Whether a query has read its topics up to some offsets."""
     return all(
         batch.read.get(topic, {}).get(number, 0) >= end
         for topic, numbers in ends.items()

@@ -1,7 +1,7 @@
-"""Records that a query leaves out or sends to dead letters, counted while it runs, without a second pass.
+"""Counts the records that a query leaves out or sends to dead letters, without a second pass over them.
 
-Spark observes them on the way, and tells with the progress of each batch (`observedMetrics`). A batch that
-fails and is tried again counts once, by the try that ended well.
+Spark observes them as they pass, and reports them with the progress of each batch (`observedMetrics`). A
+batch that is repeated after a failure counts once.
 """
 
 from __future__ import annotations
@@ -20,43 +20,45 @@ from millstream.runner.queries.reads import OLDEST
 from millstream.runner.queries.results import Counts
 
 Observed = dict[int, dict[str, int]]
-"""By number of a batch: what was counted in it, by fate and whose records they were."""
+"""The counts of each batch, by its number and the names of `count_name`."""
 
 
 def without_bad(rows: DataFrame, step: CountedView) -> DataFrame:
-    """Drop records that could not be decoded, and count them."""
-    counted = f.count_if(f.col(BAD)).alias(count_name("skipped", step.relation))
-    return rows.observe(step.name, counted).where(f"not {BAD}").drop(BAD)
+    """Drop and count records that could not be decoded."""
+    skipped = f.count_if(f.col(BAD)).alias(count_name("skipped", step.relation))
+    return rows.observe(step.name, skipped).where(f"not {BAD}").drop(BAD)
 
 
-def counted(records: DataFrame, query: Query) -> DataFrame:
-    """Count the dead letters among a query's records, and those that only tell of a row."""
+def with_counts(records: DataFrame, query: Query) -> DataFrame:
+    """Count the dead letters among a query's records, and the markers of rows that are left out."""
     how = query.deliver
-    letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
-    if not isinstance(how, ToKafka) or not (letters or how.skips or how.tests):
+    dead_letters = [each for each in query.outputs if isinstance(each, DeadLetters)]
+    if not isinstance(how, ToKafka) or not (dead_letters or how.skips or how.tests):
         return records
-    observed = [_telling(model).alias(count_name("skipped", model)) for model in how.skips]
-    observed += [_telling(test).alias(count_name("tests", test)) for test in how.tests]
-    if letters:
-        observed += _letters(letters, [each.model for each in query.outputs if isinstance(each, SinkOutput)])
+    observed = [_markers(model).alias(count_name("skipped", model)) for model in how.skips]
+    observed += [_markers(test).alias(count_name("tests", test)) for test in how.tests]
+    if dead_letters:
+        observed += _dead_letters(
+            dead_letters, [each.model for each in query.outputs if isinstance(each, SinkOutput)]
+        )
     found = records.observe("records", *observed)
     return found.where("topic is not null") if how.skips or how.tests else found
 
 
-def _telling(whose: str) -> Column:
+def _markers(whose: str) -> Column:
     return f.count_if(f.col("topic").isNull() & (f.col("key") == f.lit(whose).cast("binary")))
 
 
-def _letters(letters: Iterable[DeadLetters], models: Collection[str]) -> Iterable[Column]:
-    """Count dead letters by the model that their reason begins with; all others are of their source."""
+def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) -> Iterable[Column]:
+    """Count dead letters by the model that their reason begins with; all others belong to their source."""
     reason = f.try_element_at("headers", f.lit(-1)).getField("value").cast("string")
-    is_letter = f.col("topic").isin([each.topic for each in letters])
+    is_letter = f.col("topic").isin([each.topic for each in dead_letters])
     of_models: Column = f.lit(False)
     for model in models:
         own = is_letter & reason.startswith(f"{model.partition('.')[2]}: ")
         of_models |= own
         yield f.count_if(own).alias(count_name("dead_letters", model))
-    for each in letters:
+    for each in dead_letters:
         if each.source in models:
             continue
         whose = (f.col("topic") == each.topic) & ~of_models
@@ -64,7 +66,7 @@ def _letters(letters: Iterable[DeadLetters], models: Collection[str]) -> Iterabl
 
 
 def observed(progress: Iterable[StreamingQueryProgress]) -> Observed:
-    """Return what was observed in each batch; Spark forgets the oldest ones of a long query."""
+    """Return the counts of each batch; Spark drops the oldest batches of a long query."""
     return {
         batch.batchId: _numbers(
             row for name, row in batch.observedMetrics.items() if not name.startswith(OLDEST)
@@ -77,13 +79,13 @@ def _numbers(rows: Iterable[Row]) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in rows:
         for name, number in row.asDict().items():
-            # Several parts of a query may decode a source: each observes the same records.
+            # Several parts of a query may decode the same source: each observes the same records.
             found[name] = max(found.get(name, 0), number or 0)
     return found
 
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
-    """Add up what was observed."""
+    """Sum the counts of batches."""
     found: dict[str, dict[str, int]] = {"skipped": {}, "dead_letters": {}, "tests": {}}
     for numbers in batches:
         for name, number in numbers.items():

@@ -1,4 +1,4 @@
-"""What happens to each micro-batch of a query that stores it in several places."""
+"""Stores the micro-batches of a query that writes tables or several outputs."""
 
 from __future__ import annotations
 
@@ -21,56 +21,56 @@ from millstream.physical.values import (
     Target,
     ViewOutput,
 )
-from millstream.runner.queries.latest import newest
-from millstream.runner.queries.row_tests import Tested, ask
-from millstream.runner.queries.timestamps import send_stamped
+from millstream.runner.queries.latest import latest_rows
+from millstream.runner.queries.row_tests import TestCounts, run_row_checks
+from millstream.runner.queries.timestamps import send_with_timestamps
 from millstream.stores.spark import Batch
 
 BATCH_HEADER = "millstream.batch"
-"""`<query>/<checkpoint>/<batch>`: records of a batch that is tried again carry the same one."""
+"""`<query>/<checkpoint>/<batch>`: records of a repeated batch have the same value."""
 
 
 class Stores(Struct, frozen=True):
-    """Where batches go."""
+    """Where the batches of a query are stored."""
 
     identity: str
-    """Of the query and its checkpoint: numbers of batches begin anew with a new one."""
+    """Identifies the query and its checkpoint, since a new checkpoint numbers batches from 0 again."""
     kafka: Mapping[str, str]
     """Options of the Kafka sink."""
     producer: Mapping[str, str]
-    """Settings of Millstream's own producer, for what Spark's sink can't do."""
+    """Settings of Millstream's own producer, for records that Spark's sink can't write."""
     merge: Callable[[DataFrame, TableOutput, Batch], None]
-    """Stores the newest rows of a batch in a table, once however often it is called."""
+    """Stores the newest rows of a batch in a table, only once for repeated calls."""
     new: frozenset[str] = frozenset()
-    """Tables that nothing was stored in before the first batch."""
+    """Tables that are empty before the first batch."""
     check: Callable[[SparkSession, int], None] | None = None
-    """Called when the tables have a batch, and nobody has heard of it."""
+    """Called after the tables are written and before records are sent."""
     again: int | None = None
-    """The batch that was begun before, and perhaps stored."""
+    """The number of a batch that was started before, and may have been stored."""
     turn: AbstractContextManager[Any] | None = None
-    """What each batch waits for; None: for nothing."""
+    """Limits simultaneous batches; None for no limit."""
     raised: list[MillstreamError] = field(default_factory=list)
-    """Why a batch was refused: Spark hands on no more than a text."""
-    tested: Tested = field(default_factory=Tested)
-    """Takes what data tests find."""
+    """Errors that refused a batch, since Spark passes on only their text."""
+    test_counts: TestCounts = field(default_factory=TestCounts)
+    """Collects the counts of row checks."""
 
 
-def deliver(how: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
-    """Return what is done with each batch: tables first, since records tell others of them."""
-    tables = [each for each in how.deliveries if _written_as(each.target) == "row"]
-    sinks = [each for each in how.deliveries if _written_as(each.target) == "record"]
-    several = len(how.deliveries) > 1 or any(each.asked for each in how.deliveries)
+def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
+    """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
+    tables = [each for each in delivery.deliveries if _written_as(each.target) == "row"]
+    sinks = [each for each in delivery.deliveries if _written_as(each.target) == "record"]
+    several = len(delivery.deliveries) > 1 or any(each.counts_sql for each in delivery.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
-        batch.createOrReplaceTempView(how.view)
+        batch.createOrReplaceTempView(delivery.view)
         again = number == stores.again
         if several or again:
             batch.persist()
         try:
             if again:
-                # A table that has the rows does not ask for them again, and without that no state is kept.
+                # A table that already has the rows does not read them, and then Spark would store no state.
                 batch.write.format("noop").mode("overwrite").save()
-            stores.tested.note(number, ask(batch, how.deliveries))
+            stores.test_counts.add(number, run_row_checks(batch, delivery.deliveries))
             for each in tables:
                 _store(batch, each, stores, number)
             if stores.check is not None:
@@ -85,7 +85,7 @@ def deliver(how: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
 
 
 def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[[DataFrame, int], None]:
-    """Return what Spark calls with each batch, and when its turn comes, does the work."""
+    """Return a function that waits for the batch's turn, then does the work."""
 
     def each_batch(batch: DataFrame, number: int) -> None:
         with stores.turn or nullcontext():
@@ -111,26 +111,26 @@ def _written_as(target: Target) -> Literal["row", "record", "nothing"]:
 def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) -> None:
     table = delivery.target
     assert isinstance(table, TableOutput)
-    rows = newest(batch.sparkSession.sql(delivery.sql), table.keys, table.options.get("order_by"))
+    rows = latest_rows(batch.sparkSession.sql(delivery.sql), table.keys, table.options.get("order_by"))
     new = number == 0 and table.model in stores.new
     stores.merge(rows, table, Batch(stores.identity, number, deletes=delivery.deletes, new=new))
 
 
 def _send(batch: DataFrame, sinks: list[Delivery], stores: Stores, number: int) -> None:
-    """Write the records of all topics in one go."""
+    """Write the records of all topics together."""
     parts = (batch.sparkSession.sql(each.sql) for each in sinks)
     records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
     send(records, stores, number)
 
 
 def send(records: DataFrame, stores: Stores, number: int) -> None:
-    """Write records with a header that makes those of a repeated batch recognisable."""
-    said = f.lit(f"{stores.identity}/{number}").cast("binary")
-    header = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), said.alias("value")))
+    """Write records with a header by which records of a repeated batch are recognised."""
+    identity = f.lit(f"{stores.identity}/{number}").cast("binary")
+    header = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), identity.alias("value")))
     own = f.coalesce(f.col("headers"), f.array()) if "headers" in records.columns else None
     headers = header if own is None else f.concat(own, header)
-    told = records.withColumn("headers", headers)
+    marked = records.withColumn("headers", headers)
     if "timestamp" in records.columns:
-        send_stamped(told, stores.producer)
+        send_with_timestamps(marked, stores.producer)
     else:
-        told.write.format("kafka").options(**stores.kafka).save()
+        marked.write.format("kafka").options(**stores.kafka).save()

@@ -1,4 +1,4 @@
-"""What a query reads becomes views of its session."""
+"""Creates the views of a session from what a query reads."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ from millstream.project.seed_rows import seed_texts
 from millstream.project.values import Project, Seed
 
 Ranges = Mapping[int, tuple[int, int]]
-"""By partition: the first record, and the one after the last."""
+"""The first offset of each partition, and the offset after the last."""
 _LARGEST = "maxOffsetsPerTrigger"
 _WAITING = _SMALLEST, _PATIENCE = "minOffsetsPerTrigger", "maxTriggerDelay"
 _SIZES = (_LARGEST, *_WAITING)
 OLDEST = "oldest of "
-"""What the name begins with of what is observed of a topic's records: when the oldest of a batch came."""
+"""The prefix of an observation's name: when the oldest record of a batch arrived in its topic."""
 
 
-def sizes(said: Mapping[str, Any]) -> dict[str, str]:
-    """Return how many records of a topic batches have, as Spark's Kafka source wants it."""
-    found = {_LARGEST: said.get("max_rows_per_trigger"), _SMALLEST: said.get("min_rows_per_trigger")}
-    if delay := said.get("max_trigger_delay"):
+def sizes(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return Spark's options for the number of a topic's records in a batch."""
+    found = {_LARGEST: options.get("max_rows_per_trigger"), _SMALLEST: options.get("min_rows_per_trigger")}
+    if delay := options.get("max_trigger_delay"):
         found[_PATIENCE] = f"{milliseconds(delay)}ms"
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
-def _unobeyed(trigger: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what `sizes` says that must be left out.
+def _ignored_sizes(trigger: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the options of `sizes` that don't apply to a trigger.
 
-    Who reads what there is now would leave what is less than the smallest batch; real-time mode has no
-    batches.
+    With `availableNow`, a minimum size would leave the last records unread; real-time mode has no batches.
     """
     if "processingTime" in trigger:
         return ()
@@ -52,8 +51,8 @@ def records(
     *,
     timed: bool = False,
 ) -> None:
-    """Read the records of a topic as they come; `timed` observes when the oldest of a batch came."""
-    without = _unobeyed(trigger)
+    """Read a topic as a stream; `timed` observes when the oldest record of a batch arrived."""
+    without = _ignored_sizes(trigger)
     options = {name: value for name, value in options.items() if name not in without}
     reader = session.readStream.format("kafka").options(**options).option("subscribe", source.topic)
     reader = reader.option("includeHeaders", str(source.headers).lower())
@@ -65,7 +64,7 @@ def records(
 
 
 def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:
-    """Read the records of a topic between two offsets of each partition, as a table at rest."""
+    """Read the records of a topic between two offsets of each partition, as a batch."""
     own = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
     own["startingOffsets"] = offsets_of({source.topic: {n: first for n, (first, _) in ranges.items()}})
     own["endingOffsets"] = offsets_of({source.topic: {n: stop for n, (_, stop) in ranges.items()}})
@@ -75,12 +74,12 @@ def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str
 
 
 def offsets_of(topics: Mapping[str, Mapping[int, int]]) -> str:
-    """Return a place by topic and partition as the Kafka source wants it."""
+    """Return offsets by topic and partition, as the JSON of Spark's Kafka source."""
     return json.dumps({topic: {str(n): at for n, at in numbers.items()} for topic, numbers in topics.items()})
 
 
 def seed(session: SparkSession, view: str, project: Project, given: Seed) -> None:
-    """Read a CSV file, whose rows go with the query wherever it runs."""
+    """Read a CSV file; its rows are part of the query, wherever that runs."""
     texts = seed_texts(Path(project.root), given)
     names = [column.name for column in given.columns]
     schema = ", ".join(f"{quoted(name)} string" for name in names)

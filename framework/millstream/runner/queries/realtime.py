@@ -1,4 +1,4 @@
-"""A query in Spark's real-time mode: rows flow through tasks that run all the time, not batch by batch."""
+"""Runs a query in Spark's real-time mode: rows flow through tasks that never end, not in batches."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.realtime import starving
+from millstream.physical.realtime import missing_slots
 from millstream.physical.values import Query
 from millstream.runner.queries.start import QueryContext, start
 
 CHECKPOINT_EVERY = "5 seconds"
-"""How long a batch lasts: after each, Spark notes how far it has read. What came since is read again after a
-failure. Shorter ones Spark refuses (spark.sql.streaming.realTimeMode.minBatchDuration)."""
+"""The duration of a batch; Spark then records its offsets. Later records are read again after a failure.
+Spark refuses shorter batches (spark.sql.streaming.realTimeMode.minBatchDuration)."""
 
 
 def start_realtime(
     spark: SparkSession, query: Query, context: QueryContext, listener: StreamingQueryListener | None = None
 ) -> StreamingQuery:
-    """Start a query in real-time mode; refuse where something prevents it."""
+    """Start a query in real-time mode, or refuse it."""
     if query.realtime:
         message = f"{query.title} can't run in real-time mode: {'; '.join(query.realtime)}"
-        remedy = "choose a trigger such as `1 second` for the target, or change what is named"
+        remedy = "choose a trigger such as `1 second` for the target, or change the named parts of the query"
         raise MillstreamError(Diagnostic("MS878", message, None, remedy))
-    # A batch that never ends waits for no turn.
+    # A batch that never ends must not take a turn.
     context = replace(context, stores=replace(context.stores, turn=None))
-    # Spark takes no other output mode; where nothing keeps state, they mean the same.
+    # Spark allows no other output mode; without state, all modes mean the same.
     return start(spark, replace(query, output_mode="update"), context, listener, realTime=CHECKPOINT_EVERY)
 
 
 def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> None:
-    """Refuse queries that would wait for one another for ever; with each, how many partitions it reads."""
+    """Refuse queries with more partitions in total than Spark has slots: some would wait forever."""
     slots = spark.sparkContext.defaultParallelism
-    found = starving([(query.title, partitions) for query, partitions in queries], slots)
+    found = missing_slots([(query.title, partitions) for query, partitions in queries], slots)
     if found:
         remedy = (
-            "give Spark as many cores as partitions: `master: local[8]`, or more executors; "
+            "give Spark as many cores as partitions, with `master: local[8]` or more executors, "
             "or read fewer partitions in one target"
         )
         raise MillstreamError(Diagnostic("MS879", found, None, remedy))

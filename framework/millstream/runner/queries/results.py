@@ -1,4 +1,4 @@
-"""What became of each query while it ran."""
+"""The results of queries."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["FILE", "Counts", "ModelResult", "Outcome", "RunResults", "Status", "
 
 
 class Counts(Struct, frozen=True):
-    """Records left out: by source those that can't be decoded, by model those on which a function failed."""
+    """Counts of left out records: by source if they can't be decoded, by model if a function failed."""
 
     skipped: dict[str, int] = {}
     dead_letters: dict[str, int] = {}
     tests: dict[str, int] = {}
-    """Rows that data tests found wrong, by id of the test."""
+    """Rows that fail data tests, by the test's id."""
 
     def of(self, ids: Collection[str]) -> Counts:
-        """Return those of some sources and models."""
+        """Return the counts of some sources, models and tests."""
         return Counts(
             {each: number for each, number in self.skipped.items() if each in ids},
             {each: number for each, number in self.dead_letters.items() if each in ids},
@@ -39,7 +39,7 @@ class Counts(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What became of one query."""
+    """The result of one query."""
 
     query: str
     status: Status
@@ -49,9 +49,9 @@ class Outcome(Struct, frozen=True):
     message: str = ""
     problem: Diagnostic | None = None
     reads: dict[str, int] = {}
-    """Records of each topic that it read, by id of the source or model; empty: not known."""
+    """Records read from each topic, by id of the source or model; empty if unknown."""
     counts: Counts = Counts()
     backfilled: tuple[str, ...] = ()
-    """Models whose topics got more than what the query read."""
+    """Models that were backfilled, whose topics got more records than the query read."""
     left_out: dict[str, Diagnostic] = {}
-    """Models that failed, so that the others could go on without them."""
+    """Models that failed on their own; the query ran without them."""

@@ -1,4 +1,4 @@
-"""What data tests find wrong in batches that are stored output by output."""
+"""Row checks in batches that are stored output by output."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from millstream.runner.queries.results import Counts
 
 
 class WrongRowError(Exception):
-    """A row is not what a data test demands."""
+    """A row fails a data test with severity `error`."""
 
 
-class Tested:
-    """Counts by number of a batch: those of one that is tried again count once."""
+class TestCounts:
+    """Counts of failing rows by the number of their batch, so that a repeated batch counts once."""
 
     def __init__(self) -> None:
-        self._found: dict[int, Mapping[str, int]] = {}
+        self._by_batch: dict[int, Mapping[str, int]] = {}
 
-    def note(self, number: int, found: Mapping[str, int]) -> None:
-        self._found[number] = found
+    def add(self, number: int, found: Mapping[str, int]) -> None:
+        self._by_batch[number] = found
 
     def take(self, number: int) -> Counts:
-        """Return those of a batch that has ended, and forget them."""
-        return counts([self._found.pop(number, {})])
+        """Return and remove the counts of a completed batch."""
+        return counts([self._by_batch.pop(number, {})])
 
     def all(self) -> Counts:
-        return counts(list(self._found.values()))
+        return counts(list(self._by_batch.values()))
 
 
-def ask(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, int]:
-    """Ask all tests of a batch, before anything of it is stored."""
+def run_row_checks(batch: DataFrame, deliveries: Iterable[Delivery]) -> dict[str, int]:
+    """Run all row checks of a batch, before any of it is stored."""
     found: dict[str, int] = {}
     for each in deliveries:
-        if not each.asked:
+        if not each.counts_sql:
             continue
-        (row,) = batch.sparkSession.sql(each.asked).collect()
+        (row,) = batch.sparkSession.sql(each.counts_sql).collect()
         numbers: dict[str, int] = row.asDict()
         assert not isinstance(each.target, DeadLetters)
         model = each.target.model.partition(".")[2]

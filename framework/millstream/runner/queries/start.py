@@ -1,4 +1,4 @@
-"""One query of the plan becomes a streaming query of Spark."""
+"""Starts a query of the plan as a streaming query of Spark."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.tables import Tables
 
 _DELAY = "spark.watermarkDelayMs"
-"""What Spark notes of a column of event time."""
+"""Spark's metadata of an event time column."""
 _WINDOW = "spark.timeWindow"
-"""What it notes of a window (TimeWindow.marker)."""
+"""Spark's metadata of a window column (TimeWindow.marker)."""
 
 
 class QueryContext(Struct, frozen=True):
-    """What a query needs of its surroundings."""
+    """What a query needs to run, besides its SQL."""
 
     project: Project
     checkpoint: str
-    """Its folder."""
+    """The folder of its checkpoint."""
     stores: Stores
     sources: Mapping[str, Mapping[str, str]]
-    """Options of the Kafka source by relation."""
+    """Options of Spark's Kafka source, by relation."""
     tables: Tables
     settings: Mapping[str, str] = {}
-    """Of the query's session alone."""
+    """Settings of the query's session only."""
     backfilled: tuple[str, ...] = ()
-    """Models that got what the query had read before, on their own."""
+    """Models that were backfilled."""
     left_out: Mapping[str, Diagnostic] = {}
-    """Models that should have, and failed."""
+    """Models whose backfill failed."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None
-    """Leaves out dead letters that were sent before."""
+    """Removes dead letters that were sent before."""
 
 
 def start(
@@ -66,31 +66,31 @@ def start(
     listener: StreamingQueryListener | None = None,
     **trigger: str | bool,
 ) -> StreamingQuery:
-    """Start a query in a session of its own, whose views nobody else sees; `listener` hears of it alone."""
+    """Start a query in its own session, so that its views are private and `listener` only sees this query."""
     session = _session(spark, query, context, _streamed(context, trigger, timed=listener is not None))
     if listener is not None:
         session.streams.addListener(listener)
-    rows = counting.counted(_records(session, query, context), query)
+    rows = counting.with_counts(_records(session, query, context), query)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
     return _to(writer, query, context.stores).start()
 
 
 def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
-    """Run a query without state as one batch: over some records of each topic, and all rows of tables."""
+    """Run a stateless query as one batch, over ranges of each topic and all rows of tables."""
     session = _session(spark, query, context, _bounded(context, ranges))
-    rows = counting.counted(_records(session, query, context), query)
+    rows = counting.with_counts(_records(session, query, context), query)
     how, stores = query.deliver, context.stores
     if isinstance(how, PerBatch):
         deliver(how, stores)(rows, 0)
-    elif how.by_number:
+    elif how.numbered_by_batch:
         send(rows, stores, 0)
     else:
         _send(rows, stores)
 
 
 def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
-    """Make the rows of a query without state over some records, for nobody: it fails where they do."""
+    """Compute and discard the rows of a stateless query over ranges of its topics, to see if it fails."""
     session = _session(spark, query, context, _bounded(context, ranges))
     rows = session.sql(query.sql)
     made = [rows]
@@ -120,11 +120,11 @@ def _bounded(context: QueryContext, ranges: Mapping[str, Ranges]) -> Read:
 
 
 def _session(spark: SparkSession, query: Query, context: QueryContext, read: Read) -> SparkSession:
-    """Return a session that has all views and functions of a query."""
+    """Return a session with all views and functions of a query."""
     session = spark.newSession()
     for name, value in context.settings.items():
         session.conf.set(name, value)
-    functions.register(session, context.project, query.functions, query.within)
+    functions.register(session, context.project, query.functions, query.nested_calls)
     for source in query.sources:
         read(session, source)
     for each in query.reads:
@@ -163,28 +163,28 @@ def make_view(session: SparkSession, step: Step, project: Project, mode: OutputM
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
         case StatefulView():
-            made = keyed.rows_made(session, project, step, mode)
+            made = keyed.yielded_rows(session, project, step, mode)
     made.createOrReplaceTempView(step.name)
 
 
 def _distinct(rows: DataFrame, step: DedupeView) -> DataFrame:
     """Keep the first row of each key.
 
-    Spark forgets a key when the watermark is past its time and the delay that its column of event time tells:
-    that is how late rows may come, and `within` is something else.
+    Spark drops a key once the watermark passes its time plus the delay in the metadata of the event time.
+    That delay is for late rows; it is replaced by `within` here.
     """
     if step.within is None:
         return rows.dropDuplicates(list(step.keys))
-    told = {_DELAY: milliseconds(step.within)}
+    metadata = {_DELAY: milliseconds(step.within)}
     times = [field.name for field in rows.schema if _DELAY in field.metadata]
-    named = {name: f.col(quoted(name)).alias(name, metadata=told) for name in times}
+    named = {name: f.col(quoted(name)).alias(name, metadata=metadata) for name in times}
     return rows.withColumns(named).dropDuplicatesWithinWatermark(list(step.keys))
 
 
 def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
-    """Let a watermark follow the last instants of windows, and mark these as Spark marks its own.
+    """Let a watermark follow the last instant of each window, with the metadata of Spark's own windows.
 
-    So GROUP BY closes them, `window(window, …)` and `window_time(window)` take them (ResolveWindowTime).
+    So GROUP BY closes them; `window(window, …)` and `window_time(window)` accept them (ResolveWindowTime).
     """
     delay = milliseconds(step.delay)
     last = unused("last_instant", rows.columns)
@@ -209,7 +209,7 @@ def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWri
     match query.deliver:
         case PerBatch() as how:
             return writer.foreachBatch(in_turn(deliver(how, stores), stores))
-        case ToKafka() as how if how.by_number:
+        case ToKafka() as how if how.numbered_by_batch:
             return writer.foreachBatch(in_turn(lambda rows, number: send(rows, stores, number), stores))
         case ToKafka() if stores.turn is not None:
             return writer.foreachBatch(in_turn(lambda rows, _: _send(rows, stores), stores))
@@ -218,5 +218,5 @@ def _to(writer: DataStreamWriter, query: Query, stores: Stores) -> DataStreamWri
 
 
 def _send(records: DataFrame, stores: Stores) -> None:
-    """Write records that say themselves which batch, or record, they are of."""
+    """Write records whose headers already have their position or batch."""
     records.write.format("kafka").options(**stores.kafka).save()

@@ -1,4 +1,4 @@
-"""State tables and reference topics of a project, each in its store."""
+"""The state tables and reference topics of a project, each in its store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from millstream.project.values import Project
 from millstream.stores.local import store_of
 from millstream.stores.spark import Batch, SparkTables, StreamedTables, spark_tables, streamed_tables
 
-ASIDE = ".rebuilt"
-"""What the name of a table ends with until it takes the place of the other one: no model is called so."""
-KEPT = ".previous"
-"""What the name of a table ends with whose place another one has taken."""
+PENDING_SUFFIX = ".rebuilt"
+"""The suffix of a rebuilt table until the swap; names of models can't contain a dot."""
+RETAINED_SUFFIX = ".previous"
+"""The suffix of a table that is retained for a rollback."""
 
 
 class Tables(Struct, frozen=True, eq=False):
@@ -50,18 +50,18 @@ class Tables(Struct, frozen=True, eq=False):
         return self._of(table.model).rows(session, table.model, table.columns)
 
     def view(self, session: SparkSession, read: StaticRead) -> None:
-        """Read a table at rest: each batch sees its newest version."""
+        """Read a table at rest: each batch reads its newest version."""
         model = self.catalog.models.get(read.relation)
         columns: Iterable[Column] = model.columns if model else ()
         self._of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
 
     def stream(self, session: SparkSession, source: SourceRead) -> None:
-        """Read the changes of a table as they come: newest rows, and `_deleted` for those that are gone."""
+        """Read the changes of a table as a stream: new versions of rows, with `_deleted` for deleted rows."""
         changes = self._streamed(source.relation).changes(session, source.relation, source.columns)
         changes.createOrReplaceTempView(source.view)
 
     def whole(self, session: SparkSession, source: SourceRead) -> None:
-        """Read the rows that a table has now as its changes up to now."""
+        """Read the current rows of a table as its changes so far."""
         rows = self._streamed(source.relation).rows(session, source.relation, source.columns)
         columns = (f.col(quoted(column.name)) for column in source.columns)
         rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
@@ -74,5 +74,5 @@ class Tables(Struct, frozen=True, eq=False):
         return streamed_tables(relation, self._store(relation), self.project.target, root, self.spark)
 
     def _store(self, relation: str) -> str:
-        model = self.catalog.models.get(relation.removesuffix(ASIDE).removesuffix(KEPT))
+        model = self.catalog.models.get(relation.removesuffix(PENDING_SUFFIX).removesuffix(RETAINED_SUFFIX))
         return store_of(relation, model.options if model else {}, self.project.target)

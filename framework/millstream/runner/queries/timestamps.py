@@ -1,6 +1,6 @@
-"""Records with a time of their own, which Spark's Kafka sink can't give them: workers send them themselves.
+"""Sends records with their own timestamp from Spark's workers, since Spark's Kafka sink can't set it.
 
-This module is sent to the workers as it is; they need `confluent-kafka`.
+Pickle sends this module to the workers; they need `confluent-kafka`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 _PATIENCE = 120.0
-"""Seconds that the last records of a partition have to be taken."""
+"""Seconds that Kafka has to accept the last records of a partition."""
 
 
-def send_stamped(records: DataFrame, producer: Mapping[str, str]) -> None:
-    """Send records whose `timestamp` is theirs; where it is NULL, the time of sending."""
+def send_with_timestamps(records: DataFrame, producer: Mapping[str, str]) -> None:
+    """Send records with their `timestamp`; if that is NULL, with the time of sending."""
     millis = f.unix_millis("timestamp").alias("timestamp")
     given = records.select("topic", "key", "value", "headers", millis)
     given.mapInArrow(_sender(dict(producer)), "sent bigint").collect()
@@ -30,11 +30,11 @@ def _sender(producer: dict[str, str]) -> Callable[[Iterable[Any]], Iterator[Any]
 
         refused: list[str] = []
 
-        def taken(error: Any, _message: Any) -> None:
+        def delivered(error: Any, _message: Any) -> None:
             if error is not None:
                 refused.append(str(error))
 
-        client = Producer({**producer, "on_delivery": taken})
+        client = Producer({**producer, "on_delivery": delivered})
         count = 0
         for batch in batches:
             for record in batch.to_pylist():
@@ -42,9 +42,9 @@ def _sender(producer: dict[str, str]) -> Callable[[Iterable[Any]], Iterator[Any]
                 count += 1
                 if refused:
                     break
-        left = client.flush(_PATIENCE)
-        if refused or left:
-            raise RuntimeError(f"Kafka did not take all records: {refused[0] if refused else 'no answer'}")
+        unsent = client.flush(_PATIENCE)
+        if refused or unsent:
+            raise RuntimeError(f"Kafka did not accept all records: {refused[0] if refused else 'no answer'}")
         yield pa.RecordBatch.from_pydict({"sent": [count]})
 
     return send
@@ -57,7 +57,7 @@ def _produce(client: Any, record: dict[str, Any]) -> None:
         try:
             client.produce(record["topic"], record["value"], record["key"], headers=headers, **time)
         except BufferError:
-            client.poll(0.1)  # the queue is full: wait until some are taken
+            client.poll(0.1)  # the queue is full: wait until some are sent
         else:
             client.poll(0)
             return

@@ -1,15 +1,15 @@
-"""When a query that runs on looks for new records."""
+"""When a running query looks for new records."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 DEFAULT = "1 second"
-"""Where a target names no trigger."""
+"""The trigger of targets that configure none."""
 
 
 class Every(Struct, frozen=True):
-    """A micro-batch as often as this, or as soon as the one before has ended."""
+    """A micro-batch at this interval, or as soon as the previous one has ended."""
 
     duration: str
 
@@ -19,7 +19,7 @@ class Every(Struct, frozen=True):
 
 
 class Passes(Struct, frozen=True):
-    """All that is there, in as many batches as it takes; then the same again."""
+    """All available records, in as many batches as necessary; then the same again."""
 
     @property
     def options(self) -> dict[str, bool]:
@@ -27,14 +27,14 @@ class Passes(Struct, frozen=True):
 
 
 class RealTime(Struct, frozen=True):
-    """Rows flow through tasks that run all the time; other queries get the default."""
+    """Rows flow through tasks that never end; queries that can't do that use the default."""
 
 
 Trigger = Every | Passes | RealTime
 
 
-def trigger_of(said: str | None) -> Trigger:
-    match said:
+def trigger_of(setting: str | None) -> Trigger:
+    match setting:
         case None:
             return Every(DEFAULT)
         case "realtime":
@@ -42,4 +42,4 @@ def trigger_of(said: str | None) -> Trigger:
         case "available_now":
             return Passes()
         case _:
-            return Every(said)
+            return Every(setting)

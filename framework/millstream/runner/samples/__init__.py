@@ -1,1 +1,1 @@
-"""Rows on demand: of a model computed now, of what is stored, of rows that a test gives."""
+"""Rows on demand: a model computed now, stored rows, and rows of a test."""

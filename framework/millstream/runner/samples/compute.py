@@ -1,4 +1,4 @@
-"""One model, computed now as a batch over what the topics hold: nothing is written anywhere."""
+"""Computes one model as a batch over what the topics hold now, without writing anything."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from millstream.kafka.settings import source_options
 from millstream.machine.jars import Progress
 from millstream.optimizer.choose import chosen
 from millstream.optimizer.driver import optimize
-from millstream.physical.emit.error_places import left_within
+from millstream.physical.emit.error_places import nested_calls
 from millstream.physical.emit.steps import (
     CountedView,
     DedupeView,
@@ -32,9 +32,9 @@ from millstream.physical.emit.steps import (
     WindowView,
     in_steps,
 )
-from millstream.physical.emit.walk import How
+from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.plan import physical_plan
-from millstream.physical.references import kept_references
+from millstream.physical.references import reference_outputs
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.from_sql.catalog import Catalog
@@ -58,17 +58,17 @@ from millstream.topology import hints_of, physical_settings, written_plan
 class Question(Struct, frozen=True):
     project: Project
     catalog: Catalog
-    """Of the model and those that it depends on."""
+    """The catalog of the model and its ancestors."""
     model: str
     limit: int | None
     last: int
-    """Records of each partition that are read."""
+    """The number of records to read from the end of each partition."""
     log: str
-    """Where what Spark says is told."""
+    """The path of Spark's log, for errors."""
 
 
-def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
-    """Return a model's rows: newest first where it has an event time; an aggregate's are those at the end."""
+def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
+    """Return a model's rows, newest first if it has an event time; an aggregate has its final rows."""
     output = _output(question)
     _check_streaming(question, spark, output)
     try:
@@ -87,24 +87,24 @@ def computed(question: Question, admin: Admin, spark: SparkSession) -> Answer:
 
 
 def _check_streaming(question: Question, spark: SparkSession, output: Output) -> None:
-    """Refuse what a build would refuse: as a batch, Spark runs more."""
+    """Refuse what a build would refuse, since Spark allows more in a batch."""
     plan, settings = Plan((output,)), physical_settings(question.catalog)
-    references = kept_references(plan, question.catalog.topics)
+    references = reference_outputs(plan, question.catalog.topics)
     for query in physical_plan(plan, settings, None, references, views=True).queries:
         if question.model in query.models:
             check_streaming(spark, question.project, question.catalog, plan, query, question.log)
 
 
 def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
-    """Return a model's rows as a frame of a session, in no order."""
+    """Return a model's rows as an unordered DataFrame."""
     return _frame(question, admin, session, _output(question))
 
 
 def _frame(question: Question, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
     views = Views()
-    found = in_steps((output,), views.leaf, reads=views.of, how=How(told=True))
+    found = in_steps((output,), views.leaf, reads=views.of, how=EmitOptions(locate_calls=True))
     order = in_order((output,))
-    functions.register(session, question.project, _functions(order), left_within(order))
+    functions.register(session, question.project, _functions(order), nested_calls(order))
     for source in sources(order, views):
         _source(session, source, question, admin)
     for read in static_reads(order, views):
@@ -117,21 +117,23 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
 
 
 def _output(question: Question) -> Output:
-    """Return the model's part of the plan: over sources, not over topics of other models."""
+    """Return the model's part of the plan, over sources instead of topics of other models."""
     plan = optimize(written_plan(question.catalog), chosen("all"), hints_of(question.catalog)).plan
     return next(output for output in plan.outputs if output.model == question.model)
 
 
 def _source(session: SparkSession, source: SourceRead, question: Question, admin: Admin) -> None:
     if not source.topic:
-        # Its changes up to now are its rows.
+        # The changes of a table so far are its rows.
         _at_rest(session, StaticRead(source.view, source.relation), question)
         return
-    places = bounds(admin, [source.topic])
-    if not places:
-        message = f"the topic '{source.topic}' is not there yet"
-        raise MillstreamError(Diagnostic("MS827", message, None, "fill it with `millstream build`"))
-    ranges = {number: (max(first, end - question.last), end) for (_, number), (first, end) in places.items()}
+    offsets = bounds(admin, [source.topic])
+    if not offsets:
+        message = f"the topic '{source.topic}' does not exist yet"
+        raise MillstreamError(
+            Diagnostic("MS827", message, None, "create and fill it with `millstream build`")
+        )
+    ranges = {number: (max(first, end - question.last), end) for (_, number), (first, end) in offsets.items()}
     topic = question.project.sources.get(source.relation.removeprefix("source."))
     own = topic.options.get("options") if topic else None
     options = revealed(source_options(admin.cluster, own or {}, "available_now"))
@@ -162,7 +164,7 @@ def _view(session: SparkSession, step: Step, project: Project) -> None:
         case CountedView():
             made = counting.without_bad(session.table(step.of), step)
         case StatefulView():
-            made = keyed.rows_made(session, project, step, "append")
+            made = keyed.yielded_rows(session, project, step, "append")
     made.createOrReplaceTempView(step.name)
 
 
@@ -176,13 +178,13 @@ def _failed(question: Question, error: Exception) -> MillstreamError:
 
 
 def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
-    """Return a catalog of some models alone."""
+    """Return a catalog reduced to some models."""
     return replace(catalog, models={id_: spec for id_, spec in catalog.models.items() if id_ in models})
 
 
 @contextmanager
 def spark_for(question: Question, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
-    """Start Spark for one question; `folder` takes its log."""
+    """Start Spark for one question; its log goes to `folder`."""
     target = question.project.target
     jars = jars_for(target, question.catalog.jars, progress)
     with running_spark("millstream show", target, jars, folder) as spark:

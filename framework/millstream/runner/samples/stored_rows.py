@@ -1,4 +1,4 @@
-"""Any relation of a project as the rows that it has now, as a view of a session."""
+"""Reads the current rows of any relation of a project."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.cluster import revealed
-from millstream.kafka.offsets import Bounds, Place, bounds
+from millstream.kafka.offsets import Bounds, PartitionKey, bounds
 from millstream.kafka.settings import source_options
 from millstream.physical.emit.steps import in_steps
-from millstream.physical.emit.walk import How
+from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources
 from millstream.plan.from_sql.catalog import Catalog
@@ -26,7 +26,7 @@ from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, traits_of
 from millstream.project.values import Project
 from millstream.runner.queries import reads as reading
-from millstream.runner.queries.latest import newest
+from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
 from millstream.runner.queries.tables import Tables
 from millstream.runner.samples.compute import Question, frame, with_ancestors
@@ -34,24 +34,24 @@ from millstream.runner.samples.compute import Question, frame, with_ancestors
 _TRIES = 10
 _PAUSE = 0.5
 _ALL = 1 << 60
-"""Records of a partition: more than there can be."""
+"""More records than a partition can have."""
 
 
 class NotBuiltError(Exception):
-    """A relation that has no rows yet, since nothing has made it."""
+    """A relation that was never built, and so has no rows."""
 
 
-class Resting(Struct, frozen=True):
+class StoredRelations(Struct, frozen=True):
     project: Project
     catalog: Catalog
     traits: dict[str, Traits]
     admin: Callable[[], Admin]
     above: Callable[[str], frozenset[str]]
-    """A relation and all that it is made from."""
+    """Returns a relation and its ancestors."""
     log: str
 
     def rows(self, session: SparkSession, relation: str) -> DataFrame:
-        """Return a relation's rows: of a topic whose rows change, the newest of each key."""
+        """Return a relation's rows; for a topic with upserts, the newest of each key."""
         kind, _, name = relation.partition(".")
         if kind == "seed" or (kind == "model" and relation not in self.catalog.models):
             reading.seed(session, "seed_rows", self.project, self.project.seeds[name])
@@ -79,16 +79,18 @@ class Resting(Struct, frozen=True):
     def _topic(self, session: SparkSession, node: Node, keys: tuple[str, ...]) -> DataFrame:
         changing = traits_of(node).mode == "upsert"
         views = Views()
-        found = in_steps((node,), views.leaf, deletes=changing, reads=views.of, how=How(told=True))
+        found = in_steps(
+            (node,), views.leaf, deletes=changing, reads=views.of, how=EmitOptions(locate_calls=True)
+        )
         for source in sources(in_order((node,)), views):
             self._records(session, source)
         for step in found.steps:
             make_view(session, step, self.project, "append")
         rows = session.sql(found.emitted.statement())
-        return newest(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
+        return latest_rows(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
 
-    def _bounds(self, topic: str) -> dict[Place, Bounds]:
-        """Ask for the ends of a topic; a broker that has just started may not know them yet."""
+    def _bounds(self, topic: str) -> dict[PartitionKey, Bounds]:
+        """Return the bounds of a topic; a broker that has just started may not know them yet."""
         for _ in range(_TRIES):
             with suppress(MillstreamError):
                 return bounds(self.admin(), [topic])
@@ -96,12 +98,12 @@ class Resting(Struct, frozen=True):
         return bounds(self.admin(), [topic])
 
     def _records(self, session: SparkSession, source: SourceRead) -> None:
-        places = self._bounds(source.topic)
-        if not places:
+        offsets = self._bounds(source.topic)
+        if not offsets:
             raise NotBuiltError(source.topic)
         topic = self.project.sources.get(source.relation.removeprefix("source."))
         own = topic.options.get("options") if topic else None
         options = revealed(source_options(self.admin().cluster, own or {}, "available_now"))
         reading.bounded(
-            session, source, options, {n: (first, end) for (_, n), (first, end) in places.items()}
+            session, source, options, {n: (first, end) for (_, n), (first, end) in offsets.items()}
         )

@@ -1,7 +1,7 @@
-"""What Spark's streaming refuses, found without running anything.
+"""Checks what Spark's streaming refuses, without running anything.
 
-As a batch, Spark runs SQL that it refuses as a stream. So the same SQL is analysed over empty streams, and
-goes through the checks of a query that starts (UnsupportedOperationChecker, in the query's own output mode).
+Spark runs SQL in a batch that it refuses in a stream. So the same SQL is analysed over empty streams, and
+passes the checks of a query that starts (UnsupportedOperationChecker, in the query's output mode).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from millstream.errors import MillstreamError
 from millstream.expressions import quoted
-from millstream.physical.references import kept_references
+from millstream.physical.references import reference_outputs
 from millstream.physical.values import OutputMode, Query
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
@@ -33,10 +33,10 @@ _DELETED = "_deleted boolean"
 def check_streaming(
     spark: SparkSession, project: Project, catalog: Catalog, plan: Plan, query: Query, log: str
 ) -> None:
-    """Raise why Spark would not start a query of a plan; what reads no stream is no streaming query."""
+    """Raise the reason if Spark would not start a query; queries without streams are not checked."""
     if not query.sources:
         return
-    references = {each.model: each.columns for each in kept_references(plan, catalog.topics)}
+    references = {each.model: each.columns for each in reference_outputs(plan, catalog.topics)}
     own = Trial(
         project,
         query,
@@ -47,13 +47,13 @@ def check_streaming(
     try:
         with tempfile.TemporaryDirectory(prefix="millstream-check-") as folder:
             rows = trial.streamed_rows(spark.newSession(), own, Path(folder))
-            _ask(spark, rows, query.output_mode)
+            _check(spark, rows, query.output_mode)
     except (PySparkException, Py4JError) as error:
         raise MillstreamError(problem_of(query.title, error, log)) from None
 
 
-def _ask(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
-    java: Any = spark._jvm  # noqa: SLF001 -- PySpark asks only when a query starts
+def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
+    java: Any = spark._jvm  # noqa: SLF001 -- PySpark only checks when a query starts
     modes = java.org.apache.spark.sql.streaming.OutputMode
     checker = java.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""A query tried on rows that somebody gives: nothing is read from Kafka, nothing is stored."""
+"""Runs a query on given rows, without Kafka and without storing anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import reads as reading
 from millstream.runner.queries.failures import problem_of
-from millstream.runner.queries.latest import newest
+from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
 
 Row = Mapping[str, Any]
@@ -35,11 +35,11 @@ RECORDS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
     "headers array<struct<key: string, value: binary>>"
 )
-"""The columns of a topic's records, as Spark's source of Kafka has them."""
+"""The columns of a topic's records in Spark's Kafka source."""
 
 
 class Feed(Struct, frozen=True):
-    """What a view of a query gets, micro-batch by micro-batch."""
+    """The rows of a source's view, micro-batch by micro-batch."""
 
     view: str
     columns: str
@@ -56,15 +56,15 @@ class Rows(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True):
-    """The records of a reference topic that is looked up, and the query that keeps the newest of them."""
+    """The records of a reference topic that is looked up, and the query that stores the newest of them."""
 
     view: str
     records: tuple[Row, ...]
-    kept_by: Query
+    stored_by: Query
 
 
 class OwnSeed(Struct, frozen=True):
-    """A seed of the project as it is."""
+    """A seed with the project's own rows."""
 
     view: str
     name: str
@@ -79,42 +79,41 @@ class Trial(Struct, frozen=True):
     feeds: tuple[Feed, ...]
     at_rest: tuple[AtRest, ...] = ()
     settings: Mapping[str, str] = {}
-    """Of the query's session."""
+    """Settings of the query's session."""
     reached: tuple[int | None, ...] = ()
-    """By micro-batch: where the watermark is, at least, when its rows have been seen; milliseconds."""
+    """The minimum watermark after each micro-batch, in milliseconds."""
 
 
 class BatchOutput(Struct, frozen=True):
-    """What one micro-batch gave."""
+    """The rows of one output in one micro-batch."""
 
     batch: int
     output: str
-    """The model; empty for records, which tell their topic."""
+    """The model; empty for records, which have their topic."""
     kind: Literal["records", "rows"]
     rows: list[dict[str, Any]]
 
 
-class Tried(Struct, frozen=True):
+class TrialResult(Struct, frozen=True):
     made: tuple[BatchOutput, ...]
     late: int = 0
-    """Rows that came too late for a state."""
+    """Rows that were dropped as late."""
 
 
-def as_batch(spark: SparkSession, trial: Trial, log: str) -> Tried:
-    """Run a query without state over all that it is given, as one batch."""
+def as_batch(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
+    """Run a stateless query over all given rows, as one batch."""
     try:
         session = spark.newSession()
         _prepare(session, trial, lambda: _whole(session, trial.feeds))
-        return Tried(tuple(batch_made(_rows(session, trial), trial.query, 0)))
+        return TrialResult(tuple(batch_outputs(_rows(session, trial), trial.query, 0)))
     except (PySparkException, Py4JError) as error:
         raise MillstreamError(problem_of(trial.query.title, error, log)) from None
 
 
-def as_stream(spark: SparkSession, trial: Trial, log: str) -> Tried:
-    """Run a query over micro-batches that are exactly those it is given.
+def as_stream(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
+    """Run a query over exactly the given micro-batches.
 
-    Each source has a file for each of them, empty where nothing comes, and reads one at a time. So no clock
-    has a say in what is in a batch.
+    Each source reads one file for each batch, which may be empty. So batches don't depend on time.
     """
     with tempfile.TemporaryDirectory(prefix="millstream-trial-") as folder:
         try:
@@ -129,9 +128,9 @@ def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFram
     return _rows(session, trial)
 
 
-def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> Tried:
+def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
     session = spark.newSession()
-    # Where rows are expected after a batch, an empty one follows it: Spark shall add none of its own.
+    # The test adds empty batches where it expects rows after a batch; Spark must not add its own.
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     writer = streamed_rows(session, trial, folder).writeStream.outputMode(trial.query.output_mode)
     made: list[BatchOutput] = []
@@ -139,7 +138,7 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> Tried:
     running: list[StreamingQuery] = []
 
     def each_batch(rows: DataFrame, number: int) -> None:
-        made.extend(batch_made(rows, trial.query, number))
+        made.extend(batch_outputs(rows, trial.query, number))
         reached = trial.reached[number] if number < len(trial.reached) else None
         if reached is not None:
             started.wait()
@@ -155,15 +154,15 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> Tried:
         for progress in running[0].recentProgress
         for state in progress.stateOperators
     )
-    return Tried(tuple(made), late)
+    return TrialResult(tuple(made), late)
 
 
 def _advance(query: StreamingQuery, reached: int) -> None:
-    """Let event time have come so far, as if a record said so; it never goes back.
+    """Advance event time as if a record had this time; it never goes back.
 
-    Spark's MicroBatchExecution asks its WatermarkTracker when it makes the next batch, not before.
+    Spark's MicroBatchExecution reads its WatermarkTracker only when it plans the next batch.
     """
-    tracker: Any = query._jsq.streamingQuery().watermarkTracker()  # noqa: SLF001 -- nothing else can
+    tracker: Any = query._jsq.streamingQuery().watermarkTracker()  # noqa: SLF001 -- there is no public API
     tracker.setWatermark(max(reached, tracker.currentWatermark()))
 
 
@@ -171,7 +170,7 @@ def _prepare(session: SparkSession, trial: Trial, read: Callable[[], None]) -> N
     for name, value in trial.settings.items():
         session.conf.set(name, value)
     query = trial.query
-    functions.register(session, trial.project, query.functions, query.within)
+    functions.register(session, trial.project, query.functions, query.nested_calls)
     read()
     for each in trial.at_rest:
         _at_rest(session, trial.project, each)
@@ -180,7 +179,7 @@ def _prepare(session: SparkSession, trial: Trial, read: Callable[[], None]) -> N
 
 
 def _rows(session: SparkSession, trial: Trial) -> DataFrame:
-    return counting.counted(session.sql(trial.query.sql), trial.query)
+    return counting.with_counts(session.sql(trial.query.sql), trial.query)
 
 
 def _whole(session: SparkSession, feeds: Iterable[Feed]) -> None:
@@ -191,16 +190,16 @@ def _whole(session: SparkSession, feeds: Iterable[Feed]) -> None:
 
 def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
     for index, feed in enumerate(feeds):
-        place = folder / f"input-{index}"
-        place.mkdir()
+        input_folder = folder / f"input-{index}"
+        input_folder.mkdir()
         schema = _arrow(feed.columns)
         for number, rows in enumerate(feed.batches):
-            file = place / f"{number:06}.parquet"
+            file = input_folder / f"{number:06}.parquet"
             pq.write_table(_table(rows, schema), file)
             # Spark reads the oldest file first.
             os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
         reader = session.readStream.schema(feed.columns).option("maxFilesPerTrigger", 1)
-        reader.parquet(str(place)).createOrReplaceTempView(feed.view)
+        reader.parquet(str(input_folder)).createOrReplaceTempView(feed.view)
 
 
 def _at_rest(session: SparkSession, project: Project, given: AtRest) -> None:
@@ -214,16 +213,16 @@ def _at_rest(session: SparkSession, project: Project, given: AtRest) -> None:
 
 
 def _newest(session: SparkSession, project: Project, given: Reference) -> DataFrame:
-    """Return what the query that keeps a reference topic has stored; its views are in no one's way."""
-    query, how, own = given.kept_by, given.kept_by.deliver, session.newSession()
-    assert isinstance(how, PerBatch)
-    (source,), (delivery,) = query.sources, how.deliveries
+    """Return the rows that the query of a reference topic stores; its views are in a separate session."""
+    query, delivery_plan, own = given.stored_by, given.stored_by.deliver, session.newSession()
+    assert isinstance(delivery_plan, PerBatch)
+    (source,), (delivery,) = query.sources, delivery_plan.deliveries
     assert isinstance(delivery.target, TableOutput)
     frame(own, given.records, RECORDS).createOrReplaceTempView(source.view)
     for step in query.steps:
         make_view(own, step, project, query.output_mode)
-    own.sql(query.sql).createOrReplaceTempView(how.view)
-    rows = newest(own.sql(delivery.sql), delivery.target.keys, None)
+    own.sql(query.sql).createOrReplaceTempView(delivery_plan.view)
+    rows = latest_rows(own.sql(delivery.sql), delivery.target.keys, None)
     rows = rows.where("not _deleted").drop("_deleted") if delivery.deletes else rows
     return values(session, rows.toArrow(), rows.schema)
 
@@ -233,7 +232,7 @@ def frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame
 
 
 def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
-    """Return rows that Spark reads nothing for."""
+    """Return local rows as a DataFrame."""
     made: Any = session
     return made.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
 
@@ -250,21 +249,21 @@ def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def batch_made(batch: DataFrame, query: Query, number: int) -> Iterable[BatchOutput]:
-    """Return what would be stored of a batch: records, and the newest rows of tables."""
-    how = query.deliver
-    if not isinstance(how, PerBatch):
+def batch_outputs(batch: DataFrame, query: Query, number: int) -> Iterable[BatchOutput]:
+    """Return what a batch would store: records, and the newest rows of tables."""
+    delivery_plan = query.deliver
+    if not isinstance(delivery_plan, PerBatch):
         yield BatchOutput(number, "", "records", _listed(batch))
         return
-    batch.createOrReplaceTempView(how.view)
-    several = len(how.deliveries) > 1
+    batch.createOrReplaceTempView(delivery_plan.view)
+    several = len(delivery_plan.deliveries) > 1
     if several:
         batch.persist()
     try:
-        for delivery in how.deliveries:
+        for delivery in delivery_plan.deliveries:
             rows, target = batch.sparkSession.sql(delivery.sql), delivery.target
             if isinstance(target, TableOutput) and target.keys:
-                rows = newest(rows, target.keys, target.options.get("order_by"))
+                rows = latest_rows(rows, target.keys, target.options.get("order_by"))
             records = getattr(target, "topic", None) is not None
             output = "" if records else getattr(target, "model", "")
             yield BatchOutput(number, output, "records" if records else "rows", _listed(rows))

@@ -1,1 +1,1 @@
-"""Spark, started for a target: session, settings, jars, log, and the lock of the target."""
+"""Starts Spark for a target: session, settings, jars, log, and the lock of the target."""

@@ -11,9 +11,9 @@ from millstream.stores.registry import configured, jar_files
 
 
 def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | None = None) -> list[Path]:
-    """Return the files; none where the cluster has jars of its own.
+    """Return the jar files; none if the cluster provides the jars.
 
-    `formats` are the features of the catalog that formats of records need, `Catalog.jars`.
+    `formats` are the jar features that record formats need, `Catalog.jars`.
     """
     if target.settings.get("jars") == "provided":
         return []
@@ -22,6 +22,6 @@ def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | N
 
 
 def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:
-    """Return the files of some features, each once."""
+    """Return the files of some features, without duplicates."""
     found = fetch(features, progress)
     return list(dict.fromkeys(path for feature in features for path in found[feature]))

@@ -1,4 +1,4 @@
-"""What Spark writes goes to a file: a terminal is for what concerns the user."""
+"""Sends Spark's output to files, to keep it out of the user's terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ appender.file.strategy.max = 3
 
 
 def configuration(folder: Path) -> Path:
-    """Write what log4j is to do; return its file."""
+    """Write log4j's configuration; return its file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "log4j2.properties"
     file.write_text(_CONFIGURATION.format(log=(folder / "spark.log").as_posix()), encoding="utf-8")
@@ -33,14 +33,14 @@ def configuration(folder: Path) -> Path:
 
 
 @contextmanager
-def kept(folder: Path) -> Iterator[None]:
-    """Let a file be what a new process gets as standard error: Java says things before log4j is there."""
+def redirected_stderr(folder: Path) -> Iterator[None]:
+    """Redirect standard error of new processes to a file: Java writes to it before log4j is configured."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown = os.dup(2)
+    terminal = os.dup(2)
     with (folder / "java.log").open("ab") as file:
         os.dup2(file.fileno(), 2)
         try:
             yield
         finally:
-            os.dup2(shown, 2)
-            os.close(shown)
+            os.dup2(terminal, 2)
+            os.close(terminal)

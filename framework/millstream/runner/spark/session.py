@@ -1,4 +1,4 @@
-"""Spark, started for a target."""
+"""Starts and stops Spark for a target."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ _ALWAYS = {
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.ui.showConsoleProgress": "false",
-    # The JVM compiles no method that is longer; without it, Spark makes several of one.
+    # The JVM doesn't compile longer methods; with this limit, Spark splits them.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # Spark keeps 100 classes, those of a few queries; with more, each batch would compile its code anew.
+    # By default Spark caches 100 classes, enough for a few queries; beyond that, each batch would recompile.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    # It would make the records of a fan-out twice: once to see whether there are any.
+    # This rule would compute the records of a fan-out twice: once to see whether there are any.
     _EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
-    # Spark shows options in plans and logs; its own pattern knows nothing of Kafka's logins.
+    # Spark shows options in plans and logs; its default pattern doesn't cover Kafka's logins.
     "spark.redaction.regex": "(?i)secret|password|token|credential|access[.]?key|jaas",
     "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
 }
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 _LAST = 60
-"""Seconds that a JVM has to write its archive."""
+"""Seconds that the JVM has to write its class archive."""
 
 _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # The default one keeps a second file beside each, and starts `chmod` and `readlink` for that, too. What
-    # Spark writes into checkpoints has checksums of its own.
+    # The default writes a checksum file next to each file, and starts `chmod` and `readlink` for it. Spark's
+    # files in checkpoints have their own checksums.
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 
@@ -67,21 +67,21 @@ def spark_settings(
     folder: Path,
     archive: Archive | None = None,
     *,
-    lasting: bool = False,
+    long_running: bool = False,
 ) -> dict[str, str]:
-    """Return Spark's settings: our own, then those of the profile; `folder` takes logs."""
+    """Return Spark's settings: Millstream's own, overridden by the profile; logs go to `folder`."""
     local = is_local(target)
     options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
     # Compiling to the fastest code takes longer than a build of some ten thousand records.
-    options += f" {_QUICK}" if local and not lasting else ""
-    # What the JVM says of archives of classes concerns nobody.
+    options += f" {_QUICK}" if local and not long_running else ""
+    # Users don't need the JVM's messages about class archives.
     options += f" -Xlog:disable {archive.flag}" if archive else ""
     settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
     settings |= {
         "spark.sql.session.timeZone": str(target.settings.get("timezone", "UTC")),
         "spark.sql.shuffle.partitions": str(shuffle_partitions(target)),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri() if local else "",
-        # In the JVM's own class path, classes load faster, and the archive has them, too.
+        # On the JVM's own class path, classes load faster, and the archive includes them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)) if local else "",
         "spark.jars": "" if local else ",".join(path.as_uri() for path in jars),
         "spark.driver.extraJavaOptions": options,
@@ -115,17 +115,17 @@ def running_spark(
     target: Target,
     jars: Sequence[Path],
     folder: Path,
-    keeping: Callable[[], None] = _nothing,
+    caching: Callable[[], None] = _nothing,
     *,
-    lasting: bool = False,
+    long_running: bool = False,
 ) -> Iterator[SparkSession]:
-    """Start Spark, and stop it; the first time on a machine, its JVM leaves an archive of its classes.
+    """Start Spark, and stop it; on the first start of a machine, the JVM writes an archive of its classes.
 
-    That takes a while, of which `keeping` may tell. One that is `lasting` makes the fastest code, however
-    long that takes.
+    Writing takes a while; `caching` is called before it. With `long_running`, the JVM compiles to the fastest
+    code, however long that takes.
     """
     archive = archive_for("spark", java(), [*_own_jars(), *jars]) if is_local(target) else None
-    spark = start_spark(name, target, jars, folder, archive, lasting=lasting)
+    spark = start_spark(name, target, jars, folder, archive, long_running=long_running)
     try:
         yield spark
     finally:
@@ -134,7 +134,7 @@ def running_spark(
         else:
             spark.stop()
         if archive is not None and archive.written:
-            keeping()
+            caching()
             if SparkContext._gateway is not None and _end_jvm():  # noqa: SLF001
                 keep(archive)
             else:
@@ -142,15 +142,15 @@ def running_spark(
 
 
 _SOON = 2.0
-"""Seconds from when a JVM does not answer any more until the system says that it has ended."""
+"""Seconds until the system reports the end of a JVM that no longer answers."""
 
 
 def lost(error: BaseException | None = None) -> int | None:
-    """Return the exit code of the JVM that this process started, where it has ended; None: it lives.
+    """Return the exit code of the JVM that this process started; None if it still runs.
 
-    After an `error` of one that does not answer, it may be about to.
+    After an `error` of a JVM that does not answer, wait briefly for its end.
     """
-    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- nothing else knows the process
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- there is no public API for the process
     if gateway is None or not hasattr(gateway, "proc"):
         return None
     try:
@@ -161,20 +161,20 @@ def lost(error: BaseException | None = None) -> int | None:
 
 
 def _forget_jvm() -> None:
-    """Let nobody ask a JVM that is gone."""
+    """Drop PySpark's references to a JVM that has ended."""
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkContext._active_spark_context = None  # noqa: SLF001
     SparkSession._instantiatedSession = None  # noqa: SLF001
 
 
 def _own_jars() -> list[Path]:
-    """Return the folder of PySpark's jars: another version has another one."""
+    """Return the folder of PySpark's jars, which differs between versions."""
     return [Path(pyspark.__file__).parent / "jars"]
 
 
 def _end_jvm() -> bool:
-    """Wait for the JVM to end, as it does with its standard input; kill it where it does not."""
-    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- nothing else knows the process
+    """End the JVM by closing its standard input; kill it if that fails."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- there is no public API for the process
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     gateway.shutdown()
     gateway.proc.stdin.close()
@@ -194,37 +194,37 @@ def start_spark(
     folder: Path,
     archive: Archive | None = None,
     *,
-    lasting: bool = False,
+    long_running: bool = False,
 ) -> SparkSession:
-    """Start the JVM and return its first session; each query gets one of its own, with its own views."""
-    # Workers must run the Python that the driver runs, not the first on the PATH.
+    """Start the JVM and return its first session; each query gets a separate session for its views."""
+    # Workers must run the driver's Python, not the first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name).master(str(target.settings.get("master", "local[*]")))
-    for key, value in spark_settings(target, jars, folder, archive, lasting=lasting).items():
+    for key, value in spark_settings(target, jars, folder, archive, long_running=long_running).items():
         builder = builder.config(key, value)
-    # PySpark imports it once the JVM is there, which takes as long again.
+    # PySpark would import it only after the JVM has started, which takes as long again.
     threading.Thread(target=import_module, args=("pandas",), name="pandas", daemon=True).start()
-    # What is wrong with a query is told once, by us.
+    # Millstream reports the errors of queries itself.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger().addFilter(_is_no_lost_command)
     try:
-        with log.kept(folder):
+        with log.redirected_stderr(folder):
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise MillstreamError(_not_started(target, error, folder)) from None
 
 
 def _is_no_lost_command(record: logging.LogRecord) -> bool:
-    """Leave out what py4j shows of a JVM that is gone: the error that it raises is told by us."""
+    """Hide py4j's log of a JVM that has ended; Millstream reports the error that py4j raises."""
     return record.msg != "Exception while sending command."
 
 
 def _not_started(target: Target, error: Exception, folder: Path) -> Diagnostic:
     master = str(target.settings.get("master"))
     causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
-    said = causes[-1] if causes else str(error).strip().partition("\n")[0]
-    message = f"Spark does not start on {master}: {said}"
-    remedy = f"mend `master` or `spark:` of target '{target.name}'; {folder} has what Java said"
+    cause = causes[-1] if causes else str(error).strip().partition("\n")[0]
+    message = f"can't start Spark on {master}: {cause}"
+    remedy = f"fix `master` or `spark:` of target '{target.name}'; see {folder} for Java's output"
     return Diagnostic("MS873", message, target.location, remedy)
 
 

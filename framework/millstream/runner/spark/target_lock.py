@@ -1,9 +1,9 @@
-"""One command of a target at a time: two would share checkpoints and tables.
+"""Allows one command for a target at a time, since two would write the same checkpoints and tables.
 
-On this machine the kernel keeps the lock, in the project's folder and beside checkpoints, which several
-copies of a project can share; it drops that of a process that was killed. Where only Spark's file system
-reaches, a file is written again and again as long as its owner lives: who finds it watches whether it
-changes, and needs no clock that two machines agree on.
+On this machine, the kernel holds the lock, both in the project's folder and next to the checkpoints, which
+several copies of a project can share. The kernel releases the lock of a killed process. On other file
+systems, the owner rewrites a file regularly. Another command watches whether the file changes, which works
+without synchronized clocks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Sign(Struct, frozen=True):
 
 
 @contextmanager
-def alone(folder: Path, target: str) -> Iterator[None]:
+def target_lock(folder: Path, target: str) -> Iterator[None]:
     """Hold the lock of a folder."""
     if sys.platform == "win32":
         yield
@@ -46,58 +46,58 @@ def alone(folder: Path, target: str) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with opened(folder / "build.lock") as handle:
         if not try_lock(handle):
-            raise _taken(f"another command works with the target '{target}'")
+            raise _in_use(f"another command is using the target '{target}'")
         yield
 
 
 @contextmanager
-def alone_at(checkpoints: str, files: Files, target: str) -> Iterator[None]:
+def checkpoints_lock(checkpoints: str, files: Files, target: str) -> Iterator[None]:
     """Hold the lock of checkpoints, wherever they are."""
-    path = local_path(checkpoints)
-    if path is not None:
-        with alone(path, target):
+    folder = local_path(checkpoints)
+    if folder is not None:
+        with target_lock(folder, target):
             yield
         return
-    place = f"{checkpoints.rstrip('/')}/{_FILE}"
+    path = f"{checkpoints.rstrip('/')}/{_FILE}"
     own = Sign(uuid.uuid4().hex, socket.gethostname(), os.getpid())
-    _wait_for_life(files, place, target)
-    _write(files, place, own)
+    _check_owner(files, path, target)
+    _write(files, path, own)
     ended = threading.Event()
-    beating = threading.Thread(target=_beat, args=(files, place, own, ended), name="lock", daemon=True)
+    beating = threading.Thread(target=_beat, args=(files, path, own, ended), name="lock", daemon=True)
     beating.start()
     try:
         yield
     finally:
         ended.set()
         beating.join()
-        files.remove(place)
+        files.remove(path)
 
 
-def _wait_for_life(files: Files, place: str, target: str) -> None:
-    """Refuse where the file changes; where it does not, its owner was killed."""
-    before = files.read(place)
+def _check_owner(files: Files, path: str, target: str) -> None:
+    """Refuse if the file changes; otherwise its owner was killed."""
+    before = files.read(path)
     if before is None:
         return
     for _ in range(round(PATIENCE)):
         threading.Event().wait(1)
-        if (now := files.read(place)) is None:
+        if (now := files.read(path)) is None:
             return
         if now != before:
             sign = msgspec.json.decode(now, type=Sign)
-            message = f"process {sign.process} on {sign.host} works with the target '{target}'"
-            raise _taken(message)
+            message = f"process {sign.process} on {sign.host} is using the target '{target}'"
+            raise _in_use(message)
 
 
-def _beat(files: Files, place: str, own: Sign, ended: threading.Event) -> None:
+def _beat(files: Files, path: str, own: Sign, ended: threading.Event) -> None:
     beat = 0
     while not ended.wait(BEAT):
         beat += 1
-        _write(files, place, msgspec.structs.replace(own, beat=beat))
+        _write(files, path, msgspec.structs.replace(own, beat=beat))
 
 
-def _write(files: Files, place: str, sign: Sign) -> None:
-    files.write(place, msgspec.json.encode(sign))
+def _write(files: Files, path: str, sign: Sign) -> None:
+    files.write(path, msgspec.json.encode(sign))
 
 
-def _taken(message: str) -> MillstreamError:
-    return MillstreamError(Diagnostic("MS874", message, None, "wait until it has ended"))
+def _in_use(message: str) -> MillstreamError:
+    return MillstreamError(Diagnostic("MS874", message, None, "wait until it ends"))

@@ -9,8 +9,8 @@ CODES: dict[str, Code] = {
         "from delta-rs. Credentials of storage are taken from the environment.",
     ),
     "MS866": Code(
-        "A table has a column of another type",
-        "A column of a state table got another type. Columns can be added to a table, but their types stay. "
+        "a table has a column of another type",
+        "The type of a column of a state table changed. Columns can be added to a table, but not changed. "
         "Rebuild the model with `--full-refresh`, or give the column a new name.",
     ),
 }

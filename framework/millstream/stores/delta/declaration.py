@@ -1,4 +1,4 @@
-"""What a profile may say of Delta tables."""
+"""The options of Delta tables in a profile."""
 
 from __future__ import annotations
 

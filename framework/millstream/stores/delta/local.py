@@ -1,4 +1,4 @@
-"""Delta tables without Spark: delta-rs opens them, DataFusion answers."""
+"""Delta tables without Spark: delta-rs opens them, DataFusion runs queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from millstream.tables.known import Known
 from millstream.tables.values import Answer
 
 if TYPE_CHECKING:
-    from millstream.tables.datafusion import Opened
+    from millstream.tables.datafusion import OpenedTables
 
 
 class LocalDelta(Struct, frozen=True):
@@ -25,21 +25,21 @@ class LocalDelta(Struct, frozen=True):
     def answer(
         self, _sql: str, _known: Mapping[str, Known], *, zone: str, limit: int | None
     ) -> Answer | None:
-        """Leave the answer to DataFusion."""
+        """Return None, since DataFusion runs all queries of Delta tables."""
 
-    def open(self, table: Known, opened: Opened) -> None:
+    def open(self, table: Known, opened: OpenedTables) -> None:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        from millstream.tables.mistakes import cleaned
+        from millstream.tables.mistakes import clean
 
         try:
             opened.add(table, DeltaTable(self.folder.of(table.id)))
         except TableNotFoundError:
             return
         except (DeltaError, OSError) as error:
-            remedy = "is the storage reachable, and are its credentials in the environment?"
-            message = f"the table '{table.name}' can't be read: {cleaned(str(error))[:300]}"
+            remedy = "check that the storage is reachable and its credentials are in the environment"
+            message = f"the table '{table.name}' can't be read: {clean(str(error))[:300]}"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
     def outside(self, own: Path) -> str | None:

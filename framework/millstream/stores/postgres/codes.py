@@ -10,13 +10,13 @@ CODES: dict[str, Code] = {
     ),
     "MS851": Code(
         "a type that PostgreSQL has no column for",
-        "Intervals and values of unknown type can't be stored. Cast the column in the model, such as to "
+        "Intervals and values of unknown type can't be stored. Cast the column in the model, for example to "
         "string.",
     ),
     "MS852": Code(
         "a table in PostgreSQL has other types",
-        "The table has a column of another type than the model now gives. Its rows can't be taken over "
-        "without loss: rebuild it, or give the column its former type.",
+        "A column of the table has another type than in the model. Its rows can't be converted "
+        "without loss: rebuild the table, or give the column its former type.",
     ),
     "MS853": Code(
         "a table in PostgreSQL has another key",
@@ -25,14 +25,13 @@ CODES: dict[str, Code] = {
     ),
     "MS854": Code(
         "a name that PostgreSQL can't hold",
-        "PostgreSQL cuts names after 63 bytes, so that two could become one. Give the model or the column a "
-        "shorter name.",
+        "PostgreSQL truncates names after 63 bytes, so that two could become equal. Give it a shorter name.",
     ),
     "MS855": Code(
         "PostgreSQL refuses rows",
         "A batch could not be stored. The message is PostgreSQL's own: a value that a column can't hold "
-        "(such as a text with the character U+0000), a missing permission, a full disk. Nothing of the batch "
-        "was stored; it is tried again with the next start.",
+        "(such as a text with the character U+0000), a missing permission, a full disk. No row of the batch "
+        "was stored; the next start repeats it.",
     ),
     "MS856": Code(
         "PostgreSQL refuses a table",

@@ -15,29 +15,29 @@ from millstream.tables.words import quoted
 
 @contextmanager
 def connected(
-    place: PostgresSchema, *, zone: str = "UTC", read_only: bool = False
+    schema: PostgresSchema, *, zone: str = "UTC", read_only: bool = False
 ) -> Iterator[psycopg.Connection[Any]]:
-    """Open one transaction, which is committed unless something is raised."""
-    with _open(place) as connection:
+    """Open one transaction, which is committed unless an exception is raised."""
+    with _open(schema) as connection:
         connection.read_only = read_only
         connection.execute("select set_config('timezone', %s, true)", (zone,))
-        connection.execute("select set_config('search_path', %s, true)", (quoted(place.schema),))
+        connection.execute("select set_config('search_path', %s, true)", (quoted(schema.schema),))
         yield connection
 
 
-def _open(place: PostgresSchema) -> psycopg.Connection[Any]:
+def _open(schema: PostgresSchema) -> psycopg.Connection[Any]:
     try:
-        return psycopg.connect(place.url, **place.options)
+        return psycopg.connect(schema.url, **schema.options)
     except psycopg.Error as error:
-        raise _unreachable(place, error) from None
+        raise _unreachable(schema, error) from None
 
 
-def _unreachable(place: PostgresSchema, error: psycopg.Error) -> MillstreamError:
+def _unreachable(schema: PostgresSchema, error: psycopg.Error) -> MillstreamError:
     if isinstance(error, psycopg.ProgrammingError):
-        # What can't be read as an address is cited in the error, and may hold a password.
-        message = "the address of PostgreSQL can't be read"
+        # The error quotes an invalid address, which may contain a password.
+        message = "the address of PostgreSQL is invalid"
         remedy = "write url: postgresql://host:5432/name in `tables:` of profiles.yml"
     else:
-        message = place.masked(f"PostgreSQL at {place.url} can't be reached: {error}")
+        message = schema.masked(f"PostgreSQL at {schema.url} can't be reached: {error}")
         remedy = "start it, or fix url, username and password of `tables:` in profiles.yml"
     return MillstreamError(Diagnostic("MS846", message, None, remedy))

@@ -1,4 +1,4 @@
-"""What a profile may say of PostgreSQL."""
+"""The options of PostgreSQL in a profile."""
 
 from __future__ import annotations
 

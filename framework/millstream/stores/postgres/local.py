@@ -1,4 +1,4 @@
-"""Tables in PostgreSQL without Spark. The client library is loaded by what needs a connection."""
+"""Tables in PostgreSQL without Spark. The client library is only loaded for a connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millstream.tables.values import Answer
 from millstream.types import STRING, parse_type
 
 if TYPE_CHECKING:
-    from millstream.tables.datafusion import Opened
+    from millstream.tables.datafusion import OpenedTables
 
 
 class LocalPostgres(Struct, frozen=True):
@@ -26,7 +26,7 @@ class LocalPostgres(Struct, frozen=True):
 
         return query.answer(sql, self.schema, known, zone=zone, limit=limit)
 
-    def open(self, table: Known, opened: Opened) -> None:
+    def open(self, table: Known, opened: OpenedTables) -> None:
         from millstream.stores.postgres.query import read_table
 
         columns = [(name, parse_type(kind)) for name, kind in table.columns]

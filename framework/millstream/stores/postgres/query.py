@@ -1,4 +1,4 @@
-"""Queries that PostgreSQL answers itself, and whole tables for queries that it can't answer alone."""
+"""Runs queries in PostgreSQL, and reads complete tables for queries that also need other stores."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from psycopg import sql
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
-from millstream.tables.known import Known, missing
-from millstream.tables.mistakes import refused
+from millstream.tables.known import Known, missing_table
+from millstream.tables.mistakes import query_error
 from millstream.tables.values import Answer
 from millstream.types import Type
 
@@ -20,10 +20,10 @@ _DECLARE = "declare millstream_query no scroll cursor for "
 
 
 def answer(
-    query: str, place: PostgresSchema, known: Mapping[str, Known], *, zone: str, limit: int | None
+    query: str, schema: PostgresSchema, known: Mapping[str, Known], *, zone: str, limit: int | None
 ) -> Answer:
-    """Let the database answer. A cursor takes nothing but a query, and a prepared one but one statement."""
-    with connected(place, zone=zone, read_only=True) as connection:
+    """Run a query in the database. A cursor only allows queries, and a prepared one a single statement."""
+    with connected(schema, zone=zone, read_only=True) as connection:
         try:
             # The user's own text, in a transaction that can't write.
             connection.execute(_DECLARE + query, prepare=True)
@@ -44,14 +44,14 @@ def answer(
 
 
 def read_table(
-    place: PostgresSchema, table: Known, columns: Sequence[tuple[str, Type]]
+    schema: PostgresSchema, table: Known, columns: Sequence[tuple[str, Type]]
 ) -> list[tuple[Any, ...]] | None:
-    """Return all rows of a table, what is nested as JSON; None where there is no such table yet."""
+    """Return all rows of a table, nested values as JSON; None if the table does not exist yet."""
     chosen = sql.SQL(", ").join(
         sql.SQL("{}::text" if isinstance(kind, NESTED) else "{}").format(sql.Identifier(stored_name(name)))
         for name, kind in columns
     )
-    with connected(place, read_only=True) as connection:
+    with connected(schema, read_only=True) as connection:
         try:
             text = sql.SQL("select {} from {}").format(chosen, sql.Identifier(stored_name(table.name)))
             return connection.execute(text).fetchall()
@@ -62,16 +62,16 @@ def read_table(
 
 
 def _undefined(error: psycopg.Error, query: str, known: Mapping[str, Known]) -> MillstreamError:
-    said = error.diag.message_primary or ""
-    name = said.split('"')[1] if said.count('"') >= 2 else said
-    return refused(query, missing(name, known), _start(error))
+    message = error.diag.message_primary or ""
+    name = message.split('"')[1] if message.count('"') >= 2 else message
+    return query_error(query, missing_table(name, known), _start(error))
 
 
 def _wrong(error: psycopg.Error, query: str) -> MillstreamError:
-    said = error.diag.message_primary or " ".join(str(error).split())
-    hint = error.diag.message_hint or "it is SQL of PostgreSQL, which answers it"
-    return refused(
-        query, Diagnostic("MS845", said, None, hint[0].lower() + hint[1:].rstrip(".")), _start(error)
+    message = error.diag.message_primary or " ".join(str(error).split())
+    hint = error.diag.message_hint or "the query runs in PostgreSQL and needs its SQL"
+    return query_error(
+        query, Diagnostic("MS845", message, None, hint[0].lower() + hint[1:].rstrip(".")), _start(error)
     )
 
 

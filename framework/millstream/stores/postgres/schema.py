@@ -22,7 +22,7 @@ class PostgresSchema(Struct, frozen=True):
     """A schema of a database; a table there has the name of its model."""
 
     url: str
-    """Without user and password, which an address may carry."""
+    """The address without user and password."""
     username: str | None = None
     password: Secret | str | None = None
     schema: str = "public"
@@ -33,7 +33,7 @@ class PostgresSchema(Struct, frozen=True):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a connection needs besides the address, the password in clear text."""
+        """The options of a connection besides the address, with the password in clear text."""
         given = {"user": self.username, "password": self.clear_password, "application_name": "millstream"}
         options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         return options if "connect_timeout" in self.url else options | {"connect_timeout": _TIMEOUT}
@@ -51,7 +51,7 @@ class PostgresSchema(Struct, frozen=True):
 def postgres_schema(target: Target) -> PostgresSchema:
     """Return the schema of a target that has a `url`."""
     settings = target.settings["tables"]
-    url, username, password = _parted(_text(settings["url"]))
+    url, username, password = _without_credentials(_text(settings["url"]))
     return PostgresSchema(
         url,
         _text(settings["username"]) if "username" in settings else username,
@@ -61,12 +61,12 @@ def postgres_schema(target: Target) -> PostgresSchema:
 
 
 def stored_name(name: str) -> str:
-    """Return the name of a table or column as PostgreSQL has it: it reads `userId` without quotes so."""
+    """Return the name of a table or column in PostgreSQL, which reads an unquoted `userId` as `userid`."""
     return name.lower()
 
 
-def _parted(address: str) -> tuple[str, str | None, str | None]:
-    """Take user and password out of an address, also out of JDBC's `?user=…&password=…`."""
+def _without_credentials(address: str) -> tuple[str, str | None, str | None]:
+    """Remove user and password from an address, including JDBC's `?user=…&password=…`."""
     parts = urlsplit(address.removeprefix("jdbc:"))
     query = dict(parse_qsl(parts.query))
     user, password = query.pop("user", None), query.pop("password", None)

@@ -1,4 +1,4 @@
-"""A table in PostgreSQL gets the rows of another one in one transaction."""
+"""Replaces the rows of a table in PostgreSQL in one transaction."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from millstream.stores.postgres.table import BATCHES, NEWEST, Connection, shape,
 
 
 def swap(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
-    """Give `table` the rows of `new`, which is gone then, and what is known of its batches."""
+    """Replace the rows of `table` by those of `new`, with its recorded batches, and drop `new`."""
     with connected(schema) as connection:
-        made = shape(connection, new)
-        if not made[0]:
-            return  # it was done before
+        new_shape = shape(connection, new)
+        if not new_shape[0]:
+            return  # an earlier attempt did it
         names = {"new": table_name(new), "table": table_name(table)}
-        if made == shape(connection, table):
-            # Who may read it, and views over it, stay.
-            columns = sql.SQL(", ").join(map(sql.Identifier, made[0]))
+        if new_shape == shape(connection, table):
+            # This keeps the table's permissions and the views over it.
+            columns = sql.SQL(", ").join(map(sql.Identifier, new_shape[0]))
             connection.execute(sql.SQL("delete from {table}").format(**names))
             copy = sql.SQL("insert into {table} ({columns}) select {columns} from {new}")
             connection.execute(copy.format(columns=columns, **names))
@@ -27,12 +27,12 @@ def swap(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
         else:
             connection.execute(sql.SQL("drop table if exists {table}").format(**names))
             connection.execute(sql.SQL("alter table {new} rename to {table}").format(**names))
-        for known in (BATCHES, NEWEST):
-            _rename(connection, known, new.model, table.model)
+        for records_table in (BATCHES, NEWEST):
+            _rename(connection, records_table, new.model, table.model)
 
 
 def copy(schema: PostgresSchema, table: TableOutput, to: TableOutput) -> None:
-    """Make a table with the rows of another one, if it is there, and with what is known of its batches."""
+    """Copy a table, if it exists, with its recorded batches."""
     with connected(schema) as connection:
         columns, _ = shape(connection, table)
         if not columns:
@@ -41,23 +41,29 @@ def copy(schema: PostgresSchema, table: TableOutput, to: TableOutput) -> None:
         connection.execute(sql.SQL("drop table if exists {copy}").format(**names))
         connection.execute(sql.SQL("create table {copy} (like {table} including all)").format(**names))
         connection.execute(sql.SQL("insert into {copy} select * from {table}").format(**names))
-        for known in (BATCHES, NEWEST):
-            _copy(connection, known, table.model, to.model)
+        for records_table in (BATCHES, NEWEST):
+            _copy(connection, records_table, table.model, to.model)
 
 
-def _copy(connection: Connection, known: sql.Identifier, name: str, to: str) -> None:
-    if connection.execute("select to_regclass(%s)", (known.as_string(connection),)).fetchone() == (None,):
+def _copy(connection: Connection, records_table: sql.Identifier, name: str, to: str) -> None:
+    if connection.execute("select to_regclass(%s)", (records_table.as_string(connection),)).fetchone() == (
+        None,
+    ):
         return
-    connection.execute(sql.SQL("delete from {} where relation = %s").format(known), (to,))
+    connection.execute(sql.SQL("delete from {} where relation = %s").format(records_table), (to,))
     text = sql.SQL(
         "insert into {0} select (jsonb_populate_record(t, jsonb_build_object('relation', %s::text))).* "
         "from {0} t where relation = %s"
     )
-    connection.execute(text.format(known), (to, name))
+    connection.execute(text.format(records_table), (to, name))
 
 
-def _rename(connection: Connection, known: sql.Identifier, old: str, name: str) -> None:
-    if connection.execute("select to_regclass(%s)", (known.as_string(connection),)).fetchone() == (None,):
+def _rename(connection: Connection, records_table: sql.Identifier, old: str, name: str) -> None:
+    if connection.execute("select to_regclass(%s)", (records_table.as_string(connection),)).fetchone() == (
+        None,
+    ):
         return
-    connection.execute(sql.SQL("delete from {} where relation = %s").format(known), (name,))
-    connection.execute(sql.SQL("update {} set relation = %s where relation = %s").format(known), (name, old))
+    connection.execute(sql.SQL("delete from {} where relation = %s").format(records_table), (name,))
+    connection.execute(
+        sql.SQL("update {} set relation = %s where relation = %s").format(records_table), (name, old)
+    )

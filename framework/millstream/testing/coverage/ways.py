@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, quoted, render
 from millstream.physical.emit.steps import in_steps
-from millstream.physical.emit.walk import How
+from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.values import Query
 from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.nodes import Aggregate, Filter, Node, Output, Project
@@ -105,7 +105,7 @@ def coverage_queries(query: Query, output: Output, lines: SourceLines) -> list[t
     found: list[tuple[Query, list[Way]]] = []
     for node, ways in find_ways(output, lines):
         views = Views()
-        stepped = in_steps((node,), views.leaf, reads=views.of, how=How())
+        stepped = in_steps((node,), views.leaf, reads=views.of, how=EmitOptions())
         order = in_order((node,))
         counts = ", ".join(f"count_if({way.condition}) as way_{i}" for i, way in enumerate(ways))
         sql = f"select {counts} from (\n{stepped.emitted.statement()}\n)"  # noqa: S608 - of the project

@@ -80,15 +80,17 @@ class StoredRelations:
         return view if isinstance(view, str) else match[0]
 
     def _create_view(self, relation: str) -> str | NotBuilt:
-        from millstream.runner.samples.stored_rows import NotBuiltError, Resting
+        from millstream.runner.samples.stored_rows import NotBuiltError, StoredRelations
 
         catalog, traits = self._relations.catalog, self._relations.traits
-        resting = Resting(self._project, catalog, traits, self._connect, self._with_ancestors, self._log)
+        relations = StoredRelations(
+            self._project, catalog, traits, self._connect, self._with_ancestors, self._log
+        )
         name = f"stored_{id(self)}_" + re.sub(r"\W", "_", named(relation))
         try:
             # Each relation is read in a session of its own, so that its views collide with no others.
             own = self.session.newSession()
-            resting.rows(own, relation).createGlobalTempView(name)
+            relations.rows(own, relation).createGlobalTempView(name)
         except NotBuiltError as error:
             return NotBuilt(str(error))
         except MillstreamError as error:

@@ -15,7 +15,7 @@ from millstream.optimizer.rules import RULES
 from millstream.optimizer.rules.bypass_topics import bypass_topics
 from millstream.physical.durations import milliseconds
 from millstream.physical.plan import physical_plan
-from millstream.physical.references import kept_references
+from millstream.physical.references import reference_outputs
 from millstream.physical.values import DeadLetters, Query
 from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
@@ -77,7 +77,7 @@ def plan_unit_test(
     plan = Plan((output,))
     # One part for each state: it is as right as many, and starts fewer tasks.
     settings = replace(physical_settings(own), shuffle_partitions=1)
-    references = kept_references(plan, catalog.topics)
+    references = reference_outputs(plan, catalog.topics)
     queries = physical_plan(plan, settings, None, references, written, views=True).queries
     delays = [milliseconds(node.delay) for node in order if isinstance(node, Watermark)]
     return UnitTestPlan(

@@ -23,7 +23,7 @@ from millstream.testing.units.values import DELETED, UnitTestCase
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millstream.runner.samples.trial import AtRest, Trial, Tried
+    from millstream.runner.samples.trial import AtRest, Trial, TrialResult
 
 Row = dict[str, Any]
 
@@ -153,7 +153,7 @@ class UnitTestRun:
 
     # -- what came out
 
-    def rows(self, found: Tried, batches: Sequence[Batch]) -> list[tuple[int, Row]]:
+    def rows(self, found: TrialResult, batches: Sequence[Batch]) -> list[tuple[int, Row]]:
         made: list[tuple[int, Row]] = []
         for each in found.made:
             step = batches[each.batch].step

@@ -3,7 +3,7 @@
 import pytest
 from support.plans import by, explode, group, join, lookup, seed, select, table, topic, union, where
 
-from millstream.physical.emit.walk import How, emit
+from millstream.physical.emit.walk import EmitOptions, emit
 from millstream.plan.nodes import Decode, SeedScan, TableScan
 from millstream.types import BIGINT
 
@@ -128,7 +128,7 @@ def test_shared_rows_are_moved_once(rows, spark):
     emitted = emit(
         (both,),
         lambda n: n.label if isinstance(n, Decode) else None,
-        how=How(shared={id(together): "repartition(2, a)"}),
+        how=EmitOptions(shared={id(together): "repartition(2, a)"}),
     )
     frame = spark.sql(emitted.statement())
     assert len(frame.collect()) == 6

@@ -3,7 +3,7 @@
 from support.plans import by, dedupe, group, select, topic, where
 
 from millstream.physical.emit.steps import DedupeView, SqlView, StatefulView, in_steps
-from millstream.physical.emit.walk import How
+from millstream.physical.emit.walk import EmitOptions
 from millstream.plan.nodes import Column, Decode, Stateful
 from millstream.types import INT
 
@@ -45,7 +45,7 @@ def test_rows_brought_together_for_a_dedupe_and_others_are_a_view():
     found = in_steps(
         (dedupe(together, "a"), group(together, ("a",), "n = count(*)")),
         leaf,
-        how=How(shared={id(together): "repartition(2, a)"}),
+        how=EmitOptions(shared={id(together): "repartition(2, a)"}),
     )
     first, second = found.steps
     assert isinstance(first, SqlView)

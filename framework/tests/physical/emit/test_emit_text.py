@@ -24,7 +24,7 @@ from support.plans import (
 
 from millstream.expressions import Expression, Read, Ref
 from millstream.physical.emit.text import deeper
-from millstream.physical.emit.walk import How, NotWritableError, emit
+from millstream.physical.emit.walk import EmitOptions, NotWritableError, emit
 from millstream.plan.nodes import Decode, SeedScan, TableScan
 from millstream.types import BIGINT, INT, STRING
 
@@ -259,7 +259,9 @@ def test_what_can_fail_is_not_calculated_for_rows_to_delete():
 def test_shared_rows_come_together_once():
     together = by(where(topic("a", "b"), "b > 1"), "a")
     emitted = emit(
-        (group(together, ("a",), "n = count(*)"),), leaf, how=How(shared={id(together): "repartition(2, a)"})
+        (group(together, ("a",), "n = count(*)"),),
+        leaf,
+        how=EmitOptions(shared={id(together): "repartition(2, a)"}),
     )
     assert emitted.ctes[0].sql == cleandoc(
         """

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 from support.plans import by, group, lookup, seed, select, sql, topic, where
 
-from millstream.physical.emit.error_places import left_within
-from millstream.physical.emit.walk import How, emit
+from millstream.physical.emit.error_places import nested_calls
+from millstream.physical.emit.walk import EmitOptions, emit
 from millstream.plan.nodes import Decode
 from millstream.plan.nodes.order import in_order
 
@@ -13,7 +13,7 @@ def text(node):
     def view(each):
         return "events" if isinstance(each, Decode) else ("products" if not each.inputs else None)
 
-    return emit((node,), view, how=How(told=True)).statement()
+    return emit((node,), view, how=EmitOptions(locate_calls=True)).statement()
 
 
 def counted(call, condition):
@@ -29,7 +29,7 @@ def test_a_call_within_an_aggregate_becomes_a_column_below_it():
     assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), b) as _py_f" in found
     assert "sum(_py_f) as n" in found
     assert "max(_py_f) as most" in found
-    assert left_within(in_order((node,))) == ()
+    assert nested_calls(in_order((node,))) == ()
 
 
 def test_it_is_called_for_the_rows_that_the_aggregate_wants():
@@ -61,5 +61,5 @@ def test_calls_in_calls_and_calls_without_arguments():
 
 def test_a_call_in_a_struct_stays_within():
     node = group(topic("a", "b"), "a", "n = collect_list(struct(py_f(b)))")
-    assert left_within(in_order((node,))) == ("py_f",)
+    assert nested_calls(in_order((node,))) == ("py_f",)
     assert "collect_list(struct(py_f(b)))" in text(node)

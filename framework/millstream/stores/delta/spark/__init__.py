@@ -15,7 +15,7 @@ from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.delta.spark import swap, table
 from millstream.stores.files import files_of
-from millstream.stores.retention import Newest, within
+from millstream.stores.retention import Newest, with_retention
 from millstream.stores.spark import Batch, StreamedTables
 
 _ROWS = "_millstream_rows"
@@ -37,14 +37,14 @@ class DeltaTables:
             return None if batch.new else table.newest(session, output, path)
 
         once = table.once(session, batch.writer, batch.number)
-        with within(rows, output, newest) as (kept, limit), once:
+        with with_retention(rows, output, newest) as (retained, limit), once:
             if limit is not None:
-                table.note(session, path, limit.newest)
+                table.write_newest(session, path, limit.newest)
             if batch.new:
-                first = kept.where("not _deleted").drop("_deleted") if batch.deletes else kept
+                first = retained.where("not _deleted").drop("_deleted") if batch.deletes else retained
                 first.write.format("delta").mode("append").save(path)
             else:
-                kept.createOrReplaceTempView(_ROWS)
+                retained.createOrReplaceTempView(_ROWS)
                 session.sql(table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit))
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
@@ -60,7 +60,7 @@ class DeltaTables:
 
     def has_rows(self, output: TableOutput) -> bool:
         path = self._folder.of(output.model)
-        return table.is_there(self._spark, path) and not table.rows(self._spark, path).isEmpty()
+        return table.exists(self._spark, path) and not table.rows(self._spark, path).isEmpty()
 
     def rows(self, session: SparkSession, relation: str, _columns: Iterable[Column]) -> DataFrame:
         return table.rows(session, self._folder.of(relation))

@@ -1,4 +1,4 @@
-"""A Delta table gets the rows of another one in one transaction: who reads it sees all of them or none."""
+"""Replaces the rows of a Delta table in one transaction: readers see all changes or none."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from pyspark.sql import SparkSession
 
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
-from millstream.stores.delta.spark.table import create, is_there, newest, note, once, rows, table_at
+from millstream.stores.delta.spark.table import create, exists, newest, once, rows, table_at, write_newest
 from millstream.types import has_equality
 
 
 def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app: str, changes: bool) -> None:
-    """Give the table at `path` the rows of the one at `new`, which is left out where the table has them."""
-    if not is_there(session, new):
-        return  # removed after an earlier try
+    """Replace the rows of the table at `path` by those at `new`; a repeated call changes nothing."""
+    if not exists(session, new):
+        return  # removed after an earlier attempt
     app = f"{app}/swap"
     if table.options.get("retention") and (found := newest(session, table, new)) is not None:
-        note(session, path, found)
+        write_newest(session, path, found)
     if _same_columns(session, table, path):
         create(session, table, path, changes=changes)
         with once(session, app, 0):
             session.sql(swap_sql(table, new, path))
         return
-    if not is_there(session, path):
+    if not exists(session, path):
         create(session, table, path, changes=changes)
     with once(session, app, 0):
         made = rows(session, new).select(*(quoted(column.name) for column in table.columns))
@@ -30,14 +30,14 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
 
 
 def copy(session: SparkSession, path: str, to: str) -> None:
-    """Make a table at another place with the rows of this one, if it is there."""
-    if is_there(session, path):
+    """Copy a table to another path, if it exists."""
+    if exists(session, path):
         made = rows(session, path).write.format("delta").mode("overwrite")
         made.option("overwriteSchema", "true").save(to)
 
 
 def swap_sql(table: TableOutput, new: str, path: str) -> str:
-    """Return a MERGE that touches only what differs: those who read changes hear of nothing else."""
+    """Return a MERGE that only touches rows that differ, so that the change feed has nothing else."""
     names = [quoted(column.name) for column in table.columns]
     on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
     differs = ""
@@ -57,8 +57,8 @@ def swap_sql(table: TableOutput, new: str, path: str) -> str:
 
 
 def _same_columns(session: SparkSession, table: TableOutput, path: str) -> bool:
-    """Tell whether the table has no column that is gone now, or of another type."""
-    if not is_there(session, path):
+    """Whether all columns of the stored table still exist with the same type."""
+    if not exists(session, path):
         return True
     fields = {field.name.lower(): field for field in rows(session, path).schema.fields}
     own = {column.name.lower(): column for column in table.columns}

@@ -1,4 +1,4 @@
-"""One Delta table: created, merged into once for each batch, and read."""
+"""Creates, merges and reads one Delta table."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from millstream.stores.retention import Limit, Newest, newest_time
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
 _NEWEST = "_millstream_newest.json"
-"""Beside the files of a table; what begins with `_` is none of them."""
+"""A file in the table's folder; Delta ignores names that begin with `_`."""
 _PROPERTIES = "'delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100'"
 
 
 def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
-    """Create the table, or add the columns that it lacks; return whether it is new.
+    """Create the table, or add missing columns; return whether it is new.
 
-    `changes`: it needs a change feed.
+    With `changes`, it gets a change feed.
     """
-    new = not is_there(session, path)
+    new = not exists(session, path)
     columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
     properties = f"{_PROPERTIES}, 'delta.enableChangeDataFeed' = '{str(changes).lower()}'"
     session.sql(
@@ -36,10 +36,10 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
     )
     if changes:
         session.sql(f"alter table {table_at(path)} set tblproperties ('delta.enableChangeDataFeed' = 'true')")
-    there = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
+    existing = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
     missing: list[Column] = []
     for column in table.columns:
-        if (field := there.get(column.name.lower())) is None:
+        if (field := existing.get(column.name.lower())) is None:
             missing.append(column)
         elif field.dataType != type(field.dataType).fromDDL(str(column.type)):
             raise _changed(table, column, field.dataType.simpleString())
@@ -49,13 +49,13 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
     return new
 
 
-def is_there(session: SparkSession, path: str) -> bool:
-    java: Any = session._jvm  # noqa: SLF001 -- PySpark has no other way to ask
+def exists(session: SparkSession, path: str) -> bool:
+    java: Any = session._jvm  # noqa: SLF001 -- PySpark has no API for this
     return bool(java.io.delta.tables.DeltaTable.isDeltaTable(session._jsparkSession, path))  # noqa: SLF001
 
 
 def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
-    """Return the newest time that a table got; one that had no retention before is asked for it."""
+    """Return the newest time in a table; it is computed if the table had no retention before."""
     content = files_of(path, session).read(f"{path}/{_NEWEST}")
     found = None if content is None else msgspec.json.decode(content, type=Newest)
     if found is not None and found.column.lower() == str(table.options["order_by"]).lower():
@@ -63,8 +63,8 @@ def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | Non
     return newest_time(rows(session, path), table)
 
 
-def note(session: SparkSession, path: str, newest: Newest) -> None:
-    """Remember the newest time, before the batch is stored: tried again, it finds the same one."""
+def write_newest(session: SparkSession, path: str, newest: Newest) -> None:
+    """Store the newest time before the batch, so that a repeated batch reads the same time."""
     files_of(path, session).write(f"{path}/{_NEWEST}", msgspec.json.encode(newest))
 
 
@@ -90,14 +90,14 @@ def merge_sql(table: TableOutput, view: str, path: str, *, deletes: bool, limit:
     values = ", ".join(f"new.{name}" for name in names)
     lines.append(f"when not matched{unmatched} then insert ({', '.join(names)}) values ({values})")  # noqa: S608
     if limit is not None:
-        # A matched row needs no such clause: the new one is not too old, nor is one that it does not replace.
+        # Matched rows need no such clause: neither the new row nor a newer one that it keeps is too old.
         lines.append(f"when not matched by source and {limit.expired('old')} then delete")
     return "\n".join(lines)
 
 
 @contextmanager
 def once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
-    """Let Delta leave out a batch that it has; the settings are those of the batch's own session."""
+    """Let Delta skip a batch that it already has; the settings are of the batch's own session."""
     session.conf.set(_APP, app)
     session.conf.set(_VERSION, str(batch))
     try:
@@ -116,7 +116,7 @@ def _changed(table: TableOutput, column: Column, was: str) -> MillstreamError:
     return MillstreamError(
         Diagnostic(
             "MS866",
-            f"column '{column.name}' of the table '{name}' is {was} there and {column.type} in the model",
+            f"column '{column.name}' of the table '{name}' has type {was}, but {column.type} in the model",
             None,
             f"rebuild it: millstream build --full-refresh --select {name}",
         )

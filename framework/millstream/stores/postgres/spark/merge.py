@@ -1,7 +1,7 @@
-"""State tables in PostgreSQL: each batch is stored in one transaction, once, however often it is tried.
+"""Merges batches into PostgreSQL tables: each is stored once, in one transaction, even if it is repeated.
 
-Workers copy the rows of their partitions into a staging table, each try under a name of its own; the driver
-merges those that Spark counts. What a killed or repeated task left behind is never read.
+Workers copy the rows of their partitions into a staging table, with an id for each attempt. The driver merges
+the attempts that Spark counts. Rows of killed or repeated tasks are never read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 from millstream.stores.postgres.spark.retention import expire, newest
 from millstream.stores.postgres.table import BATCHES, column_type, table_name
-from millstream.stores.retention import within
+from millstream.stores.retention import with_retention
 from millstream.stores.spark import Batch
 from millstream.types import BINARY, VARIANT
 
@@ -36,13 +36,13 @@ Connection = psycopg.Connection[Any]
 
 def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: Batch) -> None:
     """Store the newest row of each key; a row replaces one that is not newer by `order_by`."""
-    staging = sql.Identifier(_staging(batch.writer, table))
+    staging = sql.Identifier(_staging_name(batch.writer, table))
     try:
         with connected(schema) as connection:
             if _is_stored(connection, table, batch):
                 return
-            _make_staging(connection, staging, table)
-        with within(given, table, lambda: newest(schema, table)) as (rows, limit):
+            _create_staging(connection, staging, table)
+        with with_retention(given, table, lambda: newest(schema, table)) as (rows, limit):
             attempts = _copy(rows, table, schema, staging, deletes=batch.deletes)
         with connected(schema) as connection:
             if _record(connection, table, batch):
@@ -63,7 +63,7 @@ def _is_stored(connection: Connection, table: TableOutput, batch: Batch) -> bool
 
 
 def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
-    """Note the batch; False where it is there. Who tries the same at the same time waits here."""
+    """Record the batch; return False if it is already recorded. A concurrent attempt waits here."""
     text = sql.SQL(
         "insert into {0} as old (query, relation, batch, stored_at) values (%s, %s, %s, now())"
         " on conflict (query, relation) do update set batch = excluded.batch, stored_at = now()"
@@ -75,7 +75,7 @@ def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
     )
 
 
-def _make_staging(connection: Connection, staging: sql.Identifier, table: TableOutput) -> None:
+def _create_staging(connection: Connection, staging: sql.Identifier, table: TableOutput) -> None:
     columns = sql.SQL(", ").join(
         sql.SQL("{} {}").format(_name(column), sql.SQL(column_type(table, column)))
         for column in table.columns
@@ -91,9 +91,9 @@ def _make_staging(connection: Connection, staging: sql.Identifier, table: TableO
 def _copy(
     batch: DataFrame, table: TableOutput, schema: PostgresSchema, staging: sql.Identifier, *, deletes: bool
 ) -> list[tuple[str, int]]:
-    """Copy all partitions; return the tries that count, and how many rows each copied."""
+    """Copy all partitions; return the successful attempts, and how many rows each copied."""
     deleted = f.coalesce(f.col(_DELETED), f.lit(False)) if deletes else f.lit(False)
-    rows = batch.select(*(_written(column) for column in table.columns), deleted.alias(_DELETED))
+    rows = batch.select(*(_csv_value(column) for column in table.columns), deleted.alias(_DELETED))
     names = [*map(_name, table.columns), sql.Identifier(_DELETED), sql.Identifier(_ATTEMPT)]
     target = sql.SQL("{}.{}").format(sql.Identifier(schema.schema), staging)
     text = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(
@@ -110,7 +110,7 @@ def _copy(
 def _copier(
     url: str, options: dict[str, Any], text: str, attempt_column: str
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """Return what copies a partition on a worker, which needs nothing but psycopg and pyarrow."""
+    """Return a function that copies a partition on a worker, which only needs psycopg and pyarrow."""
 
     def copy(batches: Iterable[Any]) -> Iterator[Any]:
         import io
@@ -142,8 +142,8 @@ def _copier(
     return copy
 
 
-def _written(column: Column) -> Any:
-    """Return a column as CSV for PostgreSQL can hold it."""
+def _csv_value(column: Column) -> Any:
+    """Return a column as a value that fits into PostgreSQL's CSV."""
     value = f.col(f"`{column.name.replace('`', '``')}`")
     if isinstance(column.type, NESTED):
         value = f.to_json(value, _JSON)
@@ -166,7 +166,7 @@ def _merge(
     counted = sql.SQL("select count(*) from {} where {} = any(%s)").format(staging, sql.Identifier(_ATTEMPT))
     found = connection.execute(counted, (ids,)).fetchone()
     if found is None or found[0] != sum(rows for _, rows in attempts):
-        raise _refused(table, "another run of the same query is storing the same batch")
+        raise _refused(table, "another run of the same query is storing this batch")
     if deletes:
         for text in _delete_sql(table, staging):
             connection.execute(text, (ids,))
@@ -199,18 +199,18 @@ def _upsert_sql(table: TableOutput, staging: sql.Identifier) -> sql.Composed:
 
 
 def _delete_sql(table: TableOutput, staging: sql.Identifier) -> Iterator[sql.Composed]:
-    """Delete by equal keys, which an index finds; then what has a NULL in its key, which none does."""
+    """Delete by equal keys, which uses an index; then rows with NULL in their key, which can't use one."""
     keys = [sql.Identifier(stored_name(key)) for key in table.keys]
     text = "delete from {} as old using {} as new where new.{} = any(%s) and new.{} and {}"
     newer = _newer(table, "new")
     nullable = any(column.nullable for column in table.columns if column.name in table.keys)
     has_null = sql.SQL(" or ").join(sql.SQL("new.{} is null").format(key) for key in keys)
-    ways: list[tuple[str, sql.Composed | None]] = [("old.{0} = new.{0}", None)]
+    variants: list[tuple[str, sql.Composed | None]] = [("old.{0} = new.{0}", None)]
     if nullable:
-        ways.append(("old.{0} is not distinct from new.{0}", sql.SQL("({})").format(has_null)))
-    for same, only in ways:
+        variants.append(("old.{0} is not distinct from new.{0}", sql.SQL("({})").format(has_null)))
+    for same, null_condition in variants:
         conditions = [sql.SQL(same).format(key) for key in keys]
-        conditions += [part for part in (only, newer) if part is not None]
+        conditions += [part for part in (null_condition, newer) if part is not None]
         yield sql.SQL(text).format(
             table_name(table),
             staging,
@@ -221,7 +221,7 @@ def _delete_sql(table: TableOutput, staging: sql.Identifier) -> Iterator[sql.Com
 
 
 def _newer(table: TableOutput, new: str) -> sql.Composed | None:
-    """Return the condition by which a row may replace the stored one: NULL is the lowest."""
+    """Return the condition for a row to replace the stored one; NULL is the lowest value."""
     order_by = table.options.get("order_by")
     if not order_by:
         return None
@@ -229,7 +229,7 @@ def _newer(table: TableOutput, new: str) -> sql.Composed | None:
     return sql.SQL("(old.{0} is null or {1}.{0} >= old.{0})").format(name, sql.SQL(new))
 
 
-def _staging(query: str, table: TableOutput) -> str:
+def _staging_name(query: str, table: TableOutput) -> str:
     return f"millstream_{blake2b(f'{query} {table.model}'.encode(), digest_size=8).hexdigest()}"
 
 
@@ -237,9 +237,9 @@ def _name(column: Column) -> sql.Identifier:
     return sql.Identifier(stored_name(column.name))
 
 
-def _refused(table: TableOutput, said: str, schema: PostgresSchema | None = None) -> MillstreamError:
-    said = schema.masked(said) if schema else said
+def _refused(table: TableOutput, reason: str, schema: PostgresSchema | None = None) -> MillstreamError:
+    reason = schema.masked(reason) if schema else reason
     name = table.model.removeprefix("model.")
-    message = f"PostgreSQL can't store rows of '{name}': {said}"
-    remedy = "fix the cause; nothing of the batch was stored, and it is tried again"
+    message = f"PostgreSQL can't store rows of '{name}': {reason}"
+    remedy = "fix the cause; no row of the batch was stored, and it is stored again at the next start"
     return MillstreamError(Diagnostic("MS855", message, None, remedy))

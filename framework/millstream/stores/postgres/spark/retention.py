@@ -1,4 +1,4 @@
-"""How long tables in PostgreSQL keep their rows."""
+"""Retention of tables in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Connection = psycopg.Connection[Any]
 
 
 def newest(schema: PostgresSchema, table: TableOutput) -> Newest | None:
-    """Return the newest time that a table got; one that had no retention before is asked for it."""
+    """Return the newest time in a table; it is computed if the table had no retention before."""
     column = str(table.options["order_by"])
     with connected(schema) as connection:
-        made = "create table if not exists {} (relation text primary key, by_column text, newest text)"
-        connection.execute(sql.SQL(made).format(NEWEST))
+        create = "create table if not exists {} (relation text primary key, by_column text, newest text)"
+        connection.execute(sql.SQL(create).format(NEWEST))
         known = sql.SQL("select newest from {} where relation = %s and by_column = %s").format(NEWEST)
         found = connection.execute(known, (table.model, stored_name(column))).fetchone()
         if found is None:
@@ -32,7 +32,7 @@ def newest(schema: PostgresSchema, table: TableOutput) -> Newest | None:
 
 
 def expire(connection: Connection, table: TableOutput, limit: Limit) -> None:
-    """Delete what is too old, and note the newest time, in the transaction of a batch."""
+    """Delete rows that are too old, and record the newest time, in the transaction of a batch."""
     column, kind = stored_name(limit.newest.column), sql.SQL(type_name(limit.type))
     connection.execute(
         sql.SQL("delete from {0} where {1} is null or {1} < {2}::{3}").format(

@@ -1,4 +1,4 @@
-"""Tables in PostgreSQL as relations that other models look up."""
+"""Reads tables in PostgreSQL for models that look them up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_nam
 def rows(
     session: SparkSession, schema: PostgresSchema, relation: str, columns: Iterable[Column]
 ) -> DataFrame:
-    """Return the rows of a model's table; each scan of it asks the database again."""
+    """Return the rows of a model's table; each scan reads the database again."""
     options = {
         "url": "jdbc:postgresql:" + schema.url.partition(":")[2],
         "dbtable": f'"{schema.schema}"."{stored_name(relation.partition(".")[2])}"',
