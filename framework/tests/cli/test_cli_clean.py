@@ -117,7 +117,7 @@ def test_a_build_that_runs(run, built):
     with opened(built / ".millstream/local/build.lock") as handle:
         lock(handle, 1)
         found = run("clean")
-        assert (found.code, "error[MS874]: another command works with the target 'local'" in found.err) == (
+        assert (found.code, "error[MS874]: another command is using the target 'local'" in found.err) == (
             2,
             True,
         )

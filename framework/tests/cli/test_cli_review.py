@@ -28,7 +28,7 @@ def test_nothing_changed(shop, run):
 def test_the_verdict_comes_first(shop, run):
     edit(shop)
     out = run("review", "--against", "main").out.splitlines()
-    assert out[0] == "Breaks readers of 1 table, and 1 query keeps what it counted by the old rule"
+    assert out[0] == "Breaks readers of 1 table, and 1 query keeps state that the old SQL computed"
     assert out[3] == "breaking  table `totals`: `total` is now called `sums`"
 
 

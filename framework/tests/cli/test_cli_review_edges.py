@@ -212,7 +212,7 @@ def test_an_option_with_the_name_of_a_secret():
     )
     assert options_sentences(before, after) == [
         "kafka.acks is `1`, was `all`",
-        "kafka.sasl_password is another, which is not shown",
+        "kafka.sasl_password changed; its value is not shown",
     ]
 
 

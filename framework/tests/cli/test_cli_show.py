@@ -107,7 +107,7 @@ def test_a_sink_has_its_records_with_what_can_not_be_decoded(show):
     [
         (["totls"], "MS705", "did you mean 'totals'?"),
         (["silent"], "MS827", "'silent' of 'web.silent' is not there yet"),
-        (["grades", "--compute"], "MS701", "--compute is of a model"),
+        (["grades", "--compute"], "MS701", "--compute needs a model"),
     ],
 )
 def test_mistakes(show, arguments, code, said):
@@ -137,5 +137,5 @@ def test_a_view_is_computed(filled):
     )  # fmt: skip
     assert found.stderr == (
         "computing 'seen' from the last 10,000 records of each partition\n"
-        "(2 rows; there are more, see --limit)\n"
+        "(2 rows; more rows exist, see --limit)\n"
     )

@@ -27,7 +27,7 @@ MODELS = {
         (
             "int",
             "bigint",
-            [(False, "`c` is bigint instead of int: large values do not fit readers of today")],
+            [(False, "`c` is bigint instead of int: large values do not fit existing readers")],
         ),
         ("bigint", "string", [(True, "`c` is string instead of bigint")]),
         ("bigint", "double", [(True, "`c` is double instead of bigint")]),
@@ -89,7 +89,7 @@ def test_the_plan_of_a_rebuild(tmp_path):
         ({"retention.ms": "604800000"}, 10.0, "records of the last 7 days", 6_048_000),
         ({"retention.ms": "-1"}, None, "all records", None),
         ({"cleanup.policy": "compact"}, None,
-         "the newest record of each key only: older ones can't be counted again", None),
+         "only the newest record of each key: older ones can't be processed again", None),
         ({}, 10.0, "", None),
     ],
 )  # fmt: skip
@@ -145,7 +145,7 @@ def test_a_model_that_moves_to_a_query_of_its_own_begins_anew(tmp_path):
     }
     moved = query(reviewed(tmp_path, MODELS, after), "sent")
     assert moved.status == "rebuild"
-    assert moved.reasons == ("sent ran in events_topics before, and sent has no checkpoint: it begins anew",)
+    assert moved.reasons == ("sent ran in events_topics before, and sent has no checkpoint: it starts over",)
     assert moved.replay.sent_again == ("sent",)
 
 

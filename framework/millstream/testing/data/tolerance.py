@@ -1,4 +1,4 @@
-"""How many wrong rows a data test tolerates."""
+"""How many failing rows a data test tolerates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from millstream.testing.data.result import DataTestResult
 
 
 def is_tolerated(node: ManifestNode, result: DataTestResult) -> bool:
-    """Tell whether no more rows are wrong than the test allows."""
+    """Tell whether no more rows fail than the test allows."""
     allowed = str((node.meta.get("arguments") or {}).get("at_most") or "0")
     if allowed.endswith("%"):
         return result.failures <= result.rows * float(allowed.removesuffix("%")) / 100
@@ -15,6 +15,6 @@ def is_tolerated(node: ManifestNode, result: DataTestResult) -> bool:
 
 
 def describe_tolerance(node: ManifestNode) -> str:
-    """Return what is added to the number of wrong rows."""
+    """Return what a message adds to the number of failing rows."""
     allowed = (node.meta.get("arguments") or {}).get("at_most")
-    return f", and {allowed} at most may be" if allowed else ""
+    return f"; at most {allowed} may fail" if allowed else ""

@@ -144,7 +144,7 @@ def test_an_error_is_expected(shop):
     """
     shop.passes(text % "division by zero")
     problem, _ = shop.fails(text % "another one")
-    assert problem.message == "unit test 't': another error came than the expected one"
+    assert problem.message == "unit test 't': the error differs from the expected one"
 
 
 def test_a_value_of_one_column_is_written_in_its_format(shop):
