@@ -1,4 +1,4 @@
-"""What unit tests reach of each model, where somebody asked: `millstream test --coverage`."""
+"""What unit tests reach of each model, as measured by `millstream test --coverage`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from millstream.docs.values import Coverage, MissedWay
 
 
 def reached(material: Material) -> dict[str, Coverage]:
-    """Return by id of a model what was measured; lines only while its file is as it was then."""
+    """Return the coverage of each model, without lines if its file has changed since."""
     nodes, tests = material.manifest.nodes, material.tests
     found: dict[str, Coverage] = {}
     for each in tests.coverage if tests else ():

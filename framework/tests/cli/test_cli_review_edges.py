@@ -1,4 +1,4 @@
-"""Reviews where something is in the way: each is answered with a code and a way out, and no secret is told."""
+"""Reviews that can't be made: each error has a code and a remedy, and shows no secrets."""
 
 import shutil
 from pathlib import Path
@@ -20,7 +20,7 @@ def shop(shop: Path) -> Path:
 
 
 def refused(found, code, *words):
-    """Check that a mistake is told with its code, and with all of these words."""
+    """Check that an error has its code, and all of these words."""
     told = " ".join(found.err.split())
     assert (found.code, code in told, "Traceback" in told) == (2, True, False), found.err
     for word in words:
@@ -170,7 +170,7 @@ def test_a_submodule_is_named(shop, run):
     commit(shop)
     found = reviewed(run)
     assert "MS724" in found.err
-    assert "the submodule models/other is left out" in found.err
+    assert "the submodule models/other is skipped" in found.err
 
 
 def test_a_repository_inside_a_repository(shop, run):

@@ -1,4 +1,4 @@
-"""What `build`, `run` and `test` do with a selection: several values, nothing at all, and more than was asked for."""
+"""Selections of `build`, `run` and `test`: several values, empty ones, and models that share a query."""
 
 import json
 import subprocess

@@ -45,7 +45,7 @@ sources:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """Return a project with records in its topics, whose broker goes on until the tests of this file end."""
+    """Return a project with records in its topics, whose broker runs until the tests of this file end."""
     root = tmp_path_factory.mktemp("show") / "shop"
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from support.reviews import commit, git, repository, written
 from millstream.compile import compile_project
 from millstream.errors import MillstreamError
 from millstream.review.base_version import version_in_git
-from millstream.review.git import missing_commits, find_commit, find_repository
+from millstream.review.git import find_commit, find_repository, missing_commits
 
 MODELS = {"clicks": "select user_id, amount from {{ source('shop', 'events') }}"}
 

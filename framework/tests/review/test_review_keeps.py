@@ -17,7 +17,7 @@ from millstream.physical.query_cache import KeptQueries, Keys
 from millstream.physical.values import PhysicalSettings
 from millstream.plan.nodes import Plan
 from millstream.review.compare import review
-from millstream.review.plan_cache import save_plan, load_plan, load_queries
+from millstream.review.plan_cache import load_plan, load_queries, save_plan
 from millstream.review.replay import Statistics
 from millstream.review.version import version_of
 from millstream.topology import compiled_topology, physical_of

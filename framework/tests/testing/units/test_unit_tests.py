@@ -20,7 +20,7 @@ def test_only_what_is_named_is_compared(shop):
     """)
 
 
-def test_what_differs_is_told_with_row_column_and_line(shop):
+def test_differences_are_shown_with_row_column_and_line(shop):
     problem, verdict = shop.fails("""
         - name: t
           model: passed
@@ -36,7 +36,7 @@ def test_what_differs_is_told_with_row_column_and_line(shop):
     assert plain_text(verdict.lines).splitlines() == [
         "    id  user  value",
         "  - 3   a     0.75    expected, tests/unit.yml:7",
-        "  + 3   a     0.5     came",
+        "  + 3   a     0.5     actual",
         "              ~~~~~",
         "    value: models/passed.sql:1",
     ]
@@ -124,7 +124,7 @@ def test_dead_letters_are_expected(shop):
           expect: []
     """
     problem, _ = shop.fails(text)
-    assert problem.message == "unit test 't': dead letters: 1 came, 0 expected"
+    assert problem.message == "unit test 't': dead letters: expected 0, got 1"
     letters = "expect: []\n          expect_dead_letters: [{key: k, topic: events.dead_letter}]"
     shop.passes(text.replace("expect: []", letters))
 

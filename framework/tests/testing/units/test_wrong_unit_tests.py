@@ -1,4 +1,4 @@
-"""Wrong tests are told at their place, and never pass: none of these needs Spark."""
+"""Invalid tests are reported at their location and never pass; none of these needs Spark."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def of_passed(row="{id: 3}", expect="expect: [{id: 3}]", **more):
         (of_passed(steps="[{expect: [{id: 3}]}]"), "MS656", "given", "move it into a step"),
     ],
 )  # fmt: skip
-def test_what_is_told(shop, text, code, under, remedy):
+def test_diagnostics(shop, text, code, under, remedy):
     assert shop.wrong(text) == [(code, under, remedy)]
 
 

@@ -1,4 +1,4 @@
-// The first page: what the project is made of, and where to begin.
+// The first page: an overview of the project, and where to start.
 
 const KINDS = ['source', 'seed', 'model', 'exposure', 'metric', 'function', 'query', 'test', 'unit_test'];
 const MANY = {query: 'query groups'};
@@ -25,7 +25,7 @@ function homeView(main) {
 
 function healthText() {
   const open = site.start.health.filter((finding) => finding.entries && finding.entries.length);
-  return open.length ? open.map((finding) => `${finding.title}: ${finding.entries.length}`).slice(0, 3).join(' · ') : 'All is described, tested and read';
+  return open.length ? open.map((finding) => `${finding.title}: ${finding.entries.length}`).slice(0, 3).join(' · ') : 'Everything is described, tested and used';
 }
 
 function byFolder(models) {

@@ -1,4 +1,4 @@
-// Search over names at once, and over columns, descriptions and SQL as soon as their chunks are there. Each
+// Search in names immediately, and in columns, descriptions and SQL as soon as their chunks are loaded. Each
 // field is one long text in lower case, so that a term is found by a few calls of indexOf.
 
 const FIELDS = {name: 100, column: 24, about: 12, sql: 5};
@@ -33,7 +33,7 @@ function plainText(tree) {
 
 let filling = null;
 
-// Loads the rest a chunk at a time, so that typing is never held up.
+// Loads the rest chunk by chunk, so that typing stays responsive.
 function fillSearch(told) {
   filling = filling || (async () => {
     const many = Math.ceil(site.entries.length / site.start.chunk);
@@ -87,7 +87,7 @@ function placeOf(starts, at, from) {
 }
 
 const KIND_ORDER = {model: 6, source: 5, seed: 4, function: 4, exposure: 3, metric: 3, query: 2};
-// Tests are named after what they check: whoever looks for that wants it first.
+// Tests are named after what they check, which should be listed first.
 const TESTS = new Set(['test', 'unit_test']);
 
 function search(text) {

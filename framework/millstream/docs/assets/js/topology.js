@@ -1,6 +1,6 @@
 // The plan from as written to as it runs, rule by rule: before on the left, after on the right.
 
-// Operators borrow the colours of kinds: what comes in, what goes out, what moves rows, what keeps state.
+// Operators have the colors of kinds: inputs, outputs, shuffles, state.
 const OPERATOR_KINDS = {
   topic: 'source', seed: 'source', sink: 'exposure', view: 'exposure', table: 'exposure', repartition: 'seed', filter: 'function',
   aggregate: 'query', dedupe: 'query', join: 'query', stateful: 'query',
@@ -90,14 +90,14 @@ async function topologyView(main, {id, query}) {
   for (const canvas of [one, other]) {
     canvas.fit();
     canvas.show();
-    // Of a plan that is too large for its place, what changed is shown first.
+    // If a plan is too large to fit, show what changed.
     const changed = canvas.graph.nodes.find((node) => node.look);
     if (changed && canvas.graph.width * canvas.view.scale > canvas.root.clientWidth) canvas.center(changed.key);
   }
   return undefined;
 }
 
-// What is selected on one side is found on the other, where it is there, too.
+// Selecting a node on one side selects it on the other side, if it exists there.
 function selectBoth(key, here, there) {
   here.select(key, null);
   const same = there.byKey.get(key);
@@ -105,7 +105,7 @@ function selectBoth(key, here, there) {
   if (same && !there.inSight(same)) there.center(key);
 }
 
-// Plans that are much wider than high stand one above the other.
+// Plans that are much wider than high are shown one above the other.
 const wide = ({graph}) => graph.width > 1.5 * graph.height;
 
 const wording = (stage) => (stage.rule.startsWith('as ') ? stage.rule : `after ${stage.rule.replace(/_/g, ' ')}`);
