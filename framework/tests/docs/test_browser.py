@@ -458,7 +458,7 @@ def test_last_results_of_tests(trap: Watched):
 def test_what_unit_tests_do_not_reach_is_marked_in_the_sql(trap: Watched):
     page = trap.open("#/page/model.totals")
     told = page.locator("#part-unit-test-coverage")
-    expect(told).to_contain_text("2 of 4 ways through its filters and branches by 1 test of its own")
+    expect(told).to_contain_text("2 of 4 branches of filters, CASE and IF by 1 test of its own")
     assert told.locator("li").count() == 2
     marked = page.locator(".line.missed")
     expect(marked).to_have_count(1)

@@ -141,7 +141,7 @@ def check(folder, seed, *, reasons=True):
 
 @settings(max_examples=15, **SETTINGS)
 @given(seed=SEEDS)
-def test_a_change_is_told_wherever_rows_can_differ(tmp_path_factory, seed):
+def test_a_change_is_reported_wherever_rows_can_differ(tmp_path_factory, seed):
     # A few inputs do not always show a possible difference, so needless reports are not checked here.
     check(tmp_path_factory.mktemp("project"), seed, reasons=False)
 
@@ -152,9 +152,9 @@ def test_what_is_needlessly_has_a_reason(tmp_path, seed):
 
 
 @pytest.mark.long
-def test_many_edits_and_how_often_too_much_is_told(tmp_path):
-    told_, needless_ = 0, 0
+def test_many_edits_and_how_often_too_much_is_reported(tmp_path):
+    reported_, needless_ = 0, 0
     for seed in range(EXAMPLES // 40):
         found = check(tmp_path, seed)
-        told_, needless_ = told_ + found[0], needless_ + found[1]
-    assert needless_ < 0.1 * told_
+        reported_, needless_ = reported_ + found[0], needless_ + found[1]
+    assert needless_ < 0.1 * reported_

@@ -21,7 +21,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "told"),
+    ("was", "now", "misfit"),
     [
         ("int", "int", []),
         (
@@ -32,14 +32,14 @@ MODELS = {
         ("bigint", "string", [(True, "`c` is string instead of bigint")]),
         ("bigint", "double", [(True, "`c` is double instead of bigint")]),
         ("double", "decimal(12,2)", [(False, "`c` is decimal(12,2) instead of double")]),
-        ("struct<a:int,b:int>", "struct<a:int>", [(True, "the field `c.b` is gone")]),
+        ("struct<a:int,b:int>", "struct<a:int>", [(True, "the field `c.b` was removed")]),
         ("struct<a:int>", "struct<a:int,b:int>", [(False, "the field `c.b` is new")]),
         ("array<struct<a:int>>", "array<struct<a:string>>", [(True, "`c[].a` is string instead of int")]),
         ("map<string,int>", "map<int,int>", [(True, "`c` is map<int,int> instead of map<string,int>")]),
     ],
 )
-def test_types_that_fit_and_do_not(was, now, told):
-    assert list(misfits(parse_type(was), parse_type(now), "c")) == told
+def test_types_that_fit_and_do_not(was, now, misfit):
+    assert list(misfits(parse_type(was), parse_type(now), "c")) == misfit
 
 
 def test_who_reads_a_column(tmp_path):

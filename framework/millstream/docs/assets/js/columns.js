@@ -59,12 +59,12 @@ function trace(start, {listed, below}) {
       level = following;
     }
   };
-  const told = new Set();
+  const visited = new Set();
   walk(([entry, place]) => {
     const from = (edge, to) => [[edge[0], edge[1]], edge[2], [[edge[0], edge[1]], to]];
     const found = (listed[entry].columns[place].from_ || []).map((edge) => from(edge, [entry, place]));
-    if (!told.has(entry)) found.push(...(listed[entry].rows || []).map((edge) => from(edge, [entry, -1])));
-    told.add(entry);
+    if (!visited.has(entry)) found.push(...(listed[entry].rows || []).map((edge) => from(edge, [entry, -1])));
+    visited.add(entry);
     return found;
   });
   walk(([entry, place]) => (below.get(`${entry}:${place}`) || [])

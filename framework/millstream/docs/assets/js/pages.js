@@ -117,7 +117,7 @@ function columnTable(entry, columns, rows, asked) {
   const to = (column) => address('lineage', '', {column: `${entry.id}.${column.name}`});
   return section(count(columns.length, 'column'), scrolled('Columns',
     h('table', {class: 'columns'},
-      h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', made ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
+      h('thead', {}, h('tr', {}, ['Name', 'Type', 'Description', made ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
       h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`, class: column.name.toLowerCase() === asked ? 'asked' : null},
         h('th', {scope: 'row'}, h('a', {href: to(column), title: 'Where its value comes from and goes'}, column.name)),
         h('td', {class: 'type'}, column.type, column.required ? h('span', {class: 'required'}, ' never NULL') : null),

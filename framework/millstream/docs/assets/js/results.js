@@ -21,12 +21,12 @@ const isBad = (entry) => BAD.has(entry.last) || failing(entry) > 0;
 function lasts(entry) {
   const ran = entry.checks.filter((number) => site.entries[number].last);
   const bad = failing(entry);
-  const told = [
+  const parts = [
     entry.last && entry.last !== 'read' ? status(entry) : null,
     ran.length ? h('span', {class: `status ${bad ? 'fail' : 'pass'}`},
       bad ? `${bad} of ${count(ran.length, 'test')} ${bad === 1 ? 'fails' : 'fail'}` : `${count(ran.length, 'test')} ${ran.length === 1 ? 'passes' : 'pass'}`) : null,
   ].filter(Boolean);
-  return told.length ? h('p', {class: 'lasts'}, told) : null;
+  return parts.length ? h('p', {class: 'lasts'}, parts) : null;
 }
 
 async function tests(entry, columns) {
@@ -60,9 +60,9 @@ function coverage(entry, found) {
   if (!found) return null;
   const missed = found.missed || [];
   const line = (number) => h('a', {href: address('page', entry.id, {text: 'written', line: number})}, `line ${number}`);
-  const told = found.ways ? `${found.reached} of ${count(found.ways, 'branch', 'branches')} of filters, CASE and IF` : 'It has no filters or branches';
+  const text = found.ways ? `${found.reached} of ${count(found.ways, 'branch', 'branches')} of filters, CASE and IF` : 'It has no filters or branches';
   return section('Unit-test coverage',
-    h('p', {}, h('span', {class: `status ${found.run && !missed.length ? 'pass' : 'warn'}`}, found.run ? told : 'No unit test runs it'),
+    h('p', {}, h('span', {class: `status ${found.run && !missed.length ? 'pass' : 'warn'}`}, found.run ? text : 'No unit test runs it'),
       found.tests ? ` by ${count(found.tests, 'test')} of its own` : null),
     found.ways ? meter(found.reached, found.ways) : null,
     found.stale ? h('p', {class: 'quiet'}, 'The model has changed since. Run `millstream test --coverage` again to update it.') : null,

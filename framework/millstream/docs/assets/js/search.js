@@ -34,7 +34,7 @@ function plainText(tree) {
 let filling = null;
 
 // Loads the rest chunk by chunk, so that typing stays responsive.
-function fillSearch(told) {
+function fillSearch(progress) {
   filling = filling || (async () => {
     const many = Math.ceil(site.entries.length / site.start.chunk);
     for (let chunk = 0; chunk < many; chunk += 1) {
@@ -42,10 +42,10 @@ function fillSearch(told) {
       const [columns, pages] = await Promise.all(['columns', 'pages'].map((family) => load(`${family}-${chunk}`)));
       const code = await Promise.all(columns.map((_, place) => of('code', first + place)));
       columns.forEach((each, place) => addEntry(first + place, each, pages[place], code[place]));
-      if (chunk % 8 === 7) told();
+      if (chunk % 8 === 7) progress();
       await new Promise((resolve) => setTimeout(resolve));
     }
-    told();
+    progress();
   })();
   return filling;
 }
