@@ -50,7 +50,7 @@ def changed(found: Review) -> str:
         f"{count(number, kind)} {status}"
         for (kind, status), number in sorted(statuses.items(), key=lambda each: _KINDS.index(each[0][0]))
     ]
-    return ", ".join(listed) or "only texts of files changed"
+    return ", ".join(listed) or "no node changed"
 
 
 _KINDS = ["model", "source", "seed", "function", "setting", "test", "unit_test", "exposure", "metric"]

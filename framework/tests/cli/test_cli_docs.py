@@ -81,7 +81,7 @@ def test_a_site_is_made_again_in_its_place(run, shop: Path):
 def test_a_format_can_not_be_served(run, shop: Path):
     found = run("docs", "serve", "--format", "badge")
     assert found.code == 2
-    assert "formats are made by `docs generate`" in found.err
+    assert "use `docs generate` for other formats" in found.err
 
 
 def test_a_port_that_is_taken(run, shop: Path):

@@ -47,14 +47,14 @@ def test_nothing_runs_yet(shop, run):
     found = run("plan")
     assert found.code == 0
     assert found.out.endswith(
-        "totals: new (totals)\n    begins with the first records of what it reads\n    apply: create, start\n\n"
+        "totals: new (totals)\n    starts with the first records of its sources\n    apply: create, start\n\n"
         "Nothing runs on this target yet. All models start from the beginning of their topics.\n"
     )
 
 
 def test_nothing_changed(shop, running, run):
     found = run("plan").out
-    assert found.startswith("No change of what runs\n")
+    assert found.startswith("No effect on what runs\n")
     assert found.endswith("Nothing is rebuilt. All queries continue from their checkpoints.\n")
 
 
@@ -70,7 +70,7 @@ def test_incompatible_state_is_rebuilt_with_the_reason(shop, running, run):
 
 def test_forward_queries_are_rebuilt_unless_accepted(shop, running, run):
     edit(shop, TOTALS.replace(" group by", " where amount > 1 group by"))
-    assert "compared, and swapped: totals." in run("plan").out
+    assert "compared, then swapped: totals." in run("plan").out
     assert "Nothing is rebuilt" in run("plan", "--accept-forward").out
 
 
@@ -89,7 +89,7 @@ def test_as_a_comment(shop, running, run):
 
 
 @pytest.mark.parametrize("content", [b"{}", b"\xff", None])
-def test_without_a_note_of_what_the_models_said_their_state_is_compared(shop, running, run, content):
+def test_without_a_saved_manifest_only_state_is_compared(shop, running, run, content):
     from pathlib import Path
 
     path = Path(running) / "manifest.json"
@@ -97,7 +97,7 @@ def test_without_a_note_of_what_the_models_said_their_state_is_compared(shop, ru
     edit(shop, TOTALS.replace("sum(", "max("))
     found = run("plan")
     assert (found.code, found.err) == (0, "")
-    assert "is not known: only their state is compared" in found.out
+    assert "are unknown, so only their state is compared" in found.out
     assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in found.out
 
 

@@ -141,7 +141,7 @@ def test_an_older_version_whose_settings_are_broken(shop, run):
 def test_a_file_that_moves_is_no_change(shop, run):
     (shop / "models/money").mkdir()
     (shop / "models/totals.sql").rename(shop / "models/money/totals.sql")
-    assert reviewed(run).out.startswith("No change of what runs\n")
+    assert reviewed(run).out.startswith("No effect on what runs\n")
 
 
 def test_a_file_that_is_renamed_is_a_model_that_is_renamed(shop, run):

@@ -94,5 +94,5 @@ def test_a_very_large_change_fits_a_comment():
 def test_nothing_has_changed():
     lines = markdown(EMPTY).splitlines()
     assert lines[1] == "### ✅ Millstream: no effect on what runs"
-    assert lines[3] == "Only texts of files changed, compared with `main` (`abc`)."
+    assert lines[3] == "No node changed, compared with `main` (`abc`)."
     assert "<details>" not in markdown(EMPTY)
