@@ -75,7 +75,7 @@ def _kept(results: RunResults, before: RunResults | None, plan: Plan) -> dict[st
 def _came(results: RunResults, before: RunResults | None, old: Counted) -> dict[str, Came]:
     """Sum up what came since the build before, which had read all that was there."""
     found = dict(old.came)
-    if before is None or results.anew:
+    if before is None or results.full_refresh:
         return found
     seconds = (
         datetime.fromisoformat(results.started) - datetime.fromisoformat(before.started)

@@ -75,7 +75,7 @@ class RunResults(Struct, frozen=True):
     seconds: float
     results: tuple[ModelResult, ...]
     millstream_version: str = __version__
-    anew: bool = False
+    full_refresh: bool = False
     """Topics were read from their start again."""
     counted: Counted = Counted()
 

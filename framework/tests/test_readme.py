@@ -15,7 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from millstream.cli.build_progress import _NAMES, _made
+from millstream.cli.build_progress import _NAMES, _query_label
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
 from millstream.topology import compiled_topology, physical_of
@@ -94,7 +94,7 @@ def test_the_comment_is_what_review_writes():
 
 def test_build_prints_a_line_for_each_query(shop):
     queries = physical_of(compiled_topology(compile_project(shop, use_cache=False))).queries
-    names = [_made(query) for query in queries]
+    names = [_query_label(query) for query in queries]
     lines = re.findall(r"^✓ (.+?) +[\d,]+ rows ", output("millstream build")[2], re.MULTILINE)
     assert sorted(lines) == sorted(
         name if len(name) <= _NAMES else f"{name[: _NAMES - 1]}…" for name in names

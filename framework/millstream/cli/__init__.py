@@ -1,1 +1,1 @@
-"""The command line: click for what is read, rich for what is shown."""
+"""The command line: click parses arguments, rich renders output."""

@@ -1,4 +1,4 @@
-"""A build as a person sees it: what runs now, and a line for all that has ended."""
+"""Progress of a build for people: a spinner for each running query, a line for each finished one."""
 
 from __future__ import annotations
 
@@ -26,28 +26,27 @@ _NAMES = 62
 
 
 @contextmanager
-def telling(look: OutputStyle) -> Iterator[Telling]:
-    """Show what runs for as long as the block lasts."""
-    made = Telling(look)
-    if not made.console.is_terminal:
-        yield made
+def build_progress(style: OutputStyle) -> Iterator[BuildProgress]:
+    shown = BuildProgress(style)
+    if not shown.console.is_terminal:
+        yield shown
         return
-    with made.progress:
-        yield made
+    with shown.progress:
+        yield shown
 
 
-class Telling:
-    """Shows a build while it runs; told from several threads."""
+class BuildProgress:
+    """Shows the events of a build, which arrive from several threads."""
 
-    def __init__(self, look: OutputStyle) -> None:
-        # While the JVM starts, a file stands in for our standard error, which it inherits: keep the real one.
+    def __init__(self, style: OutputStyle) -> None:
+        # While the JVM starts, stderr is redirected to a file that the JVM inherits: keep the real one.
         self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self.console = Console(
             file=self._file,
-            color_system="auto" if look.color else None,
-            markup=False, emoji=False, highlight=False, soft_wrap=True, quiet=look.json or look.quiet,
+            color_system="auto" if style.color else None,
+            markup=False, emoji=False, highlight=False, soft_wrap=True, quiet=style.json or style.quiet,
         )  # fmt: skip
-        self._look = look
+        self._style = style
         columns = (
             SpinnerColumn(), TextColumn("{task.description}", markup=False),
             TextColumn("{task.fields[rows]}"), TimeElapsedColumn(),
@@ -55,57 +54,59 @@ class Telling:
         self.progress = Progress(*columns, console=self.console, transient=True)
         self._tasks: dict[str, TaskID] = {}
         self._names: dict[str, str] = {}
-        self._began: dict[str, float] = {}
+        self._start_times: dict[str, float] = {}
         self._lock = threading.Lock()
-        self.problems: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self.compared: list[Compared] = []
 
-    def tell(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         with self._lock:
             match event:
                 case Setup():
                     self._stage(event)
                 case Started(query=query):
-                    self._names[query.name] = _made(query)
-                    self._start(query.name, _made(query))
+                    self._names[query.name] = _query_label(query)
+                    self._start(query.name, _query_label(query))
                 case Going(query=name, rows=rows):
                     if rows:
-                        took = max(time.monotonic() - self._began[name], 0.001)
-                        self.progress.update(self._tasks[name], rows=f"{rows:,} rows, {rows / took:,.0f}/s")
+                        seconds = max(time.monotonic() - self._start_times[name], 0.001)
+                        self.progress.update(
+                            self._tasks[name], rows=f"{rows:,} rows, {rows / seconds:,.0f}/s"
+                        )
                 case Ended(outcome=outcome):
                     self._end(outcome)
                 case LeftOut(model=model, problem=problem):
-                    self._line("error", model.partition(".")[2], "left out of its query; the others go on")
-                    self._problem(problem)
+                    self._line("error", model.partition(".")[2], "left out of its query; the others continue")
+                    self._diagnostic(problem)
                 case Compared():
                     self.compared.append(event)
                     self._compared(event)
                 case Told(diagnostic=diagnostic):
-                    self._problem(diagnostic)
+                    self._diagnostic(diagnostic)
 
     def _start(self, key: str, description: str) -> None:
-        self._began[key] = time.monotonic()
+        self._start_times[key] = time.monotonic()
         self._tasks[key] = self.progress.add_task(clean(description), total=None, rows="")
 
     def _stage(self, stage: Setup) -> None:
         if not stage.done:
-            self._begun(stage.name, f"{stage.name}: {stage.said or 'starting'}")
+            self._running_stage(stage.name, f"{stage.name}: {stage.said or 'starting'}")
             return
         if (task := self._tasks.pop(stage.name, None)) is not None:
             self.progress.remove_task(task)
         if stage.said:
             now = time.monotonic()
-            took = now - self._began.get(stage.name, now)
-            self._line("success", f"{stage.name}: {stage.said}", f"{took:.1f} s")
+            seconds = now - self._start_times.get(stage.name, now)
+            self._line("success", f"{stage.name}: {stage.said}", f"{seconds:.1f} s")
 
-    def _begun(self, name: str, shown: str) -> None:
-        """Say what a stage is at; where nothing can be written over, only that it has begun."""
+    def _running_stage(self, name: str, description: str) -> None:
+        """Show the current step of a stage; without a terminal, only its first step."""
         if name in self._tasks:
-            self.progress.update(self._tasks[name], description=clean(shown))
+            self.progress.update(self._tasks[name], description=clean(description))
             return
-        self._start(name, shown)
+        self._start(name, description)
         if not self.console.is_terminal:
-            self.console.print(Text.assemble(("·", "bold blue"), " ", clean(shown)))
+            self.console.print(Text.assemble(("·", "bold blue"), " ", clean(description)))
 
     def _end(self, outcome: Outcome) -> None:
         if (task := self._tasks.pop(outcome.query, None)) is not None:
@@ -113,45 +114,44 @@ class Telling:
         name = self._names.get(outcome.query, outcome.query)
         if outcome.status == "success":
             self._line("success", name, f"{outcome.rows:>9,} rows  {outcome.seconds:>6.1f} s")
-            for said in left_out(outcome.counts):
-                self.console.print(Text(f"  {clean(said)}", "yellow"))
+            for line in dropped_records(outcome.counts):
+                self.console.print(Text(f"  {clean(line)}", "yellow"))
         else:
             self._line(outcome.status, name, outcome.message)
         if outcome.problem is not None:
-            self._problem(outcome.problem)
+            self._diagnostic(outcome.problem)
 
-    def _compared(self, found: Compared) -> None:
-        name = found.model.partition(".")[2]
-        if found.less:
-            self._line("skipped", name, f"not compared with what runs: {found.less}")
+    def _compared(self, result: Compared) -> None:
+        name = result.model.partition(".")[2]
+        if result.less:
+            self._line("skipped", name, f"not compared with the running version: {result.less}")
             return
-        columns = ", ".join(found.columns) or "its keys"
-        self._line("success", name, f"{columns} equal in {count(found.rows, 'row')}, compared with what runs")
+        columns = ", ".join(result.columns) or "its keys"
+        self._line("success", name, f"same {columns} as the running version in {count(result.rows, 'row')}")
 
-    def _problem(self, problem: Diagnostic) -> None:
-        self.problems.append(problem)
-        self.console.print(render(problem, self.console.width))
+    def _diagnostic(self, diagnostic: Diagnostic) -> None:
+        self.diagnostics.append(diagnostic)
+        self.console.print(render(diagnostic, self.console.width))
 
-    def _line(self, status: str, name: str, said: str) -> None:
+    def _line(self, status: str, name: str, text: str) -> None:
         mark, color = _MARKS[status]
         shown = name if len(name) <= _NAMES else f"{name[: _NAMES - 1]}…"
         self.console.print(
-            Text.assemble((mark, f"bold {color}"), " ", f"{clean(shown):<{_NAMES}}", " ", clean(said))
+            Text.assemble((mark, f"bold {color}"), " ", f"{clean(shown):<{_NAMES}}", " ", clean(text))
         )
 
-    def summary(self, results: RunResults) -> None:
-        """Say how it ended."""
+    def print_summary(self, results: RunResults) -> None:
         models = [each for each in results.results if each.id.startswith("model.")]
         numbers = {s: sum(each.status == s for each in models) for s in ("success", "error", "skipped")}
-        told = [f"{count(numbers['success'], 'model')} built"]
-        told += [f"{numbers['error']} failed"] if numbers["error"] else []
-        told += [f"{numbers['skipped']} skipped"] if numbers["skipped"] else []
+        parts = [f"{count(numbers['success'], 'model')} built"]
+        parts += [f"{numbers['error']} failed"] if numbers["error"] else []
+        parts += [f"{numbers['skipped']} skipped"] if numbers["skipped"] else []
         style = "bold red" if results.failed else "bold green"
-        self.console.print(Text(f"{', '.join(told)} in {results.seconds:.1f} s", style))
+        self.console.print(Text(f"{', '.join(parts)} in {results.seconds:.1f} s", style))
 
 
-def left_out(counts: Counts) -> Iterator[str]:
-    """Say how many records of which source or model were left out, and why."""
+def dropped_records(counts: Counts) -> Iterator[str]:
+    """Yield a line for each source, model or data test whose records were skipped or rejected."""
     for fate, numbers in (("skipped", counts.skipped), ("sent to dead letters", counts.dead_letters)):
         for id_, number in numbers.items():
             kind, _, name = id_.partition(".")
@@ -159,14 +159,14 @@ def left_out(counts: Counts) -> Iterator[str]:
             why = why if kind == "model" else "not decodable"
             yield f"{count(number, 'record')} of {name} {fate}: {why}"
     for id_, number in counts.tests.items():
-        yield f"{count(number, 'row')} found wrong by data test {id_.removeprefix('test.')}"
+        yield f"{count(number, 'row')} failed data test {id_.removeprefix('test.')}"
 
 
-def _made(query: Query) -> str:
-    """Name a query by what it makes."""
+def _query_label(query: Query) -> str:
+    """Name a query after the models that it computes."""
     names = [t.model for t in query.outputs if not isinstance(t, DeadLetters)]
-    told = [
+    labels = [
         name.removeprefix("model.") if name.startswith("model.") else f"{name.rpartition('.')[2]} (reference)"
         for name in names
     ]
-    return ", ".join(told) or query.name.replace("_", " ")
+    return ", ".join(labels) or query.name.replace("_", " ")

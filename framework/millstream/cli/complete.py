@@ -1,4 +1,4 @@
-"""What a shell offers after --select: names from the last manifest, read in part only, to be quick."""
+"""Shell completion of selectors, with names from the last manifest."""
 
 from __future__ import annotations
 
@@ -67,5 +67,5 @@ def _last_manifest(context: click.Context) -> _Manifest:
         settings, _ = read_settings(Path(root))
         return json.decode((Path(root) / settings.target_path / "manifest.json").read_bytes(), type=_Manifest)
     except (OSError, DecodeError, MillstreamError):
-        # Nothing compiled yet: there is nothing to offer, and no place to say so.
+        # Nothing is compiled yet, and a shell shows no errors here.
         return _Manifest({})

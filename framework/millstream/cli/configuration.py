@@ -17,12 +17,12 @@ _TITLES = {
 }
 
 _INTRODUCTION = """\
-An unknown key is an error that names the nearest known one. `millstream schema --write DIR` writes the same
-as JSON Schemas, for editors. In YAML, `{{ var('x') }}` and `{{ env_var('X') }}` may be used in values."""
+An unknown key is an error that suggests the nearest known one. `millstream schema --write DIR` writes JSON
+Schemas of these keys, for editors. In YAML, values may use `{{ var('x') }}` and `{{ env_var('X') }}`."""
 
 
 def configuration_reference(generated: str) -> str:
-    """Return the page; `generated` says how it is made."""
+    """Return the page; `generated` is the comment that names its generator."""
     parts = [
         "# Configuration",
         generated,
@@ -30,8 +30,8 @@ def configuration_reference(generated: str) -> str:
     ]
     for kind, schema in json_schemas().items():
         if kind in _TITLES:
-            title, said = _TITLES[kind]
-            parts += [f"## {title}", said, *_tables(schema)]
+            title, introduction = _TITLES[kind]
+            parts += [f"## {title}", introduction, *_tables(schema)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -49,10 +49,11 @@ def _tables(schema: dict[str, Any]) -> Iterator[str]:
 
 def _table(properties: dict[str, Any], required: list[str]) -> str:
     rows = [
-        f"| `{name}` | {_type(found)} | {_default(found, required=name in required)} | {_said(found)} |"
+        f"| `{name}` | {_type(found)} | {_default(found, required=name in required)} "
+        f"| {_cell(found.get('description', ''))} |"
         for name, found in properties.items()
     ]
-    return "\n".join(["| key | is | by default | |", "|---|---|---|---|", *rows])
+    return "\n".join(["| key | type | default | |", "|---|---|---|---|", *rows])
 
 
 def _type(found: dict[str, Any]) -> str:
@@ -76,10 +77,6 @@ def _default(found: dict[str, Any], *, required: bool) -> str:
         return "required"
     default = found.get("default")
     return f"`{_cell(str(default))}`" if default not in (None, "", [], {}) else ""
-
-
-def _said(found: dict[str, Any]) -> str:
-    return _cell(found.get("description", ""))
 
 
 def _called(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a project is, compared with what runs on its target: for `plan`, and for `apply` before it begins."""
+"""The project compared with what runs on its target, for `plan` and `apply`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from millstream.cli.options import Common
-from millstream.cli.review_output import known_of
+from millstream.cli.review_output import statistics_of
 
 if TYPE_CHECKING:
     from millstream.deployment.records import Deployed
@@ -20,45 +20,47 @@ if TYPE_CHECKING:
 
 class Deployment(Struct, frozen=True):
     review: Review
-    anew: tuple[QueryChange, ...]
-    """What is made anew."""
+    rebuilds: tuple[QueryChange, ...]
     first: bool
-    """Nothing runs there."""
+    """The target has no queries yet."""
 
 
-def deployment_of(
-    common: Common, root: Path, found: Compiled, job: Job, *, accept_forward: bool, ask_kafka: bool = False
+def plan_deployment(
+    common: Common, root: Path, compiled: Compiled, job: Job, *, accept_forward: bool, ask_kafka: bool = False
 ) -> Deployment:
-    from millstream.review.deployment import deployment, made_anew
+    from millstream.review.deployment import deployment, rebuilds
     from millstream.review.version import version_of
     from millstream.runner.checkpoints.deployed import deployed
     from millstream.topology import physical_of
 
-    there = deployed(job.project, root / ".millstream")
-    now = version_of("the working tree", found, root)
-    physical = job.physical if there.lock == job.lock else physical_of(job.topology, there.lock)
-    known = known_of(common, root, now, ask_kafka=ask_kafka)
-    review = deployment(there, _noted(there), now, physical, known, accept_forward=accept_forward)
-    return Deployment(review, made_anew(review, accept_forward=accept_forward), not there.records)
+    running = deployed(job.project, root / ".millstream")
+    now = version_of("the working tree", compiled, root)
+    physical = job.physical if running.lock == job.lock else physical_of(job.topology, running.lock)
+    known = statistics_of(common, root, now, ask_kafka=ask_kafka)
+    review = deployment(
+        running, _deployed_version(running), now, physical, known, accept_forward=accept_forward
+    )
+    return Deployment(review, rebuilds(review, accept_forward=accept_forward), not running.records)
 
 
-def _noted(there: Deployed) -> Version | None:
-    """Return what the models that run said when they were started; None: nobody knows."""
-    from millstream.review.version import decoded
+def _deployed_version(running: Deployed) -> Version | None:
+    """Return the manifest that was saved when the queries were started, if it can be read."""
+    from millstream.review.version import decode_version
 
-    if there.manifest is None:
+    if running.manifest is None:
         return None
     try:
-        return decoded("what runs", there.manifest)
+        return decode_version("what runs", running.manifest)
     except ValueError:
-        return None  # noted by another version of Millstream
+        return None  # written by another version of Millstream
 
 
-def outcome(found: Deployment) -> str:
+def summarize(deployment: Deployment) -> str:
     """Say in a sentence what an apply would do."""
-    if found.first:
-        return "Nothing runs there yet: all models begin with what their topics hold."
-    if not found.anew:
-        return "Nothing is made anew: every query goes on from where it is."
-    names = dict.fromkeys(model for each in found.anew for model in each.models)
-    return f"Made anew beside what runs, compared, and swapped: {', '.join(names)}. The rest goes on."
+    if deployment.first:
+        return "Nothing runs on this target yet. All models start from the beginning of their topics."
+    if not deployment.rebuilds:
+        return "Nothing is rebuilt. All queries continue from their checkpoints."
+    names = dict.fromkeys(model for each in deployment.rebuilds for model in each.models)
+    listed = ", ".join(names)
+    return f"Rebuilt alongside the running version, compared, then swapped: {listed}. All others continue."

@@ -1,4 +1,4 @@
-"""Diagnostics as people and programs read them."""
+"""Diagnostics as text and as JSON."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 def render(found: Diagnostic, width: int = 80) -> Text:
-    """Show one diagnostic in the manner of rustc: place, line, caret, notes and remedy."""
+    """Render a diagnostic as rustc does: location, line, caret, notes and remedy."""
     from rich.text import Text
 
     color = "red" if found.severity == "error" else "yellow"
     text = Text.assemble(
         (f"{found.severity}[{found.code}]", f"bold {color}"), (f": {clean(found.message)}", "bold")
     )
-    place = found.location
-    margin = " " * len(str(place.line)) if place else " "
-    if place:
-        text.append(f"\n{margin}--> ", "blue").append(clean(str(place)))
-    if place and found.line:
-        line, before, carets = excerpt(found.line, place.column, place.end, width - len(margin) - 3)
-        text.append(f"\n{margin} |\n{place.line} | ", "blue").append(line)
+    location = found.location
+    margin = " " * len(str(location.line)) if location else " "
+    if location:
+        text.append(f"\n{margin}--> ", "blue").append(clean(str(location)))
+    if location and found.line:
+        line, before, carets = excerpt(found.line, location.column, location.end, width - len(margin) - 3)
+        text.append(f"\n{margin} |\n{location.line} | ", "blue").append(line)
         text.append(f"\n{margin} | ", "blue").append(" " * before + "^" * carets, f"bold {color}")
     for note in found.notes:
-        where = f": {clean(str(note.location))}" if note.location else ""
-        text.append(f"\n{margin} = ", "blue").append("note: ", "bold").append(clean(note.message) + where)
+        suffix = f": {clean(str(note.location))}" if note.location else ""
+        text.append(f"\n{margin} = ", "blue").append("note: ", "bold").append(clean(note.message) + suffix)
     if found.help:
         text.append(f"\n{margin} = ", "blue").append("help: ", "bold green").append(clean(found.help))
     return text
@@ -44,8 +44,8 @@ def render(found: Diagnostic, width: int = 80) -> Text:
 def excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]:
     """Return as much of a line as fits in `room` cells, the cells before the carets, and the carets.
 
-    Columns count characters from 1; cells are what a terminal shows: two for a wide character, four
-    for a tab.
+    Columns count characters from 1. Cells count columns of a terminal: two for a wide character, four for
+    a tab.
     """
     room = max(room, 20)
     first = min(max(column - 1, 0), len(line))
@@ -63,7 +63,7 @@ def excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]
 def _window(
     cells: list[str], at: int, room: int, more_left: bool, more_right: bool
 ) -> tuple[list[str], int, int]:
-    """Cut the cells around the caret, with … where something is left out."""
+    """Cut the cells around the caret, with … where some are cut off."""
     left = 0
     while _width(cells[left:at]) > room // 2:
         left += 1
@@ -82,7 +82,7 @@ def _width(cells: Sequence[str]) -> int:
 
 
 _SHOWN = 5
-"""Warnings of one code, each with its line and remedy."""
+"""Warnings of one code that are shown in full."""
 
 
 def first_warnings(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[str]]:
@@ -94,14 +94,14 @@ def first_warnings(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic],
         if found.severity == "error" or seen[found.code] <= _SHOWN:
             shown.append(found)
     return shown, [
-        f"warning[{code}]: {count(number - _SHOWN, 'more warning')} of this kind: --output json lists all"
+        f"warning[{code}]: {count(number - _SHOWN, 'more warning')} of this kind; --output json lists all"
         for code, number in seen.items()
         if number > _SHOWN
     ]
 
 
 def summary(diagnostics: Sequence[Diagnostic], models: int | None = None) -> str:
-    """Say `2 errors, 1 warning in 14 models`."""
+    """Return a line such as `2 errors, 1 warning in 14 models`."""
     errors = sum(found.severity == "error" for found in diagnostics)
     warnings = len(diagnostics) - errors
     counts = [f"{count(errors, 'error')}" if errors else "", count(warnings, "warning") if warnings else ""]
@@ -114,36 +114,37 @@ def count(number: int, noun: str) -> str:
 
 
 def as_data(found: Diagnostic) -> dict[str, Any]:
-    """Return a diagnostic as --output json gives it."""
+    """Return a diagnostic as in --output json."""
     return {
         "code": found.code,
         "severity": found.severity,
         "message": found.message,
-        **_place(found.location),
+        **_location_data(found.location),
         "help": found.help,
-        "notes": [{"message": note.message, **_place(note.location)} for note in found.notes],
+        "notes": [{"message": note.message, **_location_data(note.location)} for note in found.notes],
         "line_text": found.line,
     }
 
 
-def _place(location: Location | None) -> dict[str, Any]:
+def _location_data(location: Location | None) -> dict[str, Any]:
     if location is None:
         return {"path": None, "line": None, "column": None, "end": None}
     return {"path": location.path, "line": location.line, "column": location.column, "end": location.end}
 
 
 def with_lines(diagnostics: Sequence[Diagnostic], root: Path) -> list[Diagnostic]:
-    """Fill in the lines that diagnostics stand on; not of profiles.yml, where a line may be a secret."""
+    """Add the source lines to diagnostics; not for profiles.yml, whose lines may contain secrets."""
     texts: dict[str, Source] = {}
 
-    def line_of(place: Location) -> str:
-        if place.path not in texts:
+    def line_of(location: Location) -> str:
+        path = location.path
+        if path not in texts:
             try:
-                content = (root / place.path).read_bytes().decode("utf-8-sig")
+                content = (root / path).read_bytes().decode("utf-8-sig")
             except (OSError, ValueError):
                 content = ""
-            texts[place.path] = Source(place.path, content.replace("\r\n", "\n").replace("\r", "\n"))
-        return texts[place.path].line(place.line)
+            texts[path] = Source(path, content.replace("\r\n", "\n").replace("\r", "\n"))
+        return texts[path].line(location.line)
 
     return [
         msgspec.structs.replace(found, line=line_of(found.location))

@@ -1,4 +1,4 @@
-"""What went wrong outside a command's own doing becomes a diagnostic and an exit code."""
+"""Turns exceptions that end a command into a diagnostic and an exit code."""
 
 import contextlib
 import errno
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
-"""What the machine may refuse anywhere, through nobody's mistake in a program."""
+"""Errors of the machine, such as a full disk, which are not bugs and can occur anywhere."""
 
 
 def guarded(run: Callable[[], Any], arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code; nothing but `SystemExit` is raised."""
+    """Run the command line and return its exit code; raises only `SystemExit`."""
     try:
         result = run()
     except click.Abort:
@@ -47,11 +47,11 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
         traceback.print_exception(error)
     if isinstance(error, OSError) and error.errno in _EXHAUSTED:
         reason = os.strerror(error.errno).lower() + (f": {error.filename}" if error.filename else "")
-        remedy = "make room, or write somewhere else"
-        return _report((Diagnostic("MS706", f"the system refused: {reason}", None, remedy),), arguments)
-    said = " ".join(str(error).split())
-    message = f"this is a mistake in Millstream, sorry: {type(error).__name__}: {said[:300]}"
-    remedy = "run it again with MILLSTREAM_TRACEBACK=1 to see the traceback, and report it"
+        remedy = "free some space, or write to another folder"
+        return _report((Diagnostic("MS706", f"operating system error: {reason}", None, remedy),), arguments)
+    text = " ".join(str(error).split())
+    message = f"internal error in Millstream: {type(error).__name__}: {text[:300]}"
+    remedy = "set MILLSTREAM_TRACEBACK=1 to see the traceback, and report it"
     return _report((Diagnostic("MS900", message.rstrip(": "), None, remedy),), arguments)
 
 
@@ -59,10 +59,10 @@ def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> in
     from millstream.cli.output import OutputStyle, finish
 
     try:
-        code = finish(OutputStyle(*look_of(arguments)), diagnostics)
+        code = finish(OutputStyle(*style_of(arguments)), diagnostics)
         sys.stdout.flush()
     except OSError:
-        # Nothing can be told where it was asked for: one line where that is possible, and the exit code.
+        # The usual stream can't be written: try one line on stderr, and return the exit code.
         code = 2
         with contextlib.suppress(OSError):
             click.echo(f"{diagnostics[0].code}: {diagnostics[0].message}", err=True)
@@ -71,14 +71,14 @@ def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> in
 
 
 def _discard_rest() -> None:
-    """Keep Python from failing once more at its exit, with what it could not write before."""
+    """Discard unwritten output, which Python would try to write again at exit."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def look_of(arguments: Sequence[str]) -> tuple[bool, bool, bool]:
-    """Tell json, colour and quiet from arguments that could not be parsed."""
+def style_of(arguments: Sequence[str]) -> tuple[bool, bool, bool]:
+    """Find --output json, --no-color and --quiet in arguments that could not be parsed."""
     json = any(
         (name in {"--output", "--format"} and value == "json") or name in {"--output=json", "--format=json"}
         for name, value in pairwise([*arguments, ""])
@@ -92,14 +92,13 @@ def _usage(error: click.ClickException) -> "tuple[Diagnostic]":
 
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "millstream"
-    see = f"see `{path} --help`"
     message = error.format_message()
-    remedy = see
+    remedy = f"see `{path} --help`"
     if unknown := getattr(error, "unknown_command", None):
-        remedy = did_you_mean(unknown, [entry.name for entry in COMMANDS], see)
+        remedy = did_you_mean(unknown, [entry.name for entry in COMMANDS], remedy)
     elif isinstance(error, click.NoSuchOption):
-        message = f"there is no option '{error.option_name}' of `{path}`"
-        remedy = _option_remedy(error, context, see)
+        message = f"`{path}` has no option '{error.option_name}'"
+        remedy = _option_remedy(error, context, remedy)
     message = message[0].lower() + message[1:].rstrip(".")
     return (Diagnostic("MS701", message, None, remedy),)
 

@@ -1,4 +1,4 @@
-"""The group of all commands. It imports click only, to start fast: a command's module when it runs."""
+"""The group of all commands. To start fast, it imports only click, and a command's module when it runs."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from millstream.cli.failures import guarded
 from millstream.cli.registry import COMMANDS
 
 _BROKEN_PIPE = 141
-"""What a shell reports of a program that wrote to a closed pipe (128 + SIGPIPE)."""
+"""The exit code of a program that wrote to a closed pipe (128 + SIGPIPE)."""
 
 
 class LazyGroup(click.Group):
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # `millstream ls | head`: nobody reads on, which is no error; Python would complain at its exit.
+            # `millstream ls | head` closes the pipe early: not an error, but Python would complain at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _BROKEN_PIPE
         return result
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Begin with `millstream init NAME`. `millstream COMMAND --help` shows examples.",
+    epilog="Start with `millstream init NAME`. `millstream COMMAND --help` shows examples.",
 )
 @click.version_option(__version__, message="millstream %(version)s")
 def millstream() -> None:

@@ -1,4 +1,4 @@
-"""How the fetching of jars is shown: a bar on a terminal, a line elsewhere, nothing when quiet."""
+"""Progress of downloading jars: a bar on a terminal, a line elsewhere, nothing if quiet."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Progress = Callable[[str, int, int], None]
 
 
 @contextmanager
-def fetching(look: OutputStyle) -> Iterator[Progress | None]:
-    """Yield what to call with the bytes that are here; nothing is shown before the first call."""
-    if look.json or look.quiet:
+def fetching(style: OutputStyle) -> Iterator[Progress | None]:
+    """Yield a callback for the bytes downloaded so far; nothing is shown before its first call."""
+    if style.json or style.quiet:
         yield None
         return
-    screen = console(look, sys.stderr)
+    screen = console(style, sys.stderr)
     if not screen.is_terminal:
         yield _line()
         return
@@ -32,12 +32,12 @@ def fetching(look: OutputStyle) -> Iterator[Progress | None]:
 
 
 def _line() -> Progress:
-    told = False
+    printed = False
 
-    def tell(_: str, done: int, total: int) -> None:  # noqa: ARG001
-        nonlocal told
-        if not told:
+    def report(_: str, done: int, total: int) -> None:  # noqa: ARG001
+        nonlocal printed
+        if not printed:
             click.echo(f"Fetching jars: {total / 1e6:,.1f} MB", err=True)
-            told = True
+            printed = True
 
-    return tell
+    return report

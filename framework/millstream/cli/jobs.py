@@ -1,4 +1,4 @@
-"""A project as a job of the runner: what `build`, `run` and `regroup` have in common."""
+"""Compiles a project into a job of the runner, for `build`, `run`, `plan`, `apply` and `regroup`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from millstream.cli.options import Changes, Choice, Common
-from millstream.cli.project import chosen, compiled, failed, nothing_chosen
+from millstream.cli.project import compile_for, empty_selection_errors, failed, select_nodes
 from millstream.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
@@ -24,51 +24,51 @@ _SHOWN = 8
 def compiled_job(
     common: Common, root: Path, choice: Choice, changes: Changes, *, tests: bool = True
 ) -> tuple[Compiled, Job | None, Sequence[Diagnostic]]:
-    """Return a compiled project with the job that was asked for, none where it has errors.
+    """Return the compiled project, its job unless there are errors, and diagnostics.
 
-    Without `tests`, no row stops a model because a data test finds it wrong.
+    Without `tests`, rows are not checked by data tests before they are stored.
     """
-    found = compiled(common, root)
-    if failed(found):
-        return found, None, found.diagnostics
-    every = {id_ for id_, node in found.manifest.nodes.items() if node.kind == "model"}
-    models, told = _chosen(common, found, choice) if every else (frozenset(), ())
+    compiled = compile_for(common, root)
+    if failed(compiled):
+        return compiled, None, compiled.diagnostics
+    every = {id_ for id_, node in compiled.manifest.nodes.items() if node.kind == "model"}
+    models, warnings = _select_models(common, compiled, choice) if every else (frozenset(), ())
     if every and not models:
-        found = structs.replace(found, diagnostics=(*found.diagnostics, *told))
-        return found, None, found.diagnostics
-    asked = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
-    rebuild, more = _chosen(common, found, asked) if changes.rebuild else (frozenset(), ())
-    job = _job(common, root, found, None if every <= models else models, rebuild, changes, tests=tests)
-    return found, job, [*found.diagnostics, *told, *more, *_also_built(job)]
+        compiled = structs.replace(compiled, diagnostics=(*compiled.diagnostics, *warnings))
+        return compiled, None, compiled.diagnostics
+    rebuild_choice = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
+    rebuild, more = _select_models(common, compiled, rebuild_choice) if changes.rebuild else (frozenset(), ())
+    job = _job(common, root, compiled, None if every <= models else models, rebuild, changes, tests=tests)
+    return compiled, job, [*compiled.diagnostics, *warnings, *more, *_also_built(job)]
 
 
-def _chosen(common: Common, found: Compiled, choice: Choice) -> tuple[frozenset[str], Sequence[Diagnostic]]:
-    """Return the models of a selection, and warnings; refuse one that has none because of a mistake."""
-    _, selection = chosen(common, found, choice)
-    nodes = found.manifest.nodes
+def _select_models(
+    common: Common, compiled: Compiled, choice: Choice
+) -> tuple[frozenset[str], Sequence[Diagnostic]]:
+    """Return the selected models and warnings; raise if none is selected by mistake."""
+    _, selection = select_nodes(common, compiled, choice)
+    nodes = compiled.manifest.nodes
     models = frozenset(id_ for id_ in selection.ids if nodes[id_].kind == "model")
-    if not models and (problems := nothing_chosen(choice, selection)):
+    if not models and (problems := empty_selection_errors(choice, selection)):
         raise MillstreamError(*problems)
     return models, selection.diagnostics
 
 
 def _also_built(job: Job) -> Iterator[Diagnostic]:
-    """Yield a warning for each query that makes models which were not asked for."""
+    """Yield a warning for each query that also computes models that are not selected."""
     from millstream.deployment.choosing import choose_queries
 
     if job.models is None:
         return
     for query in choose_queries(job.physical.queries, job.models):
         stored = [model for model in query.stored if model.startswith("model.")]
-        asked, others = (
-            [model.partition(".")[2] for model in stored if (model in (job.models or ())) is wanted]
-            for wanted in (True, False)
-        )
+        selected = [model.partition(".")[2] for model in stored if model in job.models]
+        others = [model.partition(".")[2] for model in stored if model not in job.models]
         if others:
-            message = f"{_listed(others)} will be built, too: the query {query.name} makes {_listed(stored)}"
+            message = f"{_listed(others)} will be built, too: query {query.name} computes {_listed(stored)}"
             remedy = (
-                f"for a query of its own, set config(group='{(asked or others)[0]}') in the model, or "
-                "`grouping: off` for the target; that query begins at the start of its sources"
+                f"for a separate query, set config(group='{(selected or others)[0]}') in the model, or "
+                "`grouping: off` for the target; that query starts from the beginning of its sources"
             )
             yield Diagnostic("MS611", message, None, remedy, severity="warning")
 
@@ -82,7 +82,7 @@ def _listed(models: Sequence[str]) -> str:
 def _job(
     common: Common,
     root: Path,
-    found: Compiled,
+    compiled: Compiled,
     models: frozenset[str] | None,
     rebuild: frozenset[str],
     changes: Changes,
@@ -99,7 +99,7 @@ def _job(
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
     before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
-    topology = compiled_topology(found, before, tests=tests)
+    topology = compiled_topology(compiled, before, tests=tests)
     lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
     return Job(
         project,
@@ -108,7 +108,7 @@ def _job(
         lock,
         models,
         intent=_intent(changes, rebuild),
-        manifest=manifest_file(found),
+        manifest=manifest_file(compiled),
     )
 
 

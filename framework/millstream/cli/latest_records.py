@@ -14,28 +14,28 @@ _UNDECODABLE = "_undecodable"
 
 
 def newest_rows(admin: Admin, reading: Reading, limit: int) -> Answer:
-    """Return records as rows: time, key and the fields of their values, and what can't be decoded."""
+    """Return records as rows: time, key, the fields of the value, and what could not be decoded."""
     messages, _ = newest_records(admin, [reading.topic], limit + 1)
     records = [show_record(message, reading) for message in reversed(messages)]
     more, records = len(records) > limit, records[:limit]
     fields = _fields(reading, records)
-    wrong = any(record.wrong for record in records)
-    columns = ("_timestamp", "_key", *fields, *([_UNDECODABLE] if wrong else []))
-    rows = [_row(record, fields, wrong=wrong) for record in records]
+    undecodable = any(record.wrong for record in records)
+    columns = ("_timestamp", "_key", *fields, *([_UNDECODABLE] if undecodable else []))
+    rows = [_row(record, fields, undecodable=undecodable) for record in records]
     return Answer(columns, rows, more)
 
 
 def _fields(reading: Reading, records: Sequence[ShownRecord]) -> tuple[str, ...]:
-    """Return the names of a value's parts; where nobody knows them, those that the records have."""
+    """Return the declared fields of the value; if none are declared, those that the records have."""
     if reading.format is not None and reading.format.single:
         return ("value",)
     if reading.whole:
-        found = {name: None for each in records if isinstance(each.value, dict) for name in each.value}
-        return (*found,) or ("value",)
+        names = {name: None for each in records if isinstance(each.value, dict) for name in each.value}
+        return (*names,) or ("value",)
     return tuple(field.name for field in reading.fields)
 
 
-def _row(record: ShownRecord, fields: tuple[str, ...], *, wrong: bool) -> tuple[Any, ...]:
+def _row(record: ShownRecord, fields: tuple[str, ...], *, undecodable: bool) -> tuple[Any, ...]:
     value = record.value
     if "value" in record.wrong:
         cells: list[Any] = [None] * len(fields)
@@ -44,5 +44,5 @@ def _row(record: ShownRecord, fields: tuple[str, ...], *, wrong: bool) -> tuple[
         cells = [folded.get(name.lower()) for name in fields]
     else:
         cells = [value, *[None] * (len(fields) - 1)]
-    said = "; ".join(f"{part}: {why}" for part, why in record.wrong.items()) or None
-    return (record.timestamp, record.key, *cells, *([said] if wrong else []))
+    reasons = "; ".join(f"{part}: {why}" for part, why in record.wrong.items()) or None
+    return (record.timestamp, record.key, *cells, *([reasons] if undecodable else []))

@@ -1,4 +1,4 @@
-"""`--select a b`: an option of selectors takes all values up to the next option, as in dbt."""
+"""`--select a b`: options for selectors take all values up to the next option, as in dbt."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 import click
 
 SELECTOR = "SELECTOR"
-"""The metavar of the options that do."""
+"""The metavar of these options."""
 
 
 class SeveralValues(click.Command):
-    """A command without arguments of its own, which the further values could be."""
+    """A command whose selector options take several values; it can't have positional arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         names = {name for each in self.params if each.metavar == SELECTOR for name in each.opts}
@@ -21,9 +21,9 @@ class SeveralValues(click.Command):
 def repeated(args: Sequence[str], names: Collection[str]) -> Iterator[str]:
     """Repeat an option before each further value: `--select a b` is `--select a --select b`."""
     name, given = "", False
-    for place, each in enumerate(args):
+    for index, each in enumerate(args):
         if each == "--":
-            yield from args[place:]
+            yield from args[index:]
             return
         if each.startswith("-"):
             name, _, value = each.partition("=") if each.startswith("--") else (each, "", "")

@@ -1,4 +1,4 @@
-"""The options that commands have in common, each declared once."""
+"""Options that several commands have, each declared once."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ CHOOSING = ("--select", "-s", "--exclude", "--selector", "--state")
 
 
 class Common(Struct, frozen=True):
-    """What every command is told."""
+    """The options of every command."""
 
     project_dir: Path | None
     profiles_dir: Path | None
     target: str | None
     vars: str | None
     output: str
-    look: OutputStyle
+    style: OutputStyle
 
 
 class Choice(Struct, frozen=True):
-    """Which nodes the user asks for."""
+    """The options that select nodes."""
 
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     selector: str | None = None
     state: str | None = None
-    """What `state:` selectors compare with."""
+    """The version that `state:` selectors compare with."""
 
     @property
     def everything(self) -> bool:
@@ -56,7 +56,7 @@ class Choice(Struct, frozen=True):
 
 
 class Changes(Struct, frozen=True):
-    """What becomes of what ran before, where it does not fit any more."""
+    """The options that say what to do with state that no longer fits."""
 
     full_refresh: bool = False
     accept_forward: bool = False
@@ -65,7 +65,7 @@ class Changes(Struct, frozen=True):
 
 
 def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], Function]:
-    """Give a command the common options as its first argument; `outputs` are more values of --output."""
+    """Pass the common options to a command as its first argument; `outputs` extends --output."""
     choices = ["text", "json", *outputs]
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     options = (
@@ -99,8 +99,8 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
             quiet: bool,
             **rest: Any,
         ) -> Any:
-            look = OutputStyle(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
-            return function(Common(project_dir, profiles_dir, target, vars, output, look), **rest)
+            style = OutputStyle(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
+            return function(Common(project_dir, profiles_dir, target, vars, output, style), **rest)
 
         return _with(wrapped, options)  # type: ignore[return-value]
 
@@ -108,7 +108,7 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
 
 
 def choosing(function: Function) -> Function:
-    """Give a command --select, --exclude, --selector and --state as `choice`."""
+    """Pass --select, --exclude, --selector and --state to a command as `choice`."""
     options = (
         click.option(
             "--select",
@@ -148,7 +148,7 @@ def choosing(function: Function) -> Function:
 
 
 def changing(function: Function) -> Function:
-    """Give a command what is to become of what ran before, as `changes`."""
+    """Pass --rebuild, --accept-forward and --full-refresh to a command as `changes`."""
     options = (
         click.option(
             "--rebuild",

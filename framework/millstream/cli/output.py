@@ -1,4 +1,4 @@
-"""Results go to stdout and diagnostics to stderr, or all of it to stdout as one JSON document."""
+"""Writes results to stdout and diagnostics to stderr, or both to stdout as one JSON document."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 class OutputStyle(Struct, frozen=True):
-    """How the user wants to see things."""
+    """How output is written, from the options and the environment."""
 
     json: bool = False
     color: bool = True
     quiet: bool = False
 
 
-def console(look: OutputStyle, file: TextIO) -> Console:
-    """Return a console that leaves the user's texts alone: no markup, no emoji codes, no wrapping."""
+def console(style: OutputStyle, file: TextIO) -> Console:
+    """Return a console that prints texts as they are: no markup, no emoji codes, no wrapping."""
     from rich.console import Console
 
     return Console(
         file=file,
-        color_system="auto" if look.color else None,
+        color_system="auto" if style.color else None,
         markup=False,
         emoji=False,
         highlight=False,
@@ -41,30 +41,30 @@ def console(look: OutputStyle, file: TextIO) -> Console:
 
 
 def finish(
-    look: OutputStyle,
+    style: OutputStyle,
     diagnostics: Sequence[Diagnostic] = (),
     *,
     result: Mapping[str, Any] | None = None,
     text: str | Text | None = None,
     models: int | None = None,
 ) -> int:
-    """Show the diagnostics and, where there is no error, the result; return the exit code."""
+    """Print diagnostics, and the result unless there are errors; return the exit code."""
     failed = any(found.severity == "error" for found in diagnostics)
-    if look.json:
+    if style.json:
         from millstream.cli.diagnostics import as_data
 
         document = {"diagnostics": [as_data(found) for found in sorted(diagnostics, key=lambda d: d.order)]}
         print_json(document | dict(result or {}))
     else:
-        show(look, diagnostics, models)
+        show(style, diagnostics, models)
         if text is not None and not failed:
-            say(look, text, sys.stdout)
+            say(style, text, sys.stdout)
     return 2 if failed else 0
 
 
-def show(look: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | None = None) -> None:
-    """Print diagnostics to stderr, and a summary where models were looked at; when quiet, errors only."""
-    if look.quiet:
+def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | None = None) -> None:
+    """Print diagnostics to stderr, with a summary if `models` is given; if quiet, only errors."""
+    if style.quiet:
         diagnostics = [found for found in diagnostics if found.severity == "error"]
     if not diagnostics:
         return
@@ -72,19 +72,19 @@ def show(look: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | Non
 
     from millstream.cli.diagnostics import first_warnings, render, summary
 
-    screen = console(look, sys.stderr)
+    screen = console(style, sys.stderr)
     width = screen.width if screen.is_terminal else 200
     some, left_out = first_warnings(sorted(diagnostics, key=lambda d: d.order))
     parts = [render(found, width) for found in some]
     parts += [Text(each, "bold yellow") for each in left_out]
-    if not look.quiet and models is not None:
+    if not style.quiet and models is not None:
         parts.append(Text(summary(diagnostics, models), "bold"))
-    say(look, Text("\n\n").join(parts), sys.stderr)
+    say(style, Text("\n\n").join(parts), sys.stderr)
 
 
-def say(look: OutputStyle, text: str | Text, file: TextIO) -> None:
-    """Print a text, in its colours where there is a terminal; without, rich would only take time."""
-    screen = None if isinstance(text, str) else console(look, file)
+def say(style: OutputStyle, text: str | Text, file: TextIO) -> None:
+    """Print a text, with its colors on a terminal; elsewhere without rich, which is slow."""
+    screen = None if isinstance(text, str) else console(style, file)
     if screen is not None and screen.color_system:
         screen.print(text)
     else:
@@ -92,11 +92,11 @@ def say(look: OutputStyle, text: str | Text, file: TextIO) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print one document; what is no JSON (secrets, paths) as its text."""
+    """Print one document; values that JSON lacks (secrets, paths) are printed as text."""
     try:
         data = msgspec.json.encode(document, enc_hook=str)
     except UnicodeEncodeError:
-        # Of an argument that is no UTF-8, Python keeps the bytes as half characters, which JSON can't hold.
+        # Python decodes arguments that are not UTF-8 to lone surrogates, which JSON can't hold.
         plain = msgspec.to_builtins(document, enc_hook=str)
         data = json.dumps(plain, ensure_ascii=False).encode(errors="replace")
     click.echo(msgspec.json.format(data, indent=2).decode())

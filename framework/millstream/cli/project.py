@@ -1,4 +1,4 @@
-"""From the common options to a compiled project and what is chosen of it."""
+"""Compiles a project from the common options, and selects nodes of it."""
 
 from __future__ import annotations
 
@@ -26,36 +26,34 @@ _STAGES = {"render": "Rendering", "analyse": "Analysing"}
 
 
 def root_of(common: Common) -> Path:
-    """Return the project's folder: the named one, or the nearest from here upwards."""
+    """Return the project's folder: the one given, or the nearest upwards from the current folder."""
     if common.project_dir is None:
         return find_project(current())
     root = common.project_dir.resolve()
     if not (root / FILE).is_file():
-        remedy = (
-            "name a folder that has one with [tool.millstream], or make a project with `millstream init NAME`"
-        )
+        remedy = "name a folder that has one with [tool.millstream], or run `millstream init NAME`"
         raise MillstreamError(Diagnostic("MS101", f"there is no {FILE} in {root}", None, remedy))
     return root
 
 
 def current() -> Path:
-    """Return the current folder, which may have been removed under the shell."""
+    """Return the current folder; raise if it has been removed."""
     try:
         Path.cwd()
     except FileNotFoundError:
-        remedy = "go to a folder that is there, or name the project's with --project-dir"
+        remedy = "change to an existing folder, or name the project's folder with --project-dir"
         raise MillstreamError(
-            Diagnostic("MS706", "the current folder is not there any more", None, remedy)
+            Diagnostic("MS706", "the current folder no longer exists", None, remedy)
         ) from None
     return Path()
 
 
-def compiled(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
-    """Compile the project, with a progress bar where a person looks on."""
+def compile_for(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
+    """Compile the project, with a progress bar on a terminal."""
     from millstream.compile import compile_project
 
     with _progress(common) as progress:
-        found = compile_project(
+        compiled = compile_project(
             root,
             target=common.target,
             variables=common.vars,
@@ -63,22 +61,22 @@ def compiled(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
             use_cache=use_cache,
             progress=progress,
         )
-    return structs.replace(found, diagnostics=tuple(with_lines(found.diagnostics, root)))
+    return structs.replace(compiled, diagnostics=tuple(with_lines(compiled.diagnostics, root)))
 
 
-def chosen(
-    common: Common, found: Compiled, choice: Choice, *, with_tests: bool = False
+def select_nodes(
+    common: Common, compiled: Compiled, choice: Choice, *, with_tests: bool = False
 ) -> tuple[Graph, Selection]:
-    """Return the graph and the nodes of it that are asked for."""
+    """Return the graph and the selected nodes."""
     from millstream.selectors import Selection, SelectionContext, select
 
-    graph = build_graph(found.manifest.nodes)
-    states, warnings = _states(common, found, choice.state) if choice.state else (None, ())
+    graph = build_graph(compiled.manifest.nodes)
+    states, warnings = _states(common, compiled, choice.state) if choice.state else (None, ())
     selection = select(
         graph,
         choice.select,
         choice.exclude,
-        found.manifest.selectors,
+        compiled.manifest.selectors,
         choice.selector,
         SelectionContext(states),
         with_tests=with_tests,
@@ -86,65 +84,65 @@ def chosen(
     return graph, Selection(selection.ids, (*warnings, *selection.diagnostics))
 
 
-def nothing_chosen(choice: Choice, selection: Selection) -> list[Diagnostic]:
-    """Return why nothing is selected, as errors: a name may be mistyped.
+def empty_selection_errors(choice: Choice, selection: Selection) -> list[Diagnostic]:
+    """Return errors for a selection without models, since a name may be mistyped.
 
-    That nothing has changed is an answer: where all selectors ask for it, there is nothing to do.
+    If all selectors are `state:` selectors, nothing has changed, which is not an error.
     """
     if choice.select and all("state:" in text for text in choice.select):
         return []
-    told = [each for each in selection.diagnostics if each.code == "MS603"]
-    if not told:
+    warnings = [each for each in selection.diagnostics if each.code == "MS603"]
+    if not warnings:
         remedy = "`millstream ls` with the same options shows what they select"
-        told = [Diagnostic("MS610", "no model is selected", None, remedy)]
-    return [structs.replace(each, severity="error") for each in told]
+        return [Diagnostic("MS610", "no model is selected", None, remedy)]
+    return [structs.replace(each, severity="error") for each in warnings]
 
 
 def _states(
-    common: Common, found: Compiled, name: str
+    common: Common, compiled: Compiled, name: str
 ) -> tuple[Callable[[str], frozenset[str]], tuple[Diagnostic, ...]]:
-    """Return what `state:` selectors ask, and warnings of the version that they compare with."""
+    """Return a function that evaluates `state:` selectors, and warnings of the version compared with."""
     from millstream.review.selecting import States
     from millstream.review.version import version_of
 
     root = root_of(common)
     is_file = name.endswith(".json") or Path(name).is_file()
-    old, warnings = older(common, root, None if is_file else name, Path(name) if is_file else None)
-    return States(old, version_of("the working tree", found, root)), warnings
+    old, warnings = older_version(common, root, None if is_file else name, Path(name) if is_file else None)
+    return States(old, version_of("the working tree", compiled, root)), warnings
 
 
-def older(
-    common: Common, root: Path, name: str | None, manifest: Path | None, *, where_it_left: bool = False
+def older_version(
+    common: Common, root: Path, name: str | None, manifest: Path | None, *, merge_base: bool = False
 ) -> tuple[Version, tuple[Diagnostic, ...]]:
-    """Return the version to compare with, by git's name or from a manifest, and warnings."""
+    """Return the version to compare with, from a git reference or a manifest, and warnings."""
     if manifest is not None:
         from millstream.review.version import version_of_manifest
 
         return version_of_manifest(manifest), ()
-    from millstream.review.base_version import older_version
+    from millstream.review.base_version import version_in_git
 
     assert name
-    return older_version(
+    return version_in_git(
         root,
         name,
-        where_it_left=where_it_left,
+        merge_base=merge_base,
         target=common.target,
         variables=common.vars,
         profiles_dir=common.profiles_dir,
     )
 
 
-def failed(found: Compiled) -> bool:
-    return any(diagnostic.severity == "error" for diagnostic in found.diagnostics)
+def failed(compiled: Compiled) -> bool:
+    return any(diagnostic.severity == "error" for diagnostic in compiled.diagnostics)
 
 
-def models_in(found: Compiled) -> int:
-    return sum(node.kind == "model" for node in found.manifest.nodes.values())
+def models_in(compiled: Compiled) -> int:
+    return sum(node.kind == "model" for node in compiled.manifest.nodes.values())
 
 
 @contextmanager
 def _progress(common: Common) -> Iterator[Callable[[str, int, int], None] | None]:
-    screen = None if common.look.json or common.look.quiet else console(common.look, sys.stderr)
+    screen = None if common.style.json or common.style.quiet else console(common.style, sys.stderr)
     if screen is None or not screen.is_terminal:
         yield None
         return
@@ -154,8 +152,8 @@ def _progress(common: Common) -> Iterator[Callable[[str, int, int], None] | None
     with Progress(*columns, console=screen, transient=True) as bar:
         tasks = {stage: bar.add_task(name, total=None, visible=False) for stage, name in _STAGES.items()}
 
-        def tell(stage: str, done: int, total: int) -> None:
+        def report(stage: str, done: int, total: int) -> None:
             if stage in tasks:
                 bar.update(tasks[stage], completed=done, total=total, visible=True)
 
-        yield tell
+        yield report

@@ -1,4 +1,4 @@
-"""Records on the screen or in a file: lines of text, of JSON, or of CSV."""
+"""Records as lines of text, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 
 
 def text_lines(*, keys: bool, headers: bool, topics: bool) -> Line:
-    """Return what writes a record as a line: its value, after tabs where more of it is wanted."""
+    """Return a function that formats a record as a line: the requested parts, separated by tabs."""
 
     def line(record: ShownRecord) -> str:
         parts = [record.topic] if topics else []
-        parts += [_said(record.key, record.wrong.get("key"))] if keys else []
+        parts += [_one_line(record.key, record.wrong.get("key"))] if keys else []
         if headers:
-            parts.append(", ".join(f"{name}={_said(value)}" for name, value in record.headers))
-        return "\t".join([*parts, _said(record.value, record.wrong.get("value"))])
+            parts.append(", ".join(f"{name}={_one_line(value)}" for name, value in record.headers))
+        return "\t".join([*parts, _one_line(record.value, record.wrong.get("value"))])
 
     return line
 
 
-def _said(value: Any, wrong: str | None = None) -> str:
-    """Return a value as one line that does nothing to a terminal."""
+def _one_line(value: Any, wrong: str | None = None) -> str:
+    """Return a value as one line without control characters."""
     match value:
         case bytes():
-            found = f"base64:{b64encode(value).decode()}"
-            return f"{found} ({wrong.translate(_CONTROL)})" if wrong else found
+            encoded = f"base64:{b64encode(value).decode()}"
+            return f"{encoded} ({wrong.translate(_CONTROL)})" if wrong else encoded
         case str():
             return value.translate(_CONTROL).encode("utf-8", "replace").decode()
         case _:
-            # JSON escapes controls, but for those from 127 on.
+            # JSON escapes control characters below 32 only.
             return _json(value).translate(_CONTROL)
 
 
 def json_line(record: ShownRecord) -> str:
     """Return a record as one JSON object; bytes are `{"base64": …}`."""
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
@@ -59,10 +59,10 @@ def json_line(record: ShownRecord) -> str:
         "value": _plain(record.value),
     }
     if record.headers:
-        found["headers"] = [{"key": name, "value": _plain(value)} for name, value in record.headers]
+        document["headers"] = [{"key": name, "value": _plain(value)} for name, value in record.headers]
     if record.wrong:
-        found["undecodable"] = record.wrong
-    return _json(found)
+        document["undecodable"] = record.wrong
+    return _json(document)
 
 
 def _plain(value: Any) -> Any:
@@ -78,7 +78,7 @@ def _time(value: datetime | None) -> str | None:
 
 
 def csv_lines(reading: Reading) -> tuple[str, Line]:
-    """Return the line of names, and what writes a record below it."""
+    """Return the header line, and a function that formats a record."""
     names = [field.name for field in reading.fields]
     whole = reading.whole
     names = names[:1] or ["value"] if whole else names
@@ -90,9 +90,9 @@ def csv_lines(reading: Reading) -> tuple[str, Line]:
         else:
             folded = {name.lower(): each for name, each in value.items()} if isinstance(value, dict) else {}
             cells = [folded.get(name.lower()) for name in names]
-        about = [record.partition, record.offset, _time(record.timestamp), record.key]
-        left = record.value if "value" in record.wrong else None
-        return _row([*about, *cells, left if not whole else None])
+        metadata = [record.partition, record.offset, _time(record.timestamp), record.key]
+        undecodable = record.value if "value" in record.wrong and not whole else None
+        return _row([*metadata, *cells, undecodable])
 
     return _row(["_partition", "_offset", "_timestamp", "_key", *names, "_undecodable"]), line
 

@@ -1,4 +1,4 @@
-"""Pages of docs/ that come from what the program says: `python -m millstream.cli.reference`."""
+"""Generates pages of docs/ from the program: `python -m millstream.cli.reference`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _command(command: click.Command, context: click.Context) -> Iterable[str]:
     records = [option.get_help_record(context) for option in command.get_params(context)]
     rows = [record for record in records if record and record[1]]
     yield "\n".join(
-        ["| option | |", "|---|---|", *(f"| `{_cell(name)}` | {_cell(said)} |" for name, said in rows)]
+        ["| option | |", "|---|---|", *(f"| `{_cell(name)}` | {_cell(text)} |" for name, text in rows)]
     )
     if command.epilog:
         lines = command.epilog.replace("\b", "").strip().splitlines()[1:]

@@ -1,4 +1,4 @@
-"""The commands: to add one is a file and a line here, which `--help` shows without importing the file."""
+"""All commands. A new one needs a file and a line here; `--help` does not import the files."""
 
 from typing import NamedTuple
 

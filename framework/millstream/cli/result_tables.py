@@ -1,4 +1,4 @@
-"""The rows of an answer, as a table for people, as CSV, and as values of JSON."""
+"""The rows of a result as a table, as CSV, and as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from millstream.text import clean
 NULL = "NULL"
 _GAP = "  "
 _LEAST = 8
-"""Columns are not cut to less."""
+"""The minimum width of a column that is cut."""
 
 
 class Cell(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Cell(Struct, frozen=True):
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None, zone: tzinfo) -> Text:
-    """Align rows below their names; cut to `width` cells where there is a terminal."""
+    """Align rows below their column names; cut to `width` cells if there is one."""
     cells = [[_cell(value, zone) for value in row] for row in rows]
     rights = [
         any(row[index].right for row in cells) and all(row[index].right or row[index].style for row in cells)
@@ -52,7 +52,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | No
 
 
 def fitted(needed: Sequence[int], width: int) -> list[int]:
-    """Return widths that fit: the widest columns are cut first, then the last ones left out."""
+    """Return widths that fit: the last columns are left out, then the widest are cut."""
     widths = list(needed)
     while len(widths) > 1 and sum(min(w, _LEAST) for w in widths) + len(_GAP) * (len(widths) - 1) > width:
         widths.pop()
@@ -83,22 +83,22 @@ def _line(row: Sequence[Cell], widths: Sequence[int]) -> Text:
 def _cell(value: Any, zone: tzinfo) -> Cell:
     if value is None:
         return Cell(NULL, "dim italic")
-    text = clean(told(value, zone))
+    text = clean(as_text(value, zone))
     if isinstance(value, str) and (value in {"", NULL} or value != value.strip()):
-        # So that nobody takes it for a NULL or does not see it.
+        # Quoted, so that it differs from NULL, and blanks are visible.
         text = f"'{text}'"
     number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     return Cell(text, right=number)
 
 
-def told(value: Any, zone: tzinfo) -> str:
-    """Return a value as people read it; times in the target's zone."""
+def as_text(value: Any, zone: tzinfo) -> str:
+    """Return a value as text; times in the target's zone."""
     match value:
         case bool():
             return "true" if value else "false"
         case datetime():
-            here = value.astimezone(zone) if value.tzinfo else value
-            return here.isoformat(" ").replace("+00:00", "Z")
+            local = value.astimezone(zone) if value.tzinfo else value
+            return local.isoformat(" ").replace("+00:00", "Z")
         case bytes():
             return f"\\x{value.hex()}"
         case float():
@@ -112,7 +112,7 @@ def told(value: Any, zone: tzinfo) -> str:
 def csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo) -> str:
     """Return CSV: NULL is an empty field, an empty text `""`."""
     lines = [",".join(map(_field, columns))]
-    lines += [",".join("" if v is None else _field(told(v, zone)) for v in row) for row in rows]
+    lines += [",".join("" if v is None else _field(as_text(v, zone)) for v in row) for row in rows]
     return "\n".join(lines)
 
 
@@ -122,7 +122,7 @@ def _field(text: str) -> str:
 
 
 def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo) -> list[dict[str, Any]]:
-    """Return an object a row; of columns of one name, the second is `name_2`."""
+    """Return an object for each row; a second column of the same name becomes `name_2`."""
     names: list[str] = []
     for name in columns:
         tries = (name if n == 1 else f"{name}_{n}" for n in count(1))
@@ -131,7 +131,7 @@ def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo)
 
 
 def as_json(value: Any, zone: tzinfo) -> Any:
-    """Return a value as JSON has it: decimals exactly, as texts; bytes in base 64."""
+    """Return a value for JSON: decimals as text, to be exact; bytes in base64."""
     match value:
         case dict():
             return {str(as_json(key, zone)): as_json(each, zone) for key, each in value.items()}

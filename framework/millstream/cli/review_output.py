@@ -1,4 +1,4 @@
-"""A review as commands show it: what estimates stand on, and how it is written."""
+"""What `review` and `plan` share: options, the statistics behind estimates, and output."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def failing(function: Callable[..., Any]) -> Callable[..., Any]:
     return levels(kafka(function))
 
 
-def known_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Statistics:
-    """Return what estimates stand on; Kafka is asked only where the user says so."""
+def statistics_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Statistics:
+    """Return the statistics behind estimates; Kafka is asked only with --ask-kafka."""
     from millstream.results import read_results
     from millstream.review.replay import statistics
     from millstream.topology import read_hints
@@ -49,11 +49,11 @@ def known_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> St
         return known
     from millstream.kafka.opening import connected
     from millstream.project.load import load_project
-    from millstream.review.topic_facts import asked
+    from millstream.review.topic_facts import with_topic_facts
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
     with connected(project) as admin:
-        return asked(admin, known, known.topics)
+        return with_topic_facts(admin, known, known.topics)
 
 
 def shown(found: Review, output: str) -> tuple[dict[str, Any], str | Text]:

@@ -1,4 +1,4 @@
-"""docs/optimizer.md: the part that says what each rule does, from the rules themselves."""
+"""The table of rules in docs/optimizer.md, from the docstrings of the rules."""
 
 from __future__ import annotations
 
@@ -16,21 +16,25 @@ BEGIN, END = (
 
 
 def with_rules(page: str, rules: Sequence[Rule] = RULES) -> str:
-    """Return the page with the rules that there are, in their order."""
+    """Return the page with the current rules, in their order."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    table = ["| rule | |", "|---|---|", *(f"| `{rule.__name__}` | {_said(rule)[0]} |" for rule in rules)]
+    table = [
+        "| rule | |",
+        "|---|---|",
+        *(f"| `{rule.__name__}` | {_documentation(rule)[0]} |" for rule in rules),
+    ]
     parts = [BEGIN, "\n".join(table), *map(_example, rules), END]
     return before + "\n\n".join(filter(None, parts)) + after
 
 
 def _example(rule: Rule) -> str:
-    lines = _said(rule)[1:]
+    lines = _documentation(rule)[1:]
     return "\n".join([f"`{rule.__name__}`:", "```", *lines, "```"]) if lines else ""
 
 
-def _said(rule: Rule) -> list[str]:
-    """Return a rule's sentence, then the lines of its example: before, and after."""
+def _documentation(rule: Rule) -> list[str]:
+    """Return a rule's sentence, then the lines of its example before and after."""
     doc = inspect.cleandoc(sys.modules[rule.__module__].__doc__ or rule.__doc__ or "")
     sentence, _, example = doc.partition("\n\n")
     marks = ("before: ", "after:  ")

@@ -1,4 +1,4 @@
-"""What a terminal, or a program that reads lines of JSON, is told of a run."""
+"""Progress of a run: a live table and lines on a terminal, or lines of JSON."""
 
 from __future__ import annotations
 
@@ -41,78 +41,78 @@ _NAMES = 44
 
 
 @contextmanager
-def shown(look: OutputStyle, watcher: Watcher) -> Iterator[Showing]:
-    made = Showing(look, watcher)
-    if look.json or look.quiet or not made.console.is_terminal:
-        yield made
+def run_progress(style: OutputStyle, watcher: Watcher) -> Iterator[RunProgress]:
+    shown = RunProgress(style, watcher)
+    if style.json or style.quiet or not shown.console.is_terminal:
+        yield shown
         return
-    with Live(console=made.console, get_renderable=made.view, refresh_per_second=2, transient=True):
-        yield made
+    with Live(console=shown.console, get_renderable=shown.view, refresh_per_second=2, transient=True):
+        yield shown
 
 
-class Showing:
-    """Passes what is told on to the watcher, and says it; told from several threads."""
+class RunProgress:
+    """Shows the events of a run, which arrive from several threads, and passes them to the watcher."""
 
-    def __init__(self, look: OutputStyle, watcher: Watcher) -> None:
-        # While the JVM starts, a file stands in for our standard error, which it inherits: keep the real one.
+    def __init__(self, style: OutputStyle, watcher: Watcher) -> None:
+        # While the JVM starts, stderr is redirected to a file that the JVM inherits: keep the real one.
         self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self.console = Console(
             file=self._file,
-            color_system="auto" if look.color else None,
-            markup=False, emoji=False, highlight=False, soft_wrap=True, quiet=look.quiet and not look.json,
+            color_system="auto" if style.color else None,
+            markup=False, emoji=False, highlight=False, soft_wrap=True, quiet=style.quiet and not style.json,
         )  # fmt: skip
-        self._look = look
+        self._style = style
         self._watcher = watcher
         self._lock = threading.Lock()
         self._stage = ""
 
     @contextmanager
-    def refusals(self) -> Iterator[list[Diagnostic]]:
-        """Tell programs in lines, too, why a run ended; people are told as by all commands."""
-        refused: list[Diagnostic] = []
+    def errors(self) -> Iterator[list[Diagnostic]]:
+        """With --output json, report the errors that end a run as lines, too."""
+        errors: list[Diagnostic] = []
         try:
-            yield refused
+            yield errors
         except MillstreamError as error:
-            if not self._look.json:
+            if not self._style.json:
                 raise
-            refused += error.diagnostics
-            for problem in refused:
-                self._problem(problem)
+            errors += error.diagnostics
+            for each in errors:
+                self._diagnostic(each)
 
-    def answers(self, address: str | None) -> None:
+    def show_address(self, address: str | None) -> None:
         if address is None:
             return
         with self._lock:
             self._say("serving", f"{address}/metrics, /healthz and /readyz", {"address": address})
 
-    def tell(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         self._watcher.tell(event)
         with self._lock:
-            self._told(event)
+            self._show(event)
 
-    def _told(self, event: Event) -> None:
+    def _show(self, event: Event) -> None:
         match event:
             case Setup(name=name, said=said, done=done):
                 self._stage = "" if done else f"{name}: {said}" if said else name
                 if done and said:
                     self._say("stage", f"{name}: {said}", {"name": name, "said": said})
             case Running(query=query, anew=anew):
-                said = f"{query.name} is rebuilt" if anew else f"{query.name} runs"
-                self._say("started", said, {"query": query.name, "anew": anew})
+                text = f"{query.name} is being rebuilt" if anew else f"{query.name} is running"
+                self._say("started", text, {"query": query.name, "rebuild": anew})
             case Batched(query=name, batch=batch):
                 self._batch(name, batch)
             case Failed(query=name, problem=problem, failures=failures, again=again):
-                self._problem(problem)
-                said = f"{name} failed, and starts again in {again:g} s"
-                self._say("failed", said, {"query": name, "failures": failures, "again": again})
+                self._diagnostic(problem)
+                text = f"{name} failed; restarts in {again:g} s"
+                self._say("failed", text, {"query": name, "failures": failures, "again": again})
             case LeftOut(query=name, model=model, problem=problem):
-                self._problem(problem)
-                said = f"{model.partition('.')[2]} is left out of {name}; the others go on"
-                self._say("left_out", said, {"query": name, "model": model})
+                self._diagnostic(problem)
+                text = f"{model.partition('.')[2]} is left out of {name}; the others continue"
+                self._say("left_out", text, {"query": name, "model": model})
             case Stopped(query=name):
                 self._say("stopped", f"{name} stopped", {"query": name})
-            case Told(diagnostic=problem):
-                self._problem(problem)
+            case Told(diagnostic=diagnostic):
+                self._diagnostic(diagnostic)
             case Idle() | Waiting() | Ends():
                 pass
 
@@ -120,38 +120,38 @@ class Showing:
         if not batch.rows:
             return
         rate = batch.rows / batch.seconds if batch.seconds else 0.0
-        said = f"{name}: {count(batch.rows, 'row')} in {batch.seconds:.1f} s, {rate:,.0f}/s"
-        if behind := sum(batch.behind.values()):
-            said += f", {behind:,} to go"
-        if wrong := sum(batch.counts.tests.values()):
-            said += f", {count(wrong, 'row')} found wrong by data tests"
-        if self._look.json or not self.console.is_terminal:
+        text = f"{name}: {count(batch.rows, 'row')} in {batch.seconds:.1f} s, {rate:,.0f}/s"
+        if lag := sum(batch.behind.values()):
+            text += f", lag {lag:,}"
+        if failures := sum(batch.counts.tests.values()):
+            text += f", {count(failures, 'row')} failed data tests"
+        if self._style.json or not self.console.is_terminal:
             from msgspec import to_builtins
 
-            self._say("batch", said, {"query": name} | to_builtins(batch))
+            self._say("batch", text, {"query": name} | to_builtins(batch))
 
-    def _problem(self, problem: Diagnostic) -> None:
-        if self._look.json:
-            self._say("problem", problem.message, as_data(problem))
+    def _diagnostic(self, diagnostic: Diagnostic) -> None:
+        if self._style.json:
+            self._say("problem", diagnostic.message, as_data(diagnostic))
         else:
-            self.console.print(render(problem, self.console.width))
+            self.console.print(render(diagnostic, self.console.width))
 
-    def _say(self, event: str, said: str, data: dict[str, Any]) -> None:
+    def _say(self, event: str, text: str, data: dict[str, Any]) -> None:
         now = datetime.now(timezone.utc)
-        if self._look.json:
+        if self._style.json:
             line = {"time": now.isoformat(timespec="milliseconds"), "event": event, **data}
             click.echo(json.dumps(line))
         else:
-            self.console.print(Text.assemble((f"{now:%H:%M:%S} ", "dim"), clean(said)))
+            self.console.print(Text.assemble((f"{now:%H:%M:%S} ", "dim"), clean(text)))
 
     def view(self) -> Group:
-        """Return a line for each query, as it is now."""
+        """Return the current table of queries."""
         seen = self._watcher.all()
         if not seen:
             return Group(Text(self._stage, "dim"))
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("query", max_width=_NAMES, no_wrap=True)
-        for name in ("", "rows", "rows/s", "batch", "to go", "late", "state"):
+        for name in ("", "rows", "rows/s", "batch", "lag", "late", "state"):
             table.add_column(name, justify="right" if name else "left", no_wrap=True)
         for each in seen:
             table.add_row(*_row(each))
@@ -171,14 +171,14 @@ def _row(seen: QueryStatus) -> list[Text]:
     batch = seen.last
     fresh = batch is not None and time.time() - seen.at < 10
     rate = batch.rows / batch.seconds if batch and fresh and batch.seconds else 0.0
-    behind = sum(seen.lag.values())
+    lag = sum(seen.lag.values())
     return [
         Text(clean(seen.query)),
         Text(seen.status, _STYLES[seen.status]),
         Text(f"{seen.rows:,}"),
         Text(f"{rate:,.0f}"),
         Text(f"{batch.seconds:.1f} s" if batch else ""),
-        Text(f"{behind:,}" if batch else "", "yellow" if behind else "dim"),
+        Text(f"{lag:,}" if batch else "", "yellow" if lag else "dim"),
         Text(f"{seen.late:,}" if seen.late else ""),
         Text(f"{batch.state_rows:,}" if batch and batch.state_rows else ""),
     ]

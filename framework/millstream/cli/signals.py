@@ -1,4 +1,4 @@
-"""A request to end, from whoever runs the process."""
+"""Ends commands cleanly on SIGTERM and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TERMINATED = 128 + signal.SIGTERM
 
 @contextmanager
 def ending_well() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, so that whatever it started is stopped."""
+    """Let SIGTERM end the block by an exception, as Ctrl-C does, so that what it started is stopped."""
 
     def end(_number: int, _frame: FrameType | None) -> NoReturn:
         raise SystemExit(TERMINATED)
@@ -28,18 +28,18 @@ def ending_well() -> Iterator[None]:
 
 @contextmanager
 def stopping_well() -> Iterator[threading.Event]:
-    """Give what SIGTERM and Ctrl-C set; a second one ends the process as it would otherwise."""
+    """Yield an event that SIGTERM or Ctrl-C sets; a second signal has its usual effect."""
     stopping = threading.Event()
     handled = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.getsignal(number) for number in handled}
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
+    def stop(_number: int, _frame: FrameType | None) -> None:
         stopping.set()
         for number, handler in before.items():
             signal.signal(number, handler)
 
     for number in handled:
-        signal.signal(number, ask)
+        signal.signal(number, stop)
     try:
         yield stopping
     finally:

@@ -1,4 +1,4 @@
-"""The page about combining stateful steps in a streaming query, from the planner's own tables."""
+"""The tables of docs/streaming.md, from the planner's rules about stateful steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS: dict[Kind, str] = {
 
 
 def with_tables(page: str) -> str:
-    """Return the page with the tables after its mark as they are now."""
+    """Return the page with the current tables after the mark."""
     before, mark, _ = page.partition(_BEGIN)
     parts = [before + mark, "## Steps", _steps(), "## Upper step over lower step", _table()]
     parts += [*_reasons(), "## What a stream can't do", _refused()]
@@ -40,7 +40,7 @@ def _table() -> str:
 
 
 def cell(below: Kind, above: Kind) -> str:
-    """Say in a word or two how an upper step runs over a lower one."""
+    """Return how an upper step runs over a lower one."""
     if (below, above) == ("watermark", "watermark"):
         return "MS526"
     match RULES.get((below, above)):
@@ -52,11 +52,11 @@ def cell(below: Kind, above: Kind) -> str:
 
 
 def _reasons() -> Iterable[str]:
-    said: dict[str, list[str]] = {}
+    pairs_by_reason: dict[str, list[str]] = {}
     for (below, above), rule in RULES.items():
         if isinstance(rule, Apart):
-            said.setdefault(rule.why, []).append(f"{above} over {below}")
-    yield "\n".join(f"- {', '.join(pairs)}: {why}." for why, pairs in said.items())
+            pairs_by_reason.setdefault(rule.why, []).append(f"{above} over {below}")
+    yield "\n".join(f"- {', '.join(pairs)}: {why}." for why, pairs in pairs_by_reason.items())
 
 
 def _refused() -> str:

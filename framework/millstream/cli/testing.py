@@ -1,4 +1,4 @@
-"""Tests as commands run them: which are asked for, and what became of them."""
+"""Selects and runs tests for the commands `test` and `build`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from millstream.cli.options import Choice, Common
-from millstream.cli.project import chosen, nothing_chosen
+from millstream.cli.project import empty_selection_errors, select_nodes
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.settings import read_settings
 
@@ -21,23 +21,25 @@ if TYPE_CHECKING:
 
 
 def selected(
-    common: Common, found: Compiled, choice: Choice, *, unit: bool, data: bool
+    common: Common, compiled: Compiled, choice: Choice, *, unit: bool, data: bool
 ) -> tuple[frozenset[str] | None, list[Diagnostic]]:
-    """Return the tests that are asked for; None for all, those in Python, too."""
+    """Return the selected tests; None means all, including those in Python."""
     if choice.everything and unit == data:
         return None, []
-    _, selection = chosen(common, found, choice, with_tests=True)
-    if not selection.ids and (problems := nothing_chosen(choice, selection)):
+    _, selection = select_nodes(common, compiled, choice, with_tests=True)
+    if not selection.ids and (problems := empty_selection_errors(choice, selection)):
         raise MillstreamError(*problems)
     kinds = {"unit_test"} if unit and not data else {"test"} if data and not unit else {"unit_test", "test"}
-    nodes = found.manifest.nodes
+    nodes = compiled.manifest.nodes
     return frozenset(id_ for id_ in selection.ids if nodes[id_].kind in kinds), list(selection.diagnostics)
 
 
-def data_tests(common: Common, found: Compiled, choice: Choice, without: Collection[str]) -> frozenset[str]:
-    """Return the data tests of what is selected, but for those that look at one of some relations."""
-    _, selection = chosen(common, found, choice, with_tests=True)
-    nodes = found.manifest.nodes
+def data_tests(
+    common: Common, compiled: Compiled, choice: Choice, without: Collection[str]
+) -> frozenset[str]:
+    """Return the selected data tests, except those that read a relation in `without`."""
+    _, selection = select_nodes(common, compiled, choice, with_tests=True)
+    nodes = compiled.manifest.nodes
     return frozenset(
         id_
         for id_ in selection.ids
@@ -48,13 +50,13 @@ def data_tests(common: Common, found: Compiled, choice: Choice, without: Collect
 def run_tests(
     common: Common,
     root: Path,
-    found: Compiled,
+    compiled: Compiled,
     ids: frozenset[str] | None,
     flags: Sequence[str] = (),
     *,
     strict: bool = False,
 ) -> tuple[int, TestResults]:
-    """Run tests, write what became of them, and return the exit code with it."""
+    """Run tests, write their results, and return the exit code and the results."""
     from millstream import __version__
     from millstream.cli.signals import ending_well
     from millstream.tested import TestResults, read_test_results, with_earlier, write_test_results
@@ -66,12 +68,12 @@ def run_tests(
     reporter = Reporter(TestRequest(Options(common.target, common.vars, profiles), ids, strict))
     began, now = time.monotonic(), datetime.now(timezone.utc)
     settings, _ = read_settings(root)
-    look = common.look
+    style = common.style
     with ending_well():
         code = run_pytest(
-            root, settings, reporter, flags, quiet=look.quiet, color=look.color, silent=look.json
+            root, settings, reporter, flags, quiet=style.quiet, color=style.color, silent=style.json
         )
-    manifest, started = found.manifest, now.isoformat(timespec="seconds")
+    manifest, started = compiled.manifest, now.isoformat(timespec="seconds")
     results = TestResults(
         "test",
         manifest.project,

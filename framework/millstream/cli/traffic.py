@@ -1,4 +1,4 @@
-"""What `produce` and `seed` have in common: which generators are meant, and how sending is shown."""
+"""What `produce` and `seed` share: choosing generators, preparing topics, and progress."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from millstream.kafka.topics import Topic, create_missing, source_topic
 from millstream.project.values import Generator, Project
 from millstream.project.values import Topic as SourceTopic
 
-Made = tuple[Generator, SourceTopic]
+GeneratorTopic = tuple[Generator, SourceTopic]
 
 
-def chosen_generators(project: Project, names: Sequence[str]) -> list[Made]:
-    """Return the generators that names mean: of a topic, a source, or their own; without names, all."""
-    made = generators_of(project)
+def chosen_generators(project: Project, names: Sequence[str]) -> list[GeneratorTopic]:
+    """Return generators by the names of their topics, sources or functions; without names, all."""
+    generators = generators_of(project)
     if not names:
-        if not made:
+        if not generators:
             remedy = "write `def TOPIC(random, now)` in a file of seeds/, which yields keys and values"
             raise MillstreamError(Diagnostic("MS834", "the project has no generators", None, remedy))
-        return list(made.values())
-    by_name: dict[str, list[Made]] = {}
-    for id_, (generator, topic) in made.items():
+        return list(generators.values())
+    by_name: dict[str, list[GeneratorTopic]] = {}
+    for id_, (generator, topic) in generators.items():
         for name in {id_, topic.name, topic.topic, generator.name}:
             by_name.setdefault(name, []).append((generator, topic))
     problems = [_unknown(project, name, by_name) for name in names if name not in by_name]
     if problems:
         raise MillstreamError(*problems)
-    found = {topic.id: (generator, topic) for name in names for generator, topic in by_name[name]}
-    return list(found.values())
+    by_topic = {topic.id: (generator, topic) for name in names for generator, topic in by_name[name]}
+    return list(by_topic.values())
 
 
-def _unknown(project: Project, name: str, known: dict[str, list[Made]]) -> Diagnostic:
+def _unknown(project: Project, name: str, known: dict[str, list[GeneratorTopic]]) -> Diagnostic:
     sources = {each for topic in project.sources.values() for each in (topic.id, topic.name, topic.topic)}
     if name in sources:
         remedy = f"write `def {name.rpartition('.')[2]}(random, now)` in a file of seeds/"
@@ -47,17 +47,17 @@ def _unknown(project: Project, name: str, known: dict[str, list[Made]]) -> Diagn
     return Diagnostic("MS834", f"there is no generator '{name}'", None, remedy)
 
 
-def ready_topics(admin: Admin, made: Sequence[Made]) -> tuple[str, ...]:
-    """Create missing topics on our own broker; elsewhere they are somebody else's, and must be there."""
-    wanted: dict[str, Topic] = {topic.topic: source_topic(topic) for _, topic in made}
+def ready_topics(admin: Admin, generators: Sequence[GeneratorTopic]) -> tuple[str, ...]:
+    """Create missing topics on the local broker; raise if any are missing on another Kafka."""
+    topics: dict[str, Topic] = {topic.topic: source_topic(topic) for _, topic in generators}
     if admin.cluster.embedded:
-        return create_missing(admin, wanted.values())
-    there = admin.metadata().topics
-    remedy = "create it, mend `topic:` of the source, or look at `bootstrap_servers` of the target"
+        return create_missing(admin, topics.values())
+    existing = admin.metadata().topics
+    remedy = "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target"
     missing = [
-        Diagnostic("MS827", f"there is no topic '{name}'", None, did_you_mean(name, there, remedy))
-        for name in wanted
-        if name not in there
+        Diagnostic("MS827", f"there is no topic '{name}'", None, did_you_mean(name, existing, remedy))
+        for name in topics
+        if name not in existing
     ]
     if missing:
         raise MillstreamError(*missing)
@@ -66,8 +66,8 @@ def ready_topics(admin: Admin, made: Sequence[Made]) -> tuple[str, ...]:
 
 @contextmanager
 def sending(common: Common, totals: dict[str, int | None]) -> Iterator[Callable[[str, int], None] | None]:
-    """Yield what to call with a topic and how many of its records were sent; a bar a topic on a terminal."""
-    screen = None if common.look.json or common.look.quiet else console(common.look, sys.stderr)
+    """Yield a callback for the records sent to each topic; on a terminal, show a bar for each topic."""
+    screen = None if common.style.json or common.style.quiet else console(common.style, sys.stderr)
     if screen is None or not screen.is_terminal:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Lineage as a tree for people."""
+"""Lineage as a tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Describe = Callable[[End], str]
 
 
 def tree(found: Lineage, describe: Describe = lambda _end: "") -> Text:
-    """Draw what is above and below; what was drawn once is not drawn again below its second place."""
+    """Draw upstream and downstream; branches that were already drawn are not repeated."""
     if found.root is None:
         children = {edge.child for edge in found.downstream}
         tops = dict.fromkeys(
@@ -38,15 +38,15 @@ Neighbours = Mapping[End, Sequence[tuple[str, End]]]
 
 
 def _neighbours(edges: Iterable[Edge], *, up: bool) -> Neighbours:
-    found: dict[End, dict[tuple[str, End], None]] = defaultdict(dict)
+    neighbours: dict[End, dict[tuple[str, End], None]] = defaultdict(dict)
     for edge in edges:
         near, far = (edge.child, edge.parent) if up else (edge.parent, edge.child)
-        found[near][edge.kind, far] = None
-    return {near: tuple(fars) for near, fars in found.items()}
+        neighbours[near][edge.kind, far] = None
+    return {near: tuple(fars) for near, fars in neighbours.items()}
 
 
 def _branches(root: End, neighbours: Neighbours, describe: Describe, drawn: set[End]) -> list[Text]:
-    """Return the lines below a root, with a stack of its own: a graph may be deeper than Python's."""
+    """Return the lines below a root; not recursive, because a graph may be deeper than Python's stack."""
     lines: list[Text] = []
     rows: set[str] = set()
     waiting = _children(root, neighbours, "", rows)
@@ -65,16 +65,16 @@ def _branches(root: End, neighbours: Neighbours, describe: Describe, drawn: set[
 def _children(
     end: End, neighbours: Neighbours, indent: str, rows: set[str]
 ) -> list[tuple[str, End, str, bool]]:
-    found = list(neighbours.get(end, ()))
+    children = list(neighbours.get(end, ()))
     if end.column and end.node not in rows:
-        # What decides over the rows is the same for all columns of a node: it is drawn below the first.
+        # What decides which rows exist is the same for all columns of a node: draw it below the first one.
         rows.add(end.node)
-        found += neighbours.get(End(end.node), ())
-    return [(kind, far, indent, i == len(found) - 1) for i, (kind, far) in enumerate(found)][::-1]
+        children += neighbours.get(End(end.node), ())
+    return [(kind, far, indent, i == len(children) - 1) for i, (kind, far) in enumerate(children)][::-1]
 
 
 def _label(end: End, kind: str, describe: Describe) -> Text:
     text = Text.assemble((f"{kind} ", "cyan") if kind else "")
     text.append(clean(str(end)), _COLORS.get(end.node.partition(".")[0], ""))
-    said = describe(end)
-    return text.append(f"  {clean(said)}", "dim") if said else text
+    note = describe(end)
+    return text.append(f"  {clean(note)}", "dim") if note else text

@@ -1,4 +1,4 @@
-"""Diagrams for other tools: values, and one writer for each format. Whoever draws says what, not how."""
+"""Diagrams in formats of other tools: values that describe a diagram, and a writer for each format."""
 
 from millstream.diagram.dot import dot
 from millstream.diagram.mermaid import mermaid

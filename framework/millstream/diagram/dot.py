@@ -1,4 +1,4 @@
-"""Diagrams for Graphviz: `dot -Tsvg`; a cluster for each group."""
+"""Writes diagrams for Graphviz (`dot -Tsvg`), with a cluster for each group."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def _attributes(*given: str) -> str:
 
 
 def _quoted(*lines: str) -> str:
-    r"""Write lines of text so that nothing of them means anything to DOT; `\n` stands between them."""
+    r"""Quote lines of text for DOT, joined by `\n`."""
     escaped = "\\n".join(clean(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return f'"{escaped}"'

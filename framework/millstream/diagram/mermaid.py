@@ -1,4 +1,4 @@
-"""Diagrams as Mermaid flowcharts, which GitHub and GitLab show in Markdown."""
+"""Writes diagrams as Mermaid flowcharts, which GitHub and GitLab show in Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mermaid(diagram: Diagram) -> str:
 
 
 def _lines(diagram: Diagram) -> Iterator[str]:
-    # An id can't hold every name, and some words mean something: ids are numbers.
+    # Mermaid's ids allow few characters and some words are reserved, so ids are numbers.
     ids = {node.id: f"n{index}" for index, node in enumerate(diagram.nodes)}
     nodes = {node.id: _node(ids[node.id], node) for node in diagram.nodes}
     for index, group in enumerate(diagram.groups):
@@ -38,11 +38,11 @@ def _lines(diagram: Diagram) -> Iterator[str]:
 def _node(name: str, node: Node) -> str:
     opening, closing = _SHAPES[node.shape]
     first, *others = node.lines
-    said = [f"<b>{_escaped(first)}</b>" if node.heading else _escaped(first)]
-    said += [_escaped(cut(line, _LONGEST)) for line in others]
-    said += [f"{_escaped(title)}: {_escaped(cut(text, _LONGEST))}" for title, text in node.notes]
+    lines = [f"<b>{_escaped(first)}</b>" if node.heading else _escaped(first)]
+    lines += [_escaped(cut(line, _LONGEST)) for line in others]
+    lines += [f"{_escaped(title)}: {_escaped(cut(text, _LONGEST))}" for title, text in node.notes]
     style = f":::{node.style}" if node.style else ""
-    return f'{name}{opening}"{"<br/>".join(said)}"{closing}{style}'
+    return f'{name}{opening}"{"<br/>".join(lines)}"{closing}{style}'
 
 
 def _arrow(edge: Edge) -> str:
@@ -50,5 +50,5 @@ def _arrow(edge: Edge) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write text as entities where Mermaid, Markdown or HTML could take it for syntax."""
+    """Escape characters that Mermaid, Markdown or HTML could interpret as syntax."""
     return "".join(c if c.isalnum() or c in " .,:_-=()…" else f"#{ord(c)};" for c in clean(text))

@@ -1,4 +1,4 @@
-"""What a diagram consists of. All texts are as users wrote them: the writers escape them."""
+"""The values of a diagram. Texts are not escaped; the writers escape them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class Node(Struct, frozen=True):
     id: str
     """Unique in the diagram."""
     lines: tuple[str, ...]
-    """Its label; the first line is written in full, the others are cut where they are long."""
+    """Its label. The first line is shown in full, the others are shortened."""
     heading: bool = False
-    """Whether the first line is a heading."""
+    """The first line is a heading."""
     shape: Shape = "box"
     style: str = ""
     """The name of one of the diagram's styles."""
     notes: tuple[tuple[str, str], ...] = ()
-    """More of the label, each under its name, in a format that can't show a tip."""
+    """More lines of the label, with their names, for formats without tooltips."""
     tip: str = ""
-    """What is shown when the pointer rests on it."""
+    """Its tooltip."""
 
 
 class Edge(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Edge(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Nodes in a frame of their own."""
+    """Nodes inside a frame."""
 
     title: str
     nodes: tuple[str, ...]
@@ -45,7 +45,7 @@ class Diagram(Struct, frozen=True):
     edges: tuple[Edge, ...]
     groups: tuple[Group, ...] = ()
     styles: dict[str, str] = {}
-    """CSS by name, for formats that know any."""
+    """CSS by name, for formats that support it."""
 
 
 def cut(text: str, longest: int) -> str:

@@ -1,1 +1,1 @@
-"""What a project is, as a site to look at and in formats that other tools read."""
+"""The documentation of a project, as a site and in formats of other tools."""

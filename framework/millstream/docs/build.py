@@ -1,4 +1,4 @@
-"""From what is known of a project to its site."""
+"""Builds the site of a project from its material."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from millstream.docs.values import Code, Site, Start
 
 CHUNK = 100
 _LARGEST = 250_000
-"""Characters of texts in one file, of more than one entry."""
+"""Characters in one file of texts, unless it has a single entry."""
 _NO_PLAN = (
-    "The plan was left out: optimizing a project of this size takes longer than all else. "
-    "Write `millstream docs generate --plan` for it, or look at a part with `millstream explain --select`."
+    "The site has no plan, because optimizing a project of this size takes a long time. "
+    "Include it with `millstream docs generate --plan`, or show a part with `millstream explain --select`."
 )
 
 
@@ -55,7 +55,7 @@ def site_of(material: Material) -> Site:
 
 
 def files_of_texts(texts: Sequence[Code]) -> tuple[int, ...]:
-    """Return where each file of texts begins: one that is opened for a page must be read at once."""
+    """Return the first entry of each file of texts; files are small, because pages load them whole."""
     starts: list[int] = []
     size = 0
     for number, each in enumerate(texts):

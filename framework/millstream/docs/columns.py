@@ -1,4 +1,4 @@
-"""Columns of every entry, each with the columns of others that its value comes from."""
+"""The columns of every entry, each with the columns that it is computed from."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from millstream.docs.markdown import markup
 from millstream.docs.values import Column, ColumnEdge, Columns
 from millstream.manifest import Influence, Manifest, ManifestNode
 
-Places = Mapping[str, Mapping[str, int]]
-"""By node id and column in lower case: its place."""
+Positions = Mapping[str, Mapping[str, int]]
+"""The position of each column, by node id and name in lower case."""
 
 
 def columns(manifest: Manifest, found: Index) -> tuple[Columns, ...]:
-    places = {
-        id_: {column.name.lower(): place for place, column in enumerate(node.columns)}
+    positions = {
+        id_: {column.name.lower(): position for position, column in enumerate(node.columns)}
         for id_, node in manifest.nodes.items()
     }
     nodes = manifest.nodes
     return tuple(
-        _of_node(nodes[entry.id], found, places) if entry.id in nodes else Columns()
+        _of_node(nodes[entry.id], found, positions) if entry.id in nodes else Columns()
         for entry in found.entries
     )
 
 
-def _of_node(node: ManifestNode, found: Index, places: Places) -> Columns:
+def _of_node(node: ManifestNode, found: Index, positions: Positions) -> Columns:
     tests = _tests(node, found)
     return Columns(
         tuple(
@@ -35,11 +35,11 @@ def _of_node(node: ManifestNode, found: Index, places: Places) -> Columns:
                 not column.nullable,
                 markup(column.description),
                 tests.get(column.name.lower(), ()),
-                tuple(_edges(column.influences, found, places)),
+                tuple(_edges(column.influences, found, positions)),
             )
             for column in node.columns
         ),
-        tuple(_edges(node.influences, found, places)),
+        tuple(_edges(node.influences, found, positions)),
     )
 
 
@@ -55,9 +55,9 @@ def _tests(node: ManifestNode, found: Index) -> dict[str, tuple[int, ...]]:
     return {name: tuple(numbers) for name, numbers in listed.items()}
 
 
-def _edges(influences: Iterable[Influence], found: Index, places: Places) -> Iterable[ColumnEdge]:
+def _edges(influences: Iterable[Influence], found: Index, positions: Positions) -> Iterable[ColumnEdge]:
     for each in influences:
         entry = found.numbers.get(each.relation)
-        place = places.get(each.relation, {}).get(each.column.lower())
-        if entry is not None and place is not None:
-            yield ColumnEdge(entry, place, each.kind)
+        position = positions.get(each.relation, {}).get(each.column.lower())
+        if entry is not None and position is not None:
+            yield ColumnEdge(entry, position, each.kind)

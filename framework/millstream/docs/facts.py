@@ -1,4 +1,4 @@
-"""What a page says of one entry, name by name: settings in words, secrets masked."""
+"""The facts on the page of an entry: settings as text, with secrets masked."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ _FIRST = (
     "materialized", "topic", "format", "key", "unique_key", "emit", "window", "watermark", "dedupe",
     "partitions", "replication", "topic_config", "retention", "order_by", "delete_when", "on_bad_record",
 )  # fmt: skip
-_SAID = frozenset(("enabled", "tags", "owner", "meta", "opaque", "severity"))
-"""Told elsewhere on the page, or of no interest."""
+_OMITTED = frozenset(("enabled", "tags", "owner", "meta", "opaque", "severity"))
+"""Settings that are shown elsewhere on the page, or not of interest."""
 
 
 def of_config(config: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Return the settings of a node: what readers look for first, then the rest by name."""
+    """Return the settings of a node: the most important ones first, then the rest by name."""
     known = [name for name in _FIRST if name in config]
-    rest = sorted(set(config) - set(known) - _SAID)
+    rest = sorted(set(config) - set(known) - _OMITTED)
     listed = [(name, config[name]) for name in (*known, *rest)]
-    return tuple(Fact(name.replace("_", " "), text) for name, value in listed if (text := said(name, value)))
+    return tuple(
+        Fact(name.replace("_", " "), text) for name, value in listed if (text := as_text(name, value))
+    )
 
 
 def of_mapping(values: Mapping[str, Any]) -> tuple[Fact, ...]:
-    return tuple(Fact(str(name), said(str(name), value)) for name, value in values.items())
+    return tuple(Fact(str(name), as_text(str(name), value)) for name, value in values.items())
 
 
-def said(name: str, value: Any) -> str:
-    """Return a setting in words; what its name or its text says is a secret is blotted out."""
+def as_text(name: str, value: Any) -> str:
+    """Return a setting as text; masked if its name or value looks like a secret."""
     match value:
         case None:
             return ""
@@ -44,9 +46,9 @@ def said(name: str, value: Any) -> str:
         case str():
             return MASK if is_secret_setting(name, value) else value
         case Mapping():
-            return ", ".join(f"{key}: {said(str(key), each)}" for key, each in value.items())
+            return ", ".join(f"{key}: {as_text(str(key), each)}" for key, each in value.items())
         case list() | tuple():
-            return ", ".join(said(name, each) for each in value)
+            return ", ".join(as_text(name, each) for each in value)
         case _:
             return str(msgspec.to_builtins(value, enc_hook=str))
 
@@ -72,6 +74,6 @@ def of_test(node: ManifestNode) -> Iterable[Fact]:
     if column := node.meta.get("column"):
         yield Fact("column", str(column))
     for name, value in (node.meta.get("arguments") or {}).items():
-        yield Fact(str(name), said(str(name), value))
+        yield Fact(str(name), as_text(str(name), value))
     if severity := node.config.get("severity"):
         yield Fact("severity", str(severity))

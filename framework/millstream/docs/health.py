@@ -1,4 +1,4 @@
-"""What a project should look after: what failed, what is not described, not tested, read by nobody."""
+"""What needs attention in a project: failures, and entries without description, tests, owners or readers."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ def health(
 ) -> tuple[Finding, ...]:
     """Return every kind of finding, also those without an entry; `used` are functions that SQL calls.
 
-    Of what never ran nothing is said.
+    Findings about builds and tests are omitted if there are no results.
     """
     read = {parent for e in entries if e.kind not in {"test", "unit_test", "query"} for parent in e.parents}
 
     def finding(
         name: str, title: str, why: str, among: Callable[[Entry], bool], bad: Callable[[int, Entry], bool]
     ) -> Finding:
-        asked = [(number, entry) for number, entry in enumerate(entries) if among(entry)]
-        return Finding(name, title, why, tuple(n for n, e in asked if bad(n, e)), len(asked))
+        candidates = [(number, entry) for number, entry in enumerate(entries) if among(entry)]
+        return Finding(name, title, why, tuple(n for n, e in candidates if bad(n, e)), len(candidates))
 
     ran = (
         finding(
             "failed", "Models that failed, or were skipped",
-            "The last build did not make them: their topics and tables are behind.",
+            "The last build did not complete them; their topics and tables are behind.",
             lambda e: e.kind == "model" and bool(e.last), lambda _, e: e.last in {"error", "skipped"},
         ),
         finding(
             "failing", "Tests that fail, or warn",
-            "What they ask for did not hold when they ran last.",
+            "Their conditions did not hold in the last run.",
             lambda e: e.kind in {"test", "unit_test"} and bool(e.last), lambda _, e: e.last in {*BAD, "warn"},
         ),
         finding(
             "uncovered", "Models that unit tests do not reach in full",
-            "A branch or filter that no row has taken may do anything.",
+            "Branches and filters that no row reaches are untested.",
             lambda e: e.kind == "model" and bool(covered),
             lambda n, _: n in covered and (not covered[n].run or covered[n].reached < covered[n].ways),
         ),
@@ -50,34 +50,34 @@ def health(
         *(each for each in ran if each.of),
         finding(
             "undocumented", "Without a description",
-            "Nobody but its author knows what it holds.",
+            "Only their authors know what they contain.",
             lambda e: e.kind in {*_READ, "function"}, lambda _, e: not e.about,
         ),
         finding(
             "columns", "With columns that have no description",
-            "Readers guess what a column means, and guess differently.",
+            "Readers have to guess what a column means.",
             lambda e: e.kind in _READ and e.columns > 0,
             lambda n, _: any(not column.about for column in columns[n].columns),
         ),
         finding(
             "untested", "Models without a test",
-            "Wrong rows are found by those who read them.",
+            "Wrong rows are only found by their readers.",
             lambda e: e.kind == "model", lambda _, e: not e.tests,
         ),
         finding(
             "unowned", "Without an owner",
-            "Nobody is asked when it changes or breaks.",
+            "It is unclear who is responsible when they change or break.",
             lambda e: e.kind in {"source", "model", "exposure"}, lambda _, e: not e.owner,
         ),
         finding(
-            "unused", "Sources, seeds and functions that nobody reads",
-            "They are declared for nothing.",
+            "unused", "Unused sources, seeds and functions",
+            "They are declared, but nothing uses them.",
             lambda e: e.kind in {"source", "seed", "function"},
             lambda n, e: n not in (used if e.kind == "function" else read),
         ),
         finding(
-            "dead-ends", "Models that nobody reads",
-            "Such a view is never computed; a topic or table may have readers that no exposure names.",
+            "dead-ends", "Models without readers",
+            "Such a view is never computed; a topic or table may have readers that no exposure declares.",
             lambda e: e.kind == "model", lambda n, _: n not in read,
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The entries of a site and their numbers: every node, every Python function and every query has one."""
+"""The entries of a site and their numbers: one for each node, Python function and query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from millstream.physical.values import DeadLetters
 from millstream.physical.values import Query as Physical
 
 _ORDER = ("source", "seed", "model", "exposure", "metric", "function", "query", "test", "unit_test")
-"""Pages that are opened often share files; tests come last."""
+"""The order of entries: pages that are opened often share files; tests come last."""
 _STORED = {"source": "topic", "seed": "seed"}
 
 
@@ -44,13 +44,15 @@ def index(material: Material, last: Mapping[str, Result]) -> Index:
     )
     numbers = {id_: number for number, id_ in enumerate(ids)}
     tests = _tests(nodes, numbers)
-    made = _made_by(material, numbers)
+    queries_of = _queries_of(material, numbers)
     stateful = _stateful(material)
     entries: list[Entry] = []
     for number, id_ in enumerate(ids):
         if id_ in nodes:
-            counted = len(tests.get(number, ()))
-            entries.append(_of_node(nodes[id_], numbers, made.get(id_, ()), counted, state=id_ in stateful))
+            count = len(tests.get(number, ()))
+            entries.append(
+                _of_node(nodes[id_], numbers, queries_of.get(id_, ()), count, state=id_ in stateful)
+            )
         elif kinds[id_] == "function":
             entries.append(_of_function(functions[id_.partition(".")[2]]))
         else:
@@ -61,8 +63,8 @@ def index(material: Material, last: Mapping[str, Result]) -> Index:
         for id_, node in nodes.items()
         if node.kind == "test" and node.meta.get("column")
     }
-    told = tuple(replace(each, last=last[each.id].status) if each.id in last else each for each in entries)
-    return Index(told, numbers, tests, checked)
+    with_last = tuple(replace(e, last=last[e.id].status) if e.id in last else e for e in entries)
+    return Index(with_last, numbers, tests, checked)
 
 
 def _queries(material: Material) -> dict[str, Query]:
@@ -92,8 +94,8 @@ def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dic
     return {number: tuple(tests) for number, tests in found.items()}
 
 
-def _made_by(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """Return the queries that make each model, or keep each reference topic."""
+def _queries_of(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Return the queries that compute each model or store each reference topic."""
     found: dict[str, list[int]] = {}
     for query in physical_queries(material):
         number = numbers.get(f"query.{query.name}")
@@ -101,11 +103,11 @@ def _made_by(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[
             stored = [each.model for each in query.outputs if not isinstance(each, DeadLetters)]
             for target in dict.fromkeys([*query.models, *stored]):
                 found.setdefault(target, []).append(number)
-    return {id_: tuple(dict.fromkeys(made)) for id_, made in found.items()}
+    return {id_: tuple(dict.fromkeys(queries)) for id_, queries in found.items()}
 
 
 def _of_node(
-    node: ManifestNode, numbers: Mapping[str, int], made: tuple[int, ...], tests: int, *, state: bool
+    node: ManifestNode, numbers: Mapping[str, int], queries: tuple[int, ...], tests: int, *, state: bool
 ) -> Entry:
     stored = node.materialization.word if node.materialization else str(node.config.get("type") or "")
     if node.kind == "source":
@@ -121,7 +123,7 @@ def _of_node(
         owner=node.owner or "",
         about=first_sentence(markup(node.description)),
         parents=tuple(numbers[each] for each in node.depends_on if each in numbers),
-        queries=made,
+        queries=queries,
         state=state,
         columns=len(node.columns),
         tests=tests,
@@ -140,11 +142,11 @@ def _of_function(function: ManifestFunction) -> Entry:
 
 
 def _of_query(query: Query, numbers: Mapping[str, int], *, state: bool) -> Entry:
-    made = [numbers[f"model.{name}"] for name in query.models if f"model.{name}" in numbers]
-    about = f"Makes {len(made)} models." if len(made) != 1 else f"Makes {query.models[0]}."
+    models = [numbers[f"model.{name}"] for name in query.models if f"model.{name}" in numbers]
+    about = f"Computes {len(models)} models." if len(models) != 1 else f"Computes {query.models[0]}."
     if query.keeps:
-        about = f"Keeps the newest rows of {query.keeps} as a table."
-    elif not made:
+        about = f"Stores the newest rows of {query.keeps} as a table."
+    elif not models:
         about = "Writes records that can't be decoded."
     return Entry(
         id=f"query.{query.name}",
@@ -152,6 +154,6 @@ def _of_query(query: Query, numbers: Mapping[str, int], *, state: bool) -> Entry
         name=query.name,
         stored=query.kind,
         about=about,
-        parents=tuple(made),
+        parents=tuple(models),
         state=state,
     )

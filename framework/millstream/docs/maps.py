@@ -1,4 +1,4 @@
-"""The whole project as maps: plain, with a box for each folder, with a box for each query."""
+"""Maps of the whole project: without boxes, with a box for each folder, with a box for each query."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ from millstream.docs.layout.values import Edge, Item, Layout
 from millstream.docs.values import Entry, Map, MapBox, MapColumn, MapEdge, MapNode
 
 DRAWN = frozenset(("source", "seed", "model", "exposure", "metric"))
-_HEIGHT, _CHARACTER, _AROUND, _WIDEST = 36, 7.2, 44, 260
-_FAR_TALLER = 1.8
-"""Boxes that make the map so much larger than it is without them are not what is shown first."""
+_HEIGHT, _CHARACTER, _PADDING, _WIDEST = 36, 7.2, 44, 260
+_MUCH_LARGER = 1.8
+"""A map with boxes is not shown first if it is larger than the plain map by this factor."""
 
 
 def maps(entries: Sequence[Entry]) -> tuple[Map, ...]:
-    """Return the maps, the one to be shown first at the beginning."""
+    """Return the maps; the first one is shown first."""
     numbers = [number for number, entry in enumerate(entries) if entry.kind in DRAWN]
-    place = {number: index for index, number in enumerate(numbers)}
+    position = {number: index for index, number in enumerate(numbers)}
     edges = [
-        (place[parent], place[number])
+        (position[parent], position[number])
         for number in numbers
         for parent in entries[number].parents
-        if parent in place
+        if parent in position
     ]
-    folders = {place[n]: entries[n].folder for n in numbers if entries[n].folder}
+    folders = {position[n]: entries[n].folder for n in numbers if entries[n].folder}
     queries = {
-        place[n]: entries[entries[n].queries[0]].name
+        position[n]: entries[entries[n].queries[0]].name
         for n in numbers
         if entries[n].queries and entries[n].kind == "model"
     }
-    made = {
+    by_name = {
         name: _map(name, entries, numbers, edges, clusters)
         for name, clusters in (("folder", folders), ("query", queries), ("none", {}))
         if clusters or name == "none"
     }
-    plain = made["none"]
+    plain = by_name["none"]
     area = plain.width * plain.height
-    first = [name for name, each in made.items() if each.width * each.height <= area * _FAR_TALLER + 400_000]
-    return tuple(sorted(made.values(), key=lambda each: each.name not in first))
+    first = [
+        name for name, each in by_name.items() if each.width * each.height <= area * _MUCH_LARGER + 400_000
+    ]
+    return tuple(sorted(by_name.values(), key=lambda each: each.name not in first))
 
 
 def _map(
@@ -77,11 +79,11 @@ def as_map(
 
 
 def width_of(name: str) -> int:
-    return min(_WIDEST, round(len(name) * _CHARACTER) + _AROUND)
+    return min(_WIDEST, round(len(name) * _CHARACTER) + _PADDING)
 
 
 def _near(count: int, edges: Sequence[Edge], clusters: Mapping[int, str]) -> dict[int, str]:
-    """Return the cluster that each node without one has most edges to, directly or through others like it."""
+    """Return for each node without a cluster the one that it has most edges to, directly or indirectly."""
     found = dict(clusters)
     for _ in range(3):
         votes: dict[int, Counter[str]] = {}

@@ -1,7 +1,7 @@
-"""Descriptions are Markdown: they become a tree of a few kinds of elements, never HTML.
+"""Turns Markdown descriptions into a tree of a few kinds of elements, never into HTML.
 
-The page makes elements from the tree by name, so that nothing a user writes is ever parsed as HTML. Pictures
-become links: a site that is read offline asks nobody for anything.
+The page creates elements from the tree by name, so that user text is never parsed as HTML. Images become
+links, because the site makes no requests to other servers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ELEMENTS = frozenset(
     )
 )  # fmt: skip
 _HEADINGS = {"h1": "h3", "h2": "h4", "h3": "h5"}
-"""The page has headings of its own above a description."""
+"""Headings start at h3, because the page has headings above a description."""
 _SCHEMES = re.compile(r"(https?|mailto):", re.IGNORECASE)
 _PLAIN = re.compile(r"[^\n`*_\[\]<>&\\#!|~:]*\Z")
 

@@ -1,4 +1,4 @@
-"""All that a site is made from, gathered once: no path in it says where the project lies on this machine."""
+"""Gathers all that a site is built from, without paths of this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from millstream.tested import TestResults, read_test_results
 from millstream.topology import Topology, compiled_topology, physical_of
 
 MOST_MODELS = 1_000
-"""Of larger projects the plan is left out, unless it is asked for: it takes longer than all the rest."""
+"""The site of a larger project has no plan by default, because planning takes longer than everything else."""
 Progress = Callable[[str], None]
 
 
@@ -34,9 +34,9 @@ class Planned(Struct, frozen=True):
 class Material(Struct, frozen=True):
     manifest: Manifest
     compiled: dict[str, str]
-    """Rendered SQL by node id, and that of data tests."""
+    """The SQL of models and data tests, by node id."""
     written: dict[str, str]
-    """Files as they are, by node id; of a function and of a test in YAML their lines."""
+    """Source files by node id; for functions and tests in YAML, only their lines."""
     results: RunResults | None = None
     tests: TestResults | None = None
     planned: Planned | None = None
@@ -50,13 +50,13 @@ def gather(
     plan: bool | None = None,
     progress: Progress = lambda _: None,
 ) -> Material:
-    """Return what the site of a project without errors is made from; `plan` None: as its size allows."""
+    """Gather the material of a project without errors; `plan` None: if the project is small enough."""
     manifest = found.manifest
-    results = _placeless(read_results(root / target_path, manifest.project, manifest.target), root)
-    tests = _placeless(read_test_results(root / target_path, manifest.project, manifest.target), root)
+    results = _without_paths(read_results(root / target_path, manifest.project, manifest.target), root)
+    tests = _without_paths(read_test_results(root / target_path, manifest.project, manifest.target), root)
     models = sum(node.kind == "model" for node in manifest.nodes.values())
-    wanted = models <= MOST_MODELS if plan is None else plan
-    planned = _planned(found, results, target_path, progress) if wanted and found.catalog else None
+    with_plan = models <= MOST_MODELS if plan is None else plan
+    planned = _planned(found, results, target_path, progress) if with_plan and found.catalog else None
     progress("Reading")
     return Material(manifest, compiled(found), written(root, manifest), results, tests, planned)
 
@@ -64,16 +64,14 @@ def gather(
 _Results = TypeVar("_Results", RunResults, TestResults)
 
 
-def _placeless(results: _Results | None, root: Path) -> _Results | None:
-    """Return results whose messages name no folder of this machine: what Spark or Python said may do."""
+def _without_paths(results: _Results | None, root: Path) -> _Results | None:
+    """Shorten paths of this machine, which messages of Spark or Python may contain."""
     if results is None:
         return None
-    # A home of `/` is a part of every path.
-    places = {str(root.resolve()): ".", str(Path.home()): "~"}
     text = msgspec.json.encode(results).decode()
-    for place, name in places.items():
-        if len(place) > 1:
-            text = text.replace(json.dumps(place, ensure_ascii=False)[1:-1], name)
+    for path, name in {str(root.resolve()): ".", str(Path.home()): "~"}.items():
+        if len(path) > 1:  # a home of `/` is a part of every path
+            text = text.replace(json.dumps(path, ensure_ascii=False)[1:-1], name)
     return msgspec.json.decode(text, type=type(results))
 
 

@@ -1,4 +1,4 @@
-"""What the last build and the last tests said of each entry, by its id."""
+"""The results of the last build and the last tests, by id of the entry."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def _of_build(run: RunResults) -> dict[str, Result]:
         if each.query:
             queries.setdefault(each.query, []).append(each)
     read = {id_: Result("read", run.command, run.started, facts) for id_, facts in _read(queries).items()}
-    made = {
+    by_query = {
         f"query.{name}": Result(_worst(results), run.command, run.started, tuple(_of_query(results)))
         for name, results in queries.items()
     }
-    own = {
+    by_model = {
         each.id: Result(each.status, run.command, run.started, tuple(_counted(each)), each.message)
         for each in run.results
     }
-    return read | made | own
+    return read | by_query | by_model
 
 
 def _read(queries: Mapping[str, Iterable[ModelResult]]) -> dict[str, tuple[Fact, ...]]:
-    """Return of each topic how many of its records each query read."""
+    """Return for each topic how many of its records each query read."""
     found: dict[str, list[Fact]] = {}
     for name, results in queries.items():
         reads = {id_: rows for each in results for id_, rows in each.reads.items()}
@@ -81,7 +81,7 @@ def _counted(result: ModelResult) -> Iterator[Fact]:
     yield Fact("rows read by its query", f"{result.rows_read:,}")
     if result.rows_written is not None:
         yield Fact("records written", f"{result.rows_written:,}")
-    for name, counts in (("left out", result.skipped), ("dead letters", result.dead_letters)):
+    for name, counts in (("skipped", result.skipped), ("dead letters", result.dead_letters)):
         if any(counts.values()):
             listed = (f"{count:,} of {id_.partition('.')[2]}" for id_, count in counts.items() if count)
             yield Fact(name, ", ".join(listed))
@@ -94,14 +94,14 @@ def _of_tests(run: TestResults) -> dict[str, Result]:
 
 
 def _of_test(result: TestResult, started: str) -> Result:
-    """Return a test's result, with the rows of a unit test: those of a data test are users' own."""
+    """Return a test's result, with the rows of a unit test but not of a data test, which are user data."""
     messages = [str(each.get("message", "")) for each in result.diagnostics]
-    told = not messages and result.status in {"warn", "skipped"}
+    only_details = not messages and result.status in {"warn", "skipped"}
     return Result(
         result.status,
         "test",
         started,
         (Fact("seconds", f"{result.seconds:,.1f}"),),
-        result.details.removeprefix("Skipped: ") if told else "\n".join(messages),
-        result.details if result.kind == "unit_test" and not told else "",
+        result.details.removeprefix("Skipped: ") if only_details else "\n".join(messages),
+        result.details if result.kind == "unit_test" and not only_details else "",
     )

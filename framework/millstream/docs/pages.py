@@ -1,4 +1,4 @@
-"""What each page says beside columns and texts."""
+"""The content of each page, except for columns and texts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def pages(
     material: Material, found: Index, last: Mapping[str, Result], reached: Mapping[str, Coverage]
 ) -> tuple[Page, ...]:
     notes = _notes(material)
-    told = {query.name: query for query in material.planned.about.queries} if material.planned else {}
+    explained = {query.name: query for query in material.planned.about.queries} if material.planned else {}
     physical = {query.name: query for query in physical_queries(material)}
-    made: list[Page] = []
+    written: list[Page] = []
     for number, entry in enumerate(found.entries):
         if entry.id in material.manifest.nodes:
             node = material.manifest.nodes[entry.id]
@@ -30,9 +30,9 @@ def pages(
         elif entry.kind == "function":
             page = _of_function(material, entry)
         else:
-            page = _of_query(told[entry.name], physical[entry.name], material.planned)
-        made.append(replace(page, result=last.get(entry.id), coverage=reached.get(entry.id)))
-    return tuple(made)
+            page = _of_query(explained[entry.name], physical[entry.name], material.planned)
+        written.append(replace(page, result=last.get(entry.id), coverage=reached.get(entry.id)))
+    return tuple(written)
 
 
 def _of_node(node: ManifestNode, number: int, found: Index, notes: Iterable[str]) -> Page:
@@ -52,7 +52,7 @@ def _of_function(material: Material, entry: Entry) -> Page:
     function = material.manifest.functions[entry.name]
     calls = (
         [call for call in material.planned.explanation.calls if call.function == entry.name]
-        if (material.planned)
+        if material.planned
         else []
     )
     return Page(
@@ -77,13 +77,15 @@ def _of_query(query: Query, physical: Physical, planned: Planned | None) -> Page
 def _notes(material: Material) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for id_, node in material.manifest.nodes.items():
-        found[id_] = [f"Not understood in full: {reason}" for reason in node.opaque]
+        found[id_] = [f"Opaque SQL: {reason}" for reason in node.opaque]
     if material.planned:
         for each in material.planned.about.unsupported:
             found.setdefault(f"model.{each.model}", []).append(f"Instead: {each.remedy}")
         for apart in material.planned.about.apart:
             others = f" with {', '.join(apart.others)}" if apart.others else ""
-            found.setdefault(f"model.{apart.model}", []).append(f"Shares no query{others}: {apart.why}")
+            found.setdefault(f"model.{apart.model}", []).append(
+                f"Does not share a query{others}: {apart.why}"
+            )
     return {id_: tuple(notes) for id_, notes in found.items()}
 
 

@@ -1,4 +1,4 @@
-"""A site over HTTP, for this machine alone: browsers on it read the site as if it were on the web."""
+"""Serves a site over HTTP on this machine only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = frozenset(("127.0.0.1", "localhost"))
 
 @contextmanager
 def serving(folder: Path, port: int = PORT) -> Iterator[tuple[str, ThreadingHTTPServer]]:
-    """Give the address and a server that answers once somebody calls its `serve_forever`."""
+    """Yield the address and the server; call its `serve_forever`."""
     try:
         server = ThreadingHTTPServer((HOST, port), partial(_Handler, directory=str(folder)))
     except (OSError, OverflowError) as error:
@@ -24,9 +24,9 @@ def serving(folder: Path, port: int = PORT) -> Iterator[tuple[str, ThreadingHTTP
         raise MillstreamError(
             Diagnostic(
                 "MS708",
-                f"nothing can listen on {HOST}:{port}: {reason.lower()}",
+                f"can't listen on {HOST}:{port}: {reason.lower()}",
                 None,
-                "choose another --port, or 0 for any that is free",
+                "choose another --port, or 0 for any free port",
             )
         ) from None
     try:
@@ -36,25 +36,25 @@ def serving(folder: Path, port: int = PORT) -> Iterator[tuple[str, ThreadingHTTP
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    """Files of the site and nothing else: no lists of folders, no other site's questions."""
+    """Serves the files of the site only: no folder listings, and no requests of other sites."""
 
     def do_GET(self) -> None:
-        if self._asked_here():
+        if self._is_local():
             super().do_GET()
 
     def do_HEAD(self) -> None:
-        if self._asked_here():
+        if self._is_local():
             super().do_HEAD()
 
-    def _asked_here(self) -> bool:
-        """Refuse names that somebody else gave this machine, through which their pages could read ours."""
+    def _is_local(self) -> bool:
+        """Refuse other host names of this machine, through which other sites could read this one."""
         name = (self.headers.get("Host") or "").rpartition(":")[0] or self.headers.get("Host") or ""
         if name in _NAMES:
             return True
         self.send_error(421, "Misdirected Request")
         return False
 
-    def list_directory(self, path: object) -> None:  # noqa: ARG002  # type: ignore[override]  # a folder is no page
+    def list_directory(self, path: object) -> None:  # noqa: ARG002  # type: ignore[override]  # folders are not pages
         self.send_error(404, "Not Found")
 
     def end_headers(self) -> None:
@@ -63,4 +63,4 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base class has it
-        """Say nothing: a reader's clicks are no news."""
+        """Log nothing."""

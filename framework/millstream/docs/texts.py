@@ -1,4 +1,4 @@
-"""The texts of a project's nodes and functions as they stand in its files."""
+"""Reads the source texts of nodes and functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SETTING = re.compile(r"""(?P<name>[\w.-]+:[ ]+)(?P<value>"[^"\n]*"|'[^'\n]*'|[^
 
 
 def written(root: Path, manifest: Manifest) -> dict[str, str]:
-    """Return by id files of SQL, the lines of functions, and those of tests in YAML."""
+    """Return SQL files, and the lines of functions and of tests in YAML, by id."""
     found: dict[str, str] = {}
     modules: dict[str, str] = {}
 
@@ -36,13 +36,12 @@ def written(root: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def compiled(found: Compiled) -> dict[str, str]:
-    """Return by id the SQL of models, and the one by which a data test asks."""
+    """Return the SQL of models and data tests by id."""
     tests = (node for node in found.manifest.nodes.values() if node.kind == "test")
-    asked = {node.id: data_test(node, found.tests) for node in tests}
-    return found.sql | {id_: _asked(test) for id_, test in asked.items()}
+    return found.sql | {node.id: _test_sql(data_test(node, found.tests)) for node in tests}
 
 
-def _asked(test: RowTest | TotalTest | QueryTest) -> str:
+def _test_sql(test: RowTest | TotalTest | QueryTest) -> str:
     match test:
         case RowTest(relation=relation, wrong=wrong):
             return f"select *\nfrom {named(relation)}\nwhere {wrong}"
@@ -56,11 +55,11 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""  # it has gone since the project compiled: its page does without
+        return ""  # removed since the project was compiled
 
 
 def _item(text: str, line: int, *, climb: bool) -> str:
-    """Return the lines of the list item of YAML that is at a line, or around it; secrets are blotted out."""
+    """Return the lines of the YAML list item at a line, or around it, with secrets masked."""
     lines = text.splitlines()
     if not 0 < line <= len(lines):
         return ""

@@ -1,4 +1,4 @@
-"""Plans from as written to as optimized, rule by rule: of the whole project and of each query."""
+"""Plans rule by rule, from as written to as optimized, for the whole project and for each query."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from millstream.docs.material import Planned
 from millstream.docs.values import Drawing as Drawn
 from millstream.docs.values import DrawnOperator, Fact, Map, Stage, Topology
 from millstream.explain.explanation import of_outputs
-from millstream.explain.savings import Cost, Costs, said_saved, saved, table
+from millstream.explain.savings import Cost, Costs, saved, savings_in_words, table
 from millstream.explain.topology import Drawing, DrawnNode, draw
 from millstream.optimizer.driver import Step
 from millstream.plan.nodes import Plan
 from millstream.plan.nodes.order import in_order
 
 MOST_OPERATORS = 250
-"""A larger plan is no picture any more."""
+"""Larger plans are not readable, and not drawn."""
 MOST_DRAWN = 6_000
-"""Operators in all drawings of a site; after them come as many in first and last plans only."""
-_CHARACTER, _SMALL, _LINE, _HEAD, _AROUND = 7.4, 5.9, 15, 26, 28
+"""Operators in all drawings of a site; after that, only first and last plans are drawn."""
+_CHARACTER, _SMALL, _LINE, _HEAD, _PADDING = 7.4, 5.9, 15, 26, 28
 _MOST_CHARACTERS = 44
 _LONGEST_NAME = 48
 _SHOWN = ("key", "partitioned by", "watermark", "state")
@@ -31,12 +31,12 @@ Queries = Sequence[tuple[str, frozenset[str]]]
 
 
 def topologies(planned: Planned, found: Index) -> tuple[Topology, ...]:
-    """Return the plan of the project, where it is small enough to look at, and that of each query."""
+    """Return the plan of the project, if it is small enough, and the plan of each query."""
     queries = [
         (query.name, frozenset(f"model.{name}" for name in query.models)) for query in planned.about.queries
     ]
     costs = Costs(planned.about.hints)
-    made: list[Topology] = []
+    drawn: list[Topology] = []
     left = MOST_DRAWN
     parts: list[tuple[str, str, Queries, frozenset[str] | None]] = [
         ("project", "The whole project", queries, None)
@@ -48,12 +48,12 @@ def topologies(planned: Planned, found: Index) -> tuple[Topology, ...]:
         topology = _Stages(planned, found, groups, models, costs).topology(name, title, steps=left > 0)
         if topology:
             left -= sum(len(drawing.operators) for drawing in topology.drawings)
-            made.append(topology)
-    return tuple(made)
+            drawn.append(topology)
+    return tuple(drawn)
 
 
 class _Stages:
-    """The stages of some outputs; a drawing that several stages share is made once."""
+    """The stages of some outputs; operators that several drawings share are stored once."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _Stages:
     def topology(self, name: str, title: str, *, steps: bool) -> Topology | None:
         optimized = self._planned.topology.optimized
         written, plan = of_outputs(optimized.written, self._models), of_outputs(optimized.plan, self._models)
-        # Drawing takes long; a drawing has as many operators, or more.
+        # Checked before drawing, which is slow; a drawing has at least as many operators.
         if (
             not written.outputs
             or max(len(in_order(each.outputs)) for each in (written, plan)) > MOST_OPERATORS
@@ -91,7 +91,7 @@ class _Stages:
                 stages.append(stage)
         new, gone = _changed(last, after)
         stages.append(
-            Stage("as it runs", self._drawn(after), ("Each query reads for itself.",), "", new, gone)
+            Stage("as it runs", self._drawn(after), ("Each query reads its own input.",), "", new, gone)
         )
         costs = self._costs.of(written), self._costs.of(plan)
         return Topology(
@@ -120,7 +120,7 @@ class _Stages:
                 if not change.models or near & {each.removeprefix("model.") for each in change.models}
             )
         )
-        saves = said_saved(self._saved(before, after))
+        saves = savings_in_words(self._saved(before, after))
         return Stage(step.rule, self._drawn(drawing), changes, saves, new, gone), drawing
 
     def _saved(self, before: Plan, after: Plan) -> Cost:
@@ -128,13 +128,13 @@ class _Stages:
 
     def _drawn(self, drawing: Drawing) -> int:
         operators = _operators(drawing, self._index.numbers)
-        places = tuple(self._operators.setdefault(each, len(self._operators)) for each in operators)
-        self._drawings.append(Drawn(places, _laid_out(drawing, operators, down=self._down)))
+        numbers = tuple(self._operators.setdefault(each, len(self._operators)) for each in operators)
+        self._drawings.append(Drawn(numbers, _laid_out(drawing, operators, down=self._down)))
         return len(self._drawings) - 1
 
 
 def _changed(before: Drawing, after: Drawing) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the operators that are new or do something else, and those that are gone."""
+    """Return the operators that are new or changed, and those that were removed."""
     was = {node.id: (node.line, node.details) for node in before.nodes}
     now = {node.id for node in after.nodes}
     new = tuple(node.id for node in after.nodes if was.get(node.id) != (node.line, node.details))
@@ -142,7 +142,7 @@ def _changed(before: Drawing, after: Drawing) -> tuple[tuple[str, ...], tuple[st
 
 
 def _fits(drawing: Drawing, *, down: bool) -> float:
-    """Return how large a drawing can be beside another one, or above it where it is wide; see topology.js."""
+    """Return the scale of a drawing next to another one, or above it if it is wide; see topology.js."""
     found = _laid_out(drawing, _operators(drawing, {}), down=down)
     width, height = (found.height, found.width) if down else (found.width, found.height)
     room = (870, 340) if width > 1.5 * height else (430, 700)
@@ -154,13 +154,13 @@ def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator], *, down: boo
     items = [
         Item(_width(each), _HEAD + _LINE * len(each.lines) + 6, query.get(each.id, "")) for each in operators
     ]
-    place = {node.id: index for index, node in enumerate(drawing.nodes)}
-    edges = [(place[edge.source], place[edge.target]) for edge in drawing.edges]
+    position = {node.id: index for index, node in enumerate(drawing.nodes)}
+    edges = [(position[edge.source], position[edge.target]) for edge in drawing.edges]
     return as_map("query", lay_out(items, edges, down=down), items, range(len(items)), down=down)
 
 
 def _query_of(drawing: Drawing) -> dict[str, str]:
-    """Return the query of each operator, where the drawing has queries."""
+    """Return the query of each operator, if the drawing has queries."""
     return {id_: group.name for group in drawing.groups for id_ in group.nodes}
 
 
@@ -178,7 +178,7 @@ def _operator(node: DrawnNode, numbers: Mapping[str, int], query: str) -> DrawnO
         tuple(Fact(name, text) for name, text in node.details),
         numbers.get(node.relation, -1),
         bool(node.state),
-        # The box around it says which query it is in.
+        # The box around it shows its query.
         _shortened(node.id.removesuffix(f".in_{query}")),
     )
 
@@ -191,7 +191,7 @@ def _lines(node: DrawnNode) -> Iterator[str]:
 
 
 def _shortened(name: str) -> str:
-    """Return a name as its box has room for it: what it ends with tells more than its middle."""
+    """Shorten a name to fit its box; its end says more than its middle."""
     if len(name) <= _LONGEST_NAME:
         return name
     return f"{name[: _LONGEST_NAME - 19]}…{name[-18:]}"
@@ -199,4 +199,4 @@ def _shortened(name: str) -> str:
 
 def _width(operator: DrawnOperator) -> int:
     name = len(operator.title) * _CHARACTER
-    return round(max([name, *(len(line) * _SMALL for line in operator.lines)])) + _AROUND
+    return round(max([name, *(len(line) * _SMALL for line in operator.lines)])) + _PADDING

@@ -1,6 +1,6 @@
-"""A site, as small values: `data/*.js` holds them as they are, and the page's script reads them.
+"""The values of a site, which are written to `data/*.js` and read by the page's script.
 
-Entries are known by their number, which is their place in `Site.entries`.
+Entries are identified by number, their position in `Start.entries`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from msgspec import Struct
 
 Kind = Literal["source", "seed", "model", "exposure", "metric", "test", "unit_test", "function", "query"]
 Markup = list[Any]
-"""Texts and elements, `["a", {"href": …}, …children]`: the page makes nothing else of what users write."""
+"""Texts and elements, `["a", {"href": …}, …children]`, from which the page creates descriptions."""
 
 
 class Entry(Struct, frozen=True, omit_defaults=True):
-    """What is known at once of everything that has a page."""
+    """The summary of anything that has a page; all entries are loaded at the start."""
 
     id: str
     kind: Kind
@@ -23,19 +23,19 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     path: str = ""
     folder: str = ""
     stored: str = ""
-    """view, sink or table of a model; topic or reference topic of a source; the kind of an exposure."""
+    """For a model: view, sink or table; for a source: topic or reference topic; for an exposure: its kind."""
     tags: tuple[str, ...] = ()
     owner: str = ""
     about: str = ""
     """The first sentence of its description."""
     parents: tuple[int, ...] = ()
     queries: tuple[int, ...] = ()
-    """The queries that make it."""
+    """The queries that compute it."""
     state: bool = False
     columns: int = 0
     tests: int = 0
     last: str = ""
-    """What the last build, or the last run of tests, said of it: `success`, `fail` and the like."""
+    """The status in the last build or test run: `success`, `fail` and so on."""
 
 
 class ColumnEdge(Struct, frozen=True, array_like=True):
@@ -60,7 +60,7 @@ class Columns(Struct, frozen=True, omit_defaults=True):
 
     columns: tuple[Column, ...] = ()
     rows: tuple[ColumnEdge, ...] = ()
-    """What decides which rows there are."""
+    """The columns that decide which rows exist."""
 
 
 class Code(Struct, frozen=True, omit_defaults=True):
@@ -69,7 +69,7 @@ class Code(Struct, frozen=True, omit_defaults=True):
     written: str = ""
     compiled: str = ""
     optimized: str = ""
-    """Of a query: the SQL that runs."""
+    """For a query, the SQL that runs."""
 
 
 class Fact(Struct, frozen=True, array_like=True):
@@ -78,7 +78,7 @@ class Fact(Struct, frozen=True, array_like=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
-    """What the last build, or the last run of tests, said of an entry."""
+    """The result of an entry in the last build or test run."""
 
     status: str
     command: str
@@ -86,14 +86,14 @@ class Result(Struct, frozen=True, omit_defaults=True):
     facts: tuple[Fact, ...] = ()
     message: str = ""
     details: str = ""
-    """The rows that differ, of a unit test."""
+    """For a unit test, the rows that differ."""
 
 
 class MissedWay(Struct, frozen=True, array_like=True):
-    """A way through a filter or a branch that no row of a unit test takes."""
+    """A branch of a filter, CASE or IF that no row of a unit test takes."""
 
     line: int
-    """Of the SQL as written; 0: not known."""
+    """The line of the SQL as written; 0: unknown."""
     said: str
 
 
@@ -106,12 +106,12 @@ class Coverage(Struct, frozen=True, omit_defaults=True):
     run: bool
     """Some unit test runs it."""
     stale: bool = False
-    """The model was changed since."""
+    """The model has changed since."""
     missed: tuple[MissedWay, ...] = ()
 
 
 class Operator(Struct, frozen=True, omit_defaults=True):
-    """One operator of a query that keeps state, as its signature has it."""
+    """A stateful operator in the signature of a query."""
 
     name: str
     kind: str
@@ -119,7 +119,7 @@ class Operator(Struct, frozen=True, omit_defaults=True):
 
 
 class Page(Struct, frozen=True, omit_defaults=True):
-    """What one page says, beside what its entry, columns and texts say."""
+    """The content of a page, besides its entry, columns and texts."""
 
     about: Markup = []
     facts: tuple[Fact, ...] = ()
@@ -131,7 +131,7 @@ class Page(Struct, frozen=True, omit_defaults=True):
     result: Result | None = None
     coverage: Coverage | None = None
     notes: tuple[str, ...] = ()
-    """What a reader should know: SQL that is not understood, why it does not share a query."""
+    """Notes for readers: opaque SQL, why it does not share a query."""
 
 
 class MapColumn(Struct, frozen=True, array_like=True):
@@ -148,7 +148,7 @@ class MapNode(Struct, frozen=True, array_like=True):
 
 
 class MapEdge(Struct, frozen=True, array_like=True):
-    """Between nodes by their place in `Map.nodes`, with its height in each column that it passes."""
+    """An edge between nodes, by position in `Map.nodes`, with its y in each column that it crosses."""
 
     source: int
     target: int
@@ -164,7 +164,7 @@ class MapBox(Struct, frozen=True, array_like=True):
 
 
 class Map(Struct, frozen=True):
-    """A graph with the places of all that is in it."""
+    """A graph with its layout."""
 
     name: str
     """What its boxes are: folder, query, or none."""
@@ -175,28 +175,28 @@ class Map(Struct, frozen=True):
     edges: tuple[MapEdge, ...]
     boxes: tuple[MapBox, ...] = ()
     down: bool = False
-    """Edges go down instead of to the right: columns are rows, and every x stands for a y."""
+    """Edges go down instead of right: columns are rows, and x and y are exchanged."""
 
 
 class DrawnOperator(Struct, frozen=True, omit_defaults=True):
-    """An operator of a plan; its place is in the map of its drawing."""
+    """An operator of a plan; its position is in the map of its drawing."""
 
     id: str
     kind: str
     line: str
     lines: tuple[str, ...] = ()
-    """What stands below its name: its line, cut to its width, then key, partitions, watermark and state."""
+    """The text below its name: its line, shortened, then key, partitions, watermark and state."""
     facts: tuple[Fact, ...] = ()
     entry: int = -1
     """The source, seed or model that it reads or writes."""
     state: bool = False
     title: str = ""
-    """What stands on it: its id, cut to its width."""
+    """Its name, shortened to fit."""
 
 
 class Drawing(Struct, frozen=True):
     operators: tuple[int, ...]
-    """Places in `Topology.operators`: most operators are the same in many drawings."""
+    """Positions in `Topology.operators`, since drawings share most operators."""
     map: Map
 
 
@@ -205,17 +205,17 @@ class Stage(Struct, frozen=True, omit_defaults=True):
 
     rule: str
     drawing: int
-    """Place in `Topology.drawings`."""
+    """Position in `Topology.drawings`."""
     changes: tuple[str, ...] = ()
     saves: str = ""
     new: tuple[str, ...] = ()
-    """Operators that were not there before, or did something else."""
+    """Operators that are new or changed."""
     gone: tuple[str, ...] = ()
-    """Operators of the plan before that are not there any more."""
+    """Operators that were removed."""
 
 
 class Topology(Struct, frozen=True, omit_defaults=True):
-    """A plan from as written to as optimized: of the whole project, or of the outputs of one query."""
+    """The stages of a plan, for the whole project or for the outputs of one query."""
 
     name: str
     title: str
@@ -223,23 +223,23 @@ class Topology(Struct, frozen=True, omit_defaults=True):
     drawings: tuple[Drawing, ...]
     stages: tuple[Stage, ...]
     costs: tuple[tuple[str, str, str], ...] = ()
-    """What the plan costs: as written, as optimized."""
+    """The cost of the plan as written and as optimized."""
     entry: int = -1
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """One thing to look after, and where."""
+    """Something that needs attention, with the entries concerned."""
 
     name: str
     title: str
     why: str
     entries: tuple[int, ...] = ()
     of: int = 0
-    """How many could have it."""
+    """How many entries were checked."""
 
 
 class Start(Struct, frozen=True):
-    """What the page needs before anything else is asked for."""
+    """What the page loads first."""
 
     project: str
     target: str
@@ -253,13 +253,13 @@ class Start(Struct, frozen=True):
     chunk: int
     """How many entries share a file of pages or columns."""
     texts: tuple[int, ...]
-    """The entry with which each file of texts begins: those of queries may be long."""
+    """The first entry of each file of texts; the files have different numbers of entries."""
     run: str = ""
-    """When the last build began."""
+    """When the last build started."""
     tested: str = ""
-    """When tests were last run."""
+    """When the last test run started."""
     plan: str = ""
-    """Why there are no topologies, where there are none."""
+    """Why there are no topologies; empty if there are."""
 
 
 class Site(Struct, frozen=True):

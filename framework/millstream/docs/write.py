@@ -1,7 +1,7 @@
-"""The files of a site: one page, one style, one script, and data that script tags carry.
+"""Writes the files of a site: a page, a style sheet, a script, and data in script files.
 
-A page that is opened as a file may not fetch others, but it may have script tags. So each chunk of data is a
-call of one function with one JSON value.
+A page opened from the file system can't fetch other files, but it can load scripts. So each chunk of data is
+a call of a function with one JSON value.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ SCRIPTS = (
     "controls", "folders", "lineage", "topology", "results", "pages", "home", "health", "export", "printing",
     "finding", "main",
 )  # fmt: skip
-"""Files of `assets/js` in the order in which they are joined; the last one begins."""
+"""Files of `assets/js` in the order in which they are joined; the last one starts the page."""
 _PAGE, _CALL = b"<!doctype html>\n<!-- Written by `millstream docs generate`", b"millstreamData("
-"""How the page and each chunk begin, by which ours are known."""
+"""The beginnings of the page and of each chunk, which identify files written by Millstream."""
 _ASSETS = files("millstream.docs") / "assets"
 
 
 def write_site(folder: Path, site: Site) -> dict[str, int]:
-    """Write a site and remove chunks of an older one; return the size of each file by its name."""
+    """Write a site and remove chunks of an older one; return the sizes of files by name."""
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
     sizes: dict[str, int] = {}
@@ -42,7 +42,7 @@ def write_site(folder: Path, site: Site) -> dict[str, int]:
 
 
 def foreign(folder: Path) -> str:
-    """Return the name of a file in the way that is no site's of ours; empty where there is none."""
+    """Return the name of a file that would be overwritten although Millstream did not write it, or ''."""
     page = folder / "index.html"
     return page.name if page.exists() and not _begins(page, _PAGE) else ""
 
@@ -53,7 +53,7 @@ def _begins(file: Path, data: bytes) -> bool:
 
 
 def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
-    """Yield each file with its name below the site's folder; the page itself last, when all else is there."""
+    """Yield each file with its path in the site's folder; the page itself comes last."""
     yield "data/start.js", chunk("start", site.start)
     for each in site.maps:
         yield f"data/map-{each.name}.js", chunk(f"map-{each.name}", each)
@@ -76,10 +76,10 @@ def _chunks(name: str, values: Sequence[Any], starts: Sequence[int]) -> Iterator
 
 
 def chunk(name: str, value: Any) -> bytes:
-    """Return a script that hands over one value.
+    """Return a script that passes one value.
 
-    `<` is written as an escape, so that no text can end a script tag or begin a comment where someone puts
-    the chunk into a page; the two line ends of Unicode are as well, which older scripts take for their own.
+    `<` is escaped, so that no text can end a script tag or start a comment if a chunk is put into a page; so
+    are Unicode's line separators, which older engines treat as line ends.
     """
     data = msgspec.json.encode(value, enc_hook=str)
     data = (
@@ -91,6 +91,6 @@ def chunk(name: str, value: Any) -> bytes:
 
 
 def script() -> bytes:
-    """Return the page's script: all parts within one function, so that they share names with nobody else."""
+    """Return the page's script, with all parts in one function, so that no names are global."""
     parts = [(_ASSETS / "js" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
     return ("(function () {\n'use strict';\n" + "\n".join(parts) + "})();\n").encode()

@@ -1,1 +1,1 @@
-"""What a plan is, what made it better and what it costs: as values, and in formats that draw them."""
+"""Explains plans: their operators, what each rule changed, and their cost."""

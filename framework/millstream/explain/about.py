@@ -1,11 +1,11 @@
-"""What an explanation tells beside plans, taken from a compiled project."""
+"""Collects what an explanation shows besides plans from a compiled project."""
 
 from __future__ import annotations
 
 from millstream.explain.explanation import About
 from millstream.explain.figures import figures
 from millstream.explain.opaque import unsupported
-from millstream.explain.queries import apart, told
+from millstream.explain.queries import explain_query, explain_separation
 from millstream.manifest import Compiled
 from millstream.measured import with_measured
 from millstream.physical.plan import Physical
@@ -13,21 +13,21 @@ from millstream.topology import Topology, hints_of
 
 
 def about_of(
-    found: Compiled,
+    compiled: Compiled,
     topology: Topology,
     physical: Physical,
     target_path: str,
     ids: tuple[str, ...] | None = None,
 ) -> About:
-    """Return what is told of the models with these ids; None: of all."""
+    """Return the facts about the models with these ids; None: about all."""
     declared = hints_of(topology.catalog)
     return About(
-        project=found.manifest.project,
-        target=found.manifest.target,
+        project=compiled.manifest.project,
+        target=compiled.manifest.target,
         models=ids or (),
         hints=with_measured(declared, topology.measured),
         figures=figures(declared, topology.measured),
-        queries=tuple(map(told, physical.queries)),
-        apart=tuple(map(apart, physical.separations)),
-        unsupported=unsupported(topology.catalog, found, target_path, ids),
+        queries=tuple(map(explain_query, physical.queries)),
+        apart=tuple(map(explain_separation, physical.separations)),
+        unsupported=unsupported(topology.catalog, compiled, target_path, ids),
     )

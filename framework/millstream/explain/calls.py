@@ -1,4 +1,4 @@
-"""How each call of a Python function runs: on which rows, and how often."""
+"""The calls of Python functions in a plan: on which rows they run, and how often."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Call(Struct, frozen=True):
     """The operator that calls it."""
     models: tuple[str, ...]
     text: str
-    """The expression that it is part of."""
+    """The expression that contains it."""
     runs: str
     rows: str
-    """Of what, and which of them."""
+    """The rows on which it runs."""
     times: int = 1
-    """For each of these rows."""
+    """How often it runs for each row."""
 
 
 ARROW = "Python over Arrow batches"
@@ -38,26 +38,26 @@ def python_calls(plan: Plan) -> list[Call]:
 
 def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
     models = tuple(map(plain, node.models))
-    place = names[id(node)]
+    name = names[id(node)]
     if node.own_function and isinstance(node, Expand | Stateful):
         runs = f"{ARROW}, state by {', '.join(node.keys)}" if isinstance(node, Stateful) else ARROW
         text = f"{node.function}(…)" if isinstance(node, Stateful) else str(node.call)
-        yield Call(node.function, place, models, text, runs, _rows(node.input, names))
+        yield Call(node.function, name, models, text, runs, _rows(node.input, names))
         return
     counted: Counter[tuple[str, str]] = Counter()
     for expression in node.expressions:
         for function in expression.functions:
             counted[function, str(expression)] += 1
     for (function, text), times in counted.items():
-        yield Call(function, place, models, text, ARROW, _rows(node.inputs[0], names), times)
+        yield Call(function, name, models, text, ARROW, _rows(node.inputs[0], names), times)
 
 
 def _rows(node: Node, names: Mapping[int, str]) -> str:
-    """Say which rows come: those of the nearest operator that makes or joins rows, and what filters leave."""
-    kept: list[Expression] = []
+    """Describe the input rows: the nearest operator upstream that creates rows, and the filters between."""
+    conditions: list[Expression] = []
     while isinstance(node, Filter) or node.one_to_one:
         if isinstance(node, Filter):
-            kept = [*node.conditions, *kept]
+            conditions = [*node.conditions, *conditions]
         (node,) = node.inputs
-    where = f" where {conditions_text(tuple(kept))}" if kept else ""
+    where = f" where {conditions_text(tuple(conditions))}" if conditions else ""
     return f"rows of {names[id(node)]}{where}"

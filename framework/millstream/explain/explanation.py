@@ -1,4 +1,4 @@
-"""All that `explain` tells of a project, as one value that every format reads."""
+"""All that `explain` shows about a project, as one value that every format reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 
 class RuleReport(Struct, frozen=True):
-    """What one rule did, in all rounds together."""
+    """What one rule did, in all of its rounds."""
 
     rule: str
     changes: tuple[Change, ...]
@@ -34,33 +34,33 @@ class Explanation(Struct, frozen=True, kw_only=True):
     project: str = ""
     target: str = ""
     step: str = ""
-    """The rule, where only what it did is told: `written` is then the plan before it."""
+    """The rule, if only this rule is explained; `written` is then the plan before it."""
     models: tuple[str, ...] = ()
-    """Names of those that were asked for; none: all."""
+    """Names of the selected models; empty: all."""
     written: Drawing
     optimized: Drawing
     cost_written: Cost
-    """Every output running for itself."""
+    """With a separate query for each output."""
     cost_optimized: Cost
     saves: Cost
     together: Cost | None = None
-    """What is saved by reading once what several outputs have in common as written."""
+    """What one plan saves that runs common parts of several outputs once."""
     rules: tuple[RuleReport, ...] = ()
     queries: tuple[Query, ...] = ()
     apart: tuple[Apart, ...] = ()
     calls: tuple[Call, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     figures: tuple[Figure, ...] = ()
-    """What orders of filters and savings rest on."""
+    """The figures behind the order of filters and the savings."""
 
 
 class About(Struct, frozen=True):
-    """What an explanation tells beside plans."""
+    """What an explanation shows besides plans."""
 
     project: str = ""
     target: str = ""
     models: tuple[str, ...] = ()
-    """Ids of the models that are asked for; none: all."""
+    """Ids of the selected models; empty: all."""
     hints: Hints = Hints()
     queries: tuple[Query, ...] = ()
     apart: tuple[Apart, ...] = ()
@@ -68,10 +68,10 @@ class About(Struct, frozen=True):
     figures: tuple[Figure, ...] = ()
 
 
-def explain(found: Optimized, about: About) -> Explanation:
-    """Return what was made of a plan, for the models that are asked for."""
-    chosen = outputs_of(found.written, about.models) if about.models else None
-    written, optimized = of_outputs(found.written, chosen), of_outputs(found.plan, chosen)
+def explain(plans: Optimized, about: About) -> Explanation:
+    """Explain how a plan was optimized, for the selected models."""
+    chosen = outputs_of(plans.written, about.models) if about.models else None
+    written, optimized = of_outputs(plans.written, chosen), of_outputs(plans.plan, chosen)
     queries, parts = _parts(optimized, about.queries, everything=chosen is None)
     costs = Costs(about.hints)
     separately, before = costs.of(written, alone(written)), costs.of(written)
@@ -86,7 +86,7 @@ def explain(found: Optimized, about: About) -> Explanation:
         cost_optimized=after,
         saves=saved(separately, after),
         together=saved(separately, before),
-        rules=_rules(found.steps, chosen, costs),
+        rules=_rules(plans.steps, chosen, costs),
         queries=queries,
         apart=tuple(each for each in about.apart if chosen is None or f"model.{each.model}" in chosen),
         calls=tuple(python_calls(optimized)),
@@ -96,7 +96,7 @@ def explain(found: Optimized, about: About) -> Explanation:
 
 
 def explain_step(step: Step, about: About) -> Explanation:
-    """Return what one rule made of a plan at once."""
+    """Explain one run of one rule."""
     chosen = outputs_of(step.before, about.models) if about.models else None
     before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
     costs = Costs(about.hints)
@@ -117,7 +117,7 @@ def explain_step(step: Step, about: About) -> Explanation:
 
 
 def outputs_of(plan: Plan, models: Collection[str]) -> frozenset[str]:
-    """Return the outputs of models; of a view, which has none where others read it, all that it reaches."""
+    """Return the outputs of models; for a view without an output, all outputs that depend on it."""
     stored = {output.model for output in plan.outputs}
     views = {model for model in models if model not in stored}
     found = stored.intersection(models)
@@ -137,10 +137,10 @@ def of_outputs(plan: Plan, models: Collection[str] | None) -> Plan:
 def _parts(
     plan: Plan, queries: Sequence[Query], *, everything: bool
 ) -> tuple[tuple[Query, ...], list[list[Output]] | None]:
-    """Return the queries that make any of the outputs, and the outputs of each; None where none is known.
+    """Return the queries that compute any of the outputs, and the outputs of each; None if none is known.
 
-    With everything, those that only write dead letters are told, too; those that keep a reference topic as
-    a table are where another one reads it.
+    With `everything`, queries that only write dead letters are included. Queries that store a reference topic
+    as a table are included if another query reads it.
     """
     found: list[Query] = []
     parts: list[list[Output]] = []
@@ -169,18 +169,18 @@ def _rules(steps: Iterable[Step], chosen: Collection[str] | None, costs: Costs) 
         before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
         if chosen is not None and _same(before, after):
             continue
-        changes.setdefault(step.rule, []).extend(_told(step, before, after, everything=chosen is None))
+        changes.setdefault(step.rule, []).extend(_relevant(step, before, after, everything=chosen is None))
         less = saved(costs.of(before), costs.of(after))
         saves[step.rule] = added(saves[step.rule], less) if step.rule in saves else less
-    return tuple(RuleReport(rule, tuple(dict.fromkeys(said)), saves[rule]) for rule, said in changes.items())
+    return tuple(RuleReport(rule, tuple(dict.fromkeys(all_)), saves[rule]) for rule, all_ in changes.items())
 
 
 def _same(before: Plan, after: Plan) -> bool:
     return all(a is b for a, b in zip(before.outputs, after.outputs, strict=True))
 
 
-def _told(step: Step, before: Plan, after: Plan, *, everything: bool) -> Iterable[Change]:
-    """Return the changes that are about the nodes of these plans; those that name no model always are."""
+def _relevant(step: Step, before: Plan, after: Plan, *, everything: bool) -> Iterable[Change]:
+    """Return the changes that concern models of these plans, and those that name no model."""
     if everything:
         return step.changes
     near = {model for plan in (before, after) for node in in_order(plan.outputs) for model in node.models}

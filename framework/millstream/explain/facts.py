@@ -1,4 +1,4 @@
-"""What is told of one node beside its line: key, mode, partitioning, watermark, state."""
+"""The details of a node: key, mode, partitioning, watermark, state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from millstream.plan.traits import Traits
 
 
 def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
-    """Return what a drawing says of a node, each fact under its name."""
+    """Yield the details of a node for a drawing, each with its name."""
     if len(node.models) > 1:
         yield "models", ", ".join(map(plain, node.models))
     if not isinstance(node, TopicScan | Output):
@@ -36,7 +36,7 @@ def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
         case Join() | Lookup():
             yield "on", conditions_text(node.on)
         case Repartition():
-            yield "key", ", ".join(node.keys) or "none: all rows in one place"
+            yield "key", ", ".join(node.keys) or "none: all rows in one partition"
         case Decode():
             yield "on bad record", node.on_bad_record.replace("_", " ")
         case Output():
@@ -48,7 +48,7 @@ def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
             yield "not understood", "; ".join(node.reasons)
     yield "mode", mode_text(traits)
     if traits.partitioned is not None:
-        yield "partitioned by", ", ".join(traits.partitioned) or "nothing: all rows in one place"
+        yield "partitioned by", ", ".join(traits.partitioned) or "nothing: all rows in one partition"
     if traits.watermarks:
         yield "watermark", ", ".join(f"{time} - {delay}" for time, delay in traits.watermarks)
     if state := state_text(node, traits):
@@ -66,7 +66,7 @@ def mode_text(traits: Traits) -> str:
 
 
 def state_text(node: Node, traits: Traits) -> str:
-    """Return what a node remembers, and until when; empty where it remembers nothing."""
+    """Return what a node keeps as state, and how long; empty if it keeps nothing."""
     if traits.mode == "static":
         return ""
     match node:

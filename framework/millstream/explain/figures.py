@@ -1,4 +1,4 @@
-"""The figures that orders of filters and savings rest on, and who says them."""
+"""The figures behind the order of filters and the savings, and their origin."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Figure(Struct, frozen=True):
     value: float
     origin: Origin
     why: str = ""
-    """Of a measured one: what was counted."""
+    """For a measured figure, what was counted."""
 
 
 def figures(declared: Hints, measured: Measured) -> tuple[Figure, ...]:
-    """Return all figures that are known; what YAML declares is not measured."""
+    """Return all known figures; a declared figure takes precedence over a measured one."""
     return (
         *_of("rows_per_second", declared.rows_per_second, measured.rows_per_second, measured),
         *_of("keeps", declared.keeps, measured.keeps, measured),
@@ -62,11 +62,8 @@ def _time(seconds: float) -> str:
     return f"{seconds:,.0f} seconds"
 
 
-def said(figure: Figure) -> str:
+def in_words(figure: Figure) -> str:
     """Return a figure in words: `events: 12 rows a second (measured: 7,200 rows in 10 minutes)`."""
-    told = (
-        f"keeps {figure.value:g} of its rows"
-        if figure.what == "keeps"
-        else f"{figure.value:,g} rows a second"
-    )
-    return f"{figure.of}: {told} ({figure.origin}{f': {figure.why}' if figure.why else ''})"
+    keeps = figure.what == "keeps"
+    text = f"keeps {figure.value:g} of its rows" if keeps else f"{figure.value:,g} rows a second"
+    return f"{figure.of}: {text} ({figure.origin}{f': {figure.why}' if figure.why else ''})"

@@ -1,4 +1,4 @@
-"""What the operators of a plan are called: after models and columns, so that a name stays as models come."""
+"""Names the operators of a plan after models and columns, so that new models don't change existing names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def node_names(plan: Plan) -> dict[int, str]:
     taken: set[str] = set()
     waiting = [(node, _candidates(node, owners, readers)) for node in order]
     for level in range(4):
-        # All that would have the same name get a longer one, so that their order makes no difference.
+        # All nodes that would have the same name get a longer one, so that their order does not matter.
         counts = Counter(candidates[level] for _, candidates in waiting)
         left = []
         for node, candidates in waiting:
@@ -123,7 +123,7 @@ def _reads_model(node: Node) -> bool:
 
 
 def operator(node: Node) -> str:
-    """Return what a node does in a word, with its key where it has one."""
+    """Return what a node does in a word, with its key if it has one."""
     known: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
     match known:
         case Repartition():
@@ -147,7 +147,7 @@ def _side(node: Node) -> str:
 
 
 def _columns(node: Node) -> tuple[str, ...]:
-    """Return a few columns that tell a node from others of its kind."""
+    """Return a few columns that distinguish a node from others of its kind."""
     match node:
         case Filter():
             return _read(node.conditions)

@@ -1,4 +1,4 @@
-"""SQL that is not understood: where it stands, why, and what to write instead."""
+"""Opaque SQL: its location, the reason, and what to write instead."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ class Unsupported(Struct, frozen=True):
     """The model's file."""
     compiled_path: str
     line: int
-    """Of the compiled SQL; 0 where it is not known."""
+    """The line of the compiled SQL; 0 if unknown."""
     reason: str
     text: str
-    """The words of the SQL that it begins with."""
+    """The beginning of the SQL."""
     remedy: str
 
 
-_PLACE = re.compile(r"(?P<reason>.*?) \(line (?P<line>\d+) of the compiled SQL: (?P<text>.*)\)", re.DOTALL)
+_LOCATED_REASON = re.compile(
+    r"(?P<reason>.*?) \(line (?P<line>\d+) of the compiled SQL: (?P<text>.*)\)", re.DOTALL
+)
 
 _NEWEST = """\
 for the newest row per key, a table with unique_key and order_by, or max_by(struct(…), time) with GROUP BY;
 for the first row of each key, config(dedupe={'keys': […]})"""
 _ORDER = """\
-leave it out, since a stream has no end to sort by: sort what is stored with `millstream query`, or keep the
-best of each group with max_by, min_by or slice(array_sort(collect_list(…)), 1, n)"""
+omit it, because a stream has no end: sort stored rows with `millstream query`, or keep the best rows of each
+group with max_by, min_by or slice(array_sort(collect_list(…)), 1, n)"""
 _PIVOT = """\
 one aggregate for each value: sum(amount) filter (where kind = 'a') as a;
 for UNPIVOT, lateral view stack(…)"""
@@ -41,10 +43,10 @@ _AT_REST = "with a table, a seed or a reference topic"
 
 REMEDIES = (
     (r"window function|OVER\b|QUALIFY", _NEWEST),
-    (r"recursive", "join as many steps as there can be, or list all ancestors in a seed"),
+    (r"recursive", "a fixed number of joins, or a seed that lists all ancestors"),
     (r"ORDER|SORT|LIMIT|OFFSET|CLUSTER|DISTRIBUTE", _ORDER),
     (r"^a subquery that reads", f"a join, LEFT SEMI JOIN for IN or LEFT ANTI JOIN for NOT IN, {_AT_REST}"),
-    (r"GROUPING|ROLLUP|CUBE", "one model for each grouping, with a GROUP BY of its own"),
+    (r"GROUPING|ROLLUP|CUBE", "one model for each grouping, each with its GROUP BY"),
     (r"TABLESAMPLE", "a condition on a hash of the key: where pmod(xxhash64(id), 100) < 5"),
     (r"PIVOT", _PIVOT),
     (r"MATCH_RECOGNIZE", "a Python function that keeps state by key: def name(key, rows, state)"),
@@ -53,21 +55,21 @@ REMEDIES = (
     (r"INTERSECT", f"LEFT SEMI JOIN {_AT_REST}"),
     (r"Values|VALUES", "a seed with these rows"),
 )
-"""What to write instead, by what a reason says; the first that fits."""
+"""What to write instead, by pattern of the reason; the first match counts."""
 
-_OTHERWISE = "the same in plainer SQL, or a Python function: it runs as it is, but no rule looks into it"
+_OTHERWISE = "the same in simpler SQL, or a Python function; it runs as written, but is not optimized"
 
 
 def remedy(reason: str) -> str:
-    """Return what to write instead of what this is the reason of, as one line."""
-    found = next((said for pattern, said in REMEDIES if re.search(pattern, reason)), _OTHERWISE)
-    return found.replace("\n", " ")
+    """Return what to write instead, on one line."""
+    text = next((text for pattern, text in REMEDIES if re.search(pattern, reason)), _OTHERWISE)
+    return text.replace("\n", " ")
 
 
 def unsupported(
     catalog: Catalog, compiled: Compiled, target_path: str = "target", models: Collection[str] | None = None
 ) -> tuple[Unsupported, ...]:
-    """Return what is not understood, in these models (by id) or in all; each once."""
+    """Return the opaque SQL in these models (by id) or in all models, each once."""
     found: dict[tuple[str, str, str], Unsupported] = {}
     for node in compiled.manifest.nodes.values():
         if models is not None and node.id not in models:
@@ -76,14 +78,14 @@ def unsupported(
             line = compiled.sql[node.id].count("\n", 0, start) + 1 if node.id in compiled.sql else 0
             one = _one(node, reason, line, target_path)
             found.setdefault((node.id, one.reason, one.text), one)
-    # Where the compiler tells the words of a reason, the plan's reason is the same once more.
-    worded = {(each.model, each.reason) for each in found.values() if each.text}
-    listed = [each for each in found.values() if each.text or (each.model, each.reason) not in worded]
+    # If the compiler's reason includes the SQL, the plan's reason repeats it without the SQL.
+    with_text = {(each.model, each.reason) for each in found.values() if each.text}
+    listed = [each for each in found.values() if each.text or (each.model, each.reason) not in with_text]
     return tuple(sorted(listed, key=lambda each: (each.path, each.line)))
 
 
 def _reasons(node: ManifestNode, spec: ModelSpec | None) -> Iterator[tuple[str, int]]:
-    """Yield reasons with where the SQL begins that they are of."""
+    """Yield reasons with the offset of their SQL."""
     yield from ((reason, 0) for reason in node.opaque)
     if spec is not None:
         for body in (*spec.query.ctes.values(), spec.query.body):
@@ -105,14 +107,14 @@ def _wholes(body: Body) -> Iterator[Whole]:
 
 
 def _one(node: ManifestNode, reason: str, line: int, target_path: str) -> Unsupported:
-    place = _PLACE.fullmatch(reason)
-    why = place["reason"] if place else reason
+    located = _LOCATED_REASON.fullmatch(reason)
+    why = located["reason"] if located else reason
     return Unsupported(
         model=node.name,
         path=node.path,
         compiled_path=f"{target_path}/{place_of(node.compiled_path or '')}" if node.compiled_path else "",
-        line=int(place["line"]) if place else line,
+        line=int(located["line"]) if located else line,
         reason=why,
-        text=place["text"] if place else "",
+        text=located["text"] if located else "",
         remedy=remedy(why),
     )

@@ -1,4 +1,4 @@
-"""The queries that run a plan, as they are told: what each makes, and what keeps models apart."""
+"""Describes the queries that run a plan, and why models don't share a query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Query(Struct, frozen=True):
     kind: str = "single"
     """stateless, stateful or single."""
     models: tuple[str, ...] = ()
-    """Names of those whose outputs it makes."""
+    """Names of the models that it computes."""
     sources: tuple[str, ...] = ()
     mode: str = "append"
     """append or update."""
@@ -26,9 +26,9 @@ class Query(Struct, frozen=True):
     memory: str = ""
     sql: str = ""
     dead_letters: tuple[str, ...] = ()
-    """Topics that it writes records to that can't be decoded."""
+    """Topics to which it writes records that can't be decoded."""
     keeps: str = ""
-    """The reference topic whose newest rows it keeps as a table."""
+    """The reference topic whose newest rows it stores as a table."""
 
 
 class Apart(Struct, frozen=True):
@@ -37,10 +37,10 @@ class Apart(Struct, frozen=True):
     model: str
     why: str
     others: tuple[str, ...] = ()
-    """Models of the query that it could be thought to share."""
+    """Models of the query that it could be expected to share."""
 
 
-def told(query: Physical) -> Query:
+def explain_query(query: Physical) -> Query:
     targets = [target.model for target in query.outputs if not isinstance(target, DeadLetters)]
     reads = [source.topic or f"changes of {plain(source.relation)}" for source in query.sources]
     reads += [read.relation.rpartition(".")[2] for read in query.reads]
@@ -59,7 +59,7 @@ def told(query: Physical) -> Query:
 
 
 def _sql(query: Physical) -> Iterable[str]:
-    """Yield the views and statements of a query, in the order in which they run."""
+    """Yield the views and statements of a query in execution order."""
     yield from map(_step, query.steps)
     yield query.sql
     if isinstance(query.deliver, PerBatch):
@@ -84,5 +84,5 @@ def _step(step: Step) -> str:
             return f"-- view {step.name}: {step.function}() over {step.of} by {', '.join(step.keys)}{ttl}"
 
 
-def apart(separation: Separation) -> Apart:
+def explain_separation(separation: Separation) -> Apart:
     return Apart(plain(separation.model), separation.why, tuple(map(plain, separation.other)))

@@ -1,4 +1,4 @@
-"""How many rows a second come out of each node, as far as hints and measured rates say."""
+"""Rows per second of each node, as far as declared and measured figures tell."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Node, Opaque,
 
 class _Rate(Struct, frozen=True):
     rows: float | None
-    kept: frozenset[str] = frozenset()
-    """Models whose `keeps` is in it already: a filter that was taken apart keeps that share once."""
+    applied: frozenset[str] = frozenset()
+    """Models whose `keeps` is already included, since a split filter must not apply it twice."""
 
 
 _UNKNOWN = _Rate(None)
 
 
 def rates(order: Iterable[Node], hints: Hints) -> dict[int, float | None]:
-    """Return rows a second by a node's `id`; an aggregate or a dedupe gives at most what it gets."""
+    """Return rows per second by a node's `id`; for an aggregate or dedupe, its input is an upper bound."""
     found: dict[int, _Rate] = {}
     for node in order:
         found[id(node)] = _rate(node, [found[id(each)] for each in node.inputs], hints)
@@ -37,7 +37,7 @@ def _rate(node: Node, inputs: list[_Rate], hints: Hints) -> _Rate:
             rows = [each.rows for each in inputs if each.rows is not None]
             return _Rate(sum(rows)) if len(rows) == len(inputs) else _UNKNOWN
         case Aggregate():
-            # A filter above it is over groups, of which the same model may keep another share.
+            # `keeps` may be applied again, because a filter above it is about groups.
             return inputs[0]
         case Expand() | Stateful() | Opaque() | Join():
             return _UNKNOWN
@@ -48,9 +48,9 @@ def _filtered(node: Filter, given: _Rate, hints: Hints) -> _Rate:
     if given.rows is None:
         return given
     known = [model for model in node.models if model in hints.keeps]
-    if len(node.models) == 1 and known and known[0] not in given.kept:
-        return _Rate(given.rows * hints.keeps[known[0]], given.kept | set(known))
+    if len(node.models) == 1 and known and known[0] not in given.applied:
+        return _Rate(given.rows * hints.keeps[known[0]], given.applied | set(known))
     if len(node.models) > 1 and len(known) == len(node.models):
-        # What any of several models keeps, each of which filters again above.
-        return _Rate(given.rows * min(1.0, sum(hints.keeps[model] for model in known)), given.kept)
+        # The filter passes what any of several models keeps; each of them filters again later.
+        return _Rate(given.rows * min(1.0, sum(hints.keeps[model] for model in known)), given.applied)
     return given

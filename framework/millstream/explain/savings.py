@@ -1,4 +1,4 @@
-"""What a plan costs for every record, counted; in rows a second, where hints say how many come."""
+"""The cost of a plan per record, as counts, and in rows per second if rates are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from millstream.plan.traits import KnownTraits
 
 class Cost(Struct, frozen=True):
     reads: int = 0
-    """Of topics."""
+    """Reads of topics."""
     decodes: int = 0
     decoded_fields: int = 0
     shuffles: int = 0
@@ -40,13 +40,13 @@ class Cost(Struct, frozen=True):
     python_calls: int = 0
     topics_written: int = 0
     topics_read_back: int = 0
-    """Topics that the same project writes."""
+    """Reads of topics that the project itself writes."""
     rows_read: float | None = None
-    """A second; None where a rate is not known, as in what follows."""
+    """Per second, like all fields below; None if a rate is unknown."""
     rows_decoded: float | None = None
     rows_shuffled: float | None = None
     bytes_shuffled: float | None = None
-    """At least: the lengths of texts and lists are not known."""
+    """A lower bound, since the lengths of texts and lists are unknown."""
     python_rows: float | None = None
 
 
@@ -55,7 +55,7 @@ _COUNTS = tuple(name for name in Cost.__struct_fields__ if name not in _RATES)
 
 
 class Costs:
-    """The costs of plans that have most of their nodes in common, each of which is looked at once."""
+    """Computes the costs of plans that share most of their nodes; each node is analyzed once."""
 
     def __init__(self, hints: Hints | None = None) -> None:
         self.hints = hints or Hints()
@@ -64,7 +64,7 @@ class Costs:
         self._plans: dict[int, tuple[Plan, Cost]] = {}
 
     def of(self, plan: Plan, parts: Sequence[Sequence[Output]] | None = None) -> Cost:
-        """Return the cost of a plan: a node counts once in each part that needs it; all is one by default."""
+        """Return the cost of a plan; a node counts once in each part. By default, the plan is one part."""
         if parts is not None:
             return self._cost(plan, [in_order(part) for part in parts])
         if id(plan) not in self._plans:
@@ -81,9 +81,9 @@ class Costs:
         return Cost(**found)
 
     def _node(self, node: Node) -> tuple[tuple[int, ...], tuple[tuple[str, int], ...]]:
-        """Return the counts of a node, and what each row that comes to it costs."""
+        """Return the counts of a node, and the cost of each of its input rows."""
         if id(node) not in self._nodes:
-            # The known traits keep the node: another one can't get its `id`.
+            # The known traits hold a reference to the node, so that its `id` is not reused.
             moving = self._traits.of(node).mode != "static"
             counted = dict(_counts(node, moving=moving))
             counts = tuple(counted.get(name, 0) for name in _COUNTS)
@@ -96,8 +96,8 @@ class Costs:
         for order in orders:
             for node in order:
                 for name, flow in self._node(node)[1]:
-                    came, before = rows[id(node.inputs[0] if node.inputs else node)], flows[name]
-                    flows[name] = None if before is None or came is None else before + came * flow
+                    rate, before = rows[id(node.inputs[0] if node.inputs else node)], flows[name]
+                    flows[name] = None if before is None or rate is None else before + rate * flow
         return flows
 
 
@@ -107,12 +107,12 @@ def cost(plan: Plan, parts: Sequence[Sequence[Output]] | None = None, hints: Hin
 
 
 def alone(plan: Plan) -> list[list[Output]]:
-    """Return the parts of a plan whose outputs run each for itself, as they are written."""
+    """Return one part for each output, as if each ran in a separate query."""
     return [[output] for output in plan.outputs]
 
 
 def saved(before: Cost, after: Cost) -> Cost:
-    """Return what the first costs more than the second."""
+    """Return the difference of two costs."""
     return _combined(before, after, sub)
 
 
@@ -150,7 +150,7 @@ def _counts(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
 
 
 def _flowing(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
-    """Return what each row that comes to a node costs."""
+    """Yield the cost of each input row of a node."""
     match node:
         case TopicScan():
             yield "rows_read", 1
@@ -183,8 +183,8 @@ _WORDS = {
 }
 
 
-def said(found: Cost) -> list[str]:
-    """Return a cost, or what is saved of it, in words: `3 reads of topics`; what is none is left out."""
+def in_words(found: Cost) -> list[str]:
+    """Return the nonzero numbers of a cost in words, such as `3 reads of topics`."""
     listed: list[str] = []
     for name, number in asdict(found).items():
         if number:
@@ -193,17 +193,17 @@ def said(found: Cost) -> list[str]:
     return listed
 
 
-def said_saved(found: Cost) -> str:
-    """Return what is saved, and what it costs in its place, in words."""
+def savings_in_words(found: Cost) -> str:
+    """Return what is saved, and what it costs in exchange, in words."""
     numbers: dict[str, Any] = asdict(found)
-    less = said(Cost(**{name: n if n is not None and n > 0 else 0 for name, n in numbers.items()}))
-    more = said(Cost(**{name: -n if n is not None and n < 0 else 0 for name, n in numbers.items()}))
+    less = in_words(Cost(**{name: n if n is not None and n > 0 else 0 for name, n in numbers.items()}))
+    more = in_words(Cost(**{name: -n if n is not None and n < 0 else 0 for name, n in numbers.items()}))
     costs = f"for {', '.join(more)} more" if more else ""
     return " ".join(filter(None, (", ".join(less) or ("nothing" if more else ""), costs)))
 
 
 def table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
-    """Return each number that any of these costs has, under its name, for all of them."""
+    """Return a row for each number that is not zero in all costs: its name, and its value in each."""
     rows: list[tuple[str, tuple[str, ...]]] = []
     for name, (_, many) in _WORDS.items():
         numbers: list[float | None] = [getattr(cost, name) for cost in costs]
@@ -217,5 +217,5 @@ def _number(number: float) -> str:
 
 
 def names_of_costs() -> dict[str, str]:
-    """Return the words for several of each number, by its name."""
+    """Return the plural words for each number, by its name."""
     return {name: many for name, (_, many) in _WORDS.items()}

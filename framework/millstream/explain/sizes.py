@@ -1,4 +1,4 @@
-"""How many bytes a value takes between two machines, where its type says so."""
+"""The size of rows in a shuffle, as far as types determine it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _FIXED = frozenset(
 
 
 class Size(Struct, frozen=True):
-    """`exact` is false where the length of a text, a list or a map is not known: it is then the least."""
+    """`exact` is false if the length of a text, list or map is unknown; `bytes` is then a lower bound."""
 
     bytes: int
     exact: bool = True
 
 
 def row_size(columns: Iterable[Column]) -> Size:
-    """Return the size of a row: what Spark's UnsafeRow takes, 8 bytes a column and a bit for each NULL."""
+    """Return the size of Spark's UnsafeRow: 8 bytes for each column, and a bit for NULL."""
     sizes = [_size(column.type) for column in columns]
     bits = 8 * -(-len(sizes) // 64)
     return Size(bits + sum(size.bytes for size in sizes), all(size.exact for size in sizes))

@@ -1,4 +1,4 @@
-"""A plan as something to draw: nodes with names and facts, edges, and which query each node runs in."""
+"""A plan as a drawing: nodes with names and details, edges, and the query that runs each node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millstream.plan.traits import Traits, all_traits
 
 class DrawnNode(Struct, frozen=True):
     id: str
-    """Unique in the drawing, made of models and columns."""
+    """Unique in the drawing, built from models and columns."""
     kind: str
     """topic, seed, table, decode, filter, select, expand, repartition, aggregate, dedupe, watermark,
     stateful, join, lookup, union, sql; and of outputs: sink, table, view."""
@@ -24,21 +24,21 @@ class DrawnNode(Struct, frozen=True):
     models: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
-    """Name and text of what is told of it in a larger drawing."""
+    """Name and text of each detail."""
     mode: str = "append"
     keys: tuple[str, ...] = ()
     partitioned: tuple[str, ...] | None = None
     watermarks: tuple[tuple[str, str], ...] = ()
     state: str = ""
     topic: str = ""
-    """That it reads or writes."""
+    """The topic that it reads or writes."""
     relation: str = ""
-    """Id of the source, seed or model that it reads or writes."""
+    """The id of the source, seed or model that it reads or writes."""
     output: bool = False
 
 
 class Edge(Struct, frozen=True):
-    """Rows go from one node to another; edges to one node stand in the order of its inputs."""
+    """The flow of rows from one node to another; edges to a node are in the order of its inputs."""
 
     source: str
     target: str
@@ -60,9 +60,9 @@ class Drawing(Struct, frozen=True):
 
 
 def draw(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Drawing:
-    """Return a plan's drawing; `queries` are names with the models whose outputs they make.
+    """Return a plan's drawing; `queries` are names with the models that they compute.
 
-    What several queries need runs in each of them, and is drawn in each.
+    Nodes that several queries need run in each of them, and are drawn in each.
     """
     traits, names = all_traits(plan), node_names(plan)
     parts = [(name, [o for o in plan.outputs if o.model in models]) for name, models in queries]
@@ -118,19 +118,18 @@ def _topic(node: Node) -> str:
 
 
 def line_of(node: Node, traits: Traits) -> str:
-    """Return what a node does in a line; an output's says which topic it is, and its mode."""
-    said = node.summary
+    """Return what a node does in a line; for an output, with its topic and mode."""
+    text = node.summary
     if isinstance(node, Output):
-        name = plain(node.model)
         topic = _topic(node)
-        said += f" to topic {topic}" if topic and topic != name else ""
-        return f"{said} ({mode_text(traits)})"
-    return brief(said)
+        text += f" to topic {topic}" if topic and topic != plain(node.model) else ""
+        return f"{text} ({mode_text(traits)})"
+    return brief(text)
 
 
-def brief(said: str) -> str:
-    """Say `metadata` for all that each record has beside its value, as long as nobody pruned it."""
-    return said.replace(f", {_METADATA}", " and metadata").replace(_METADATA, "metadata")
+def brief(text: str) -> str:
+    """Abbreviate the list of all metadata columns of a record to `metadata`."""
+    return text.replace(f", {_METADATA}", " and metadata").replace(_METADATA, "metadata")
 
 
 _METADATA = ", ".join(METADATA)

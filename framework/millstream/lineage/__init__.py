@@ -1,1 +1,1 @@
-"""Lineage as edges between ends, found in a manifest and drawn in several formats."""
+"""Lineage of nodes and columns, found in a manifest and drawn in several formats."""

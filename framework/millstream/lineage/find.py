@@ -1,4 +1,4 @@
-"""Find lineage in a manifest: of nodes, or of columns."""
+"""Finds the lineage of nodes or columns in a manifest."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.lineage.values import VALUE_KINDS, Edge, End, Lineage
 from millstream.manifest import Manifest, ManifestNode
 
-_LEFT_OUT = {"test", "unit_test"}
+_IGNORED = {"test", "unit_test"}
 Step = Callable[[End], Iterable[Edge]]
 
 
 def find_end(manifest: Manifest, name: str) -> End:
-    """Return what the user means: `orders`, `model.orders`, a source's `shop.clicks`, or a column of one."""
+    """Find a node or column by name: `orders`, `model.orders`, `shop.clicks`, `orders.amount`."""
     names = _names(manifest)
     if node := names.get(name):
         return End(node)
     before, _, column = name.rpartition(".")
     if node := names.get(before):
-        columns = {found.name.lower(): found.name for found in manifest.nodes[node].columns}
+        columns = {each.name.lower(): each.name for each in manifest.nodes[node].columns}
         if column.lower() in columns:
             return End(node, columns[column.lower()])
         message = f"{node} has no column '{column}'"
+        listed = ", ".join(columns.values())
         remedy = did_you_mean(
-            column, columns.values(), f"it has {', '.join(columns.values()) or 'none that is known'}"
+            column, columns.values(), f"columns: {listed}" if listed else "it has no columns"
         )
         raise MillstreamError(Diagnostic("MS705", message, None, remedy))
     message = f"there is no model, source or seed '{name}'"
-    known = [node.name for node in manifest.nodes.values() if node.kind not in _LEFT_OUT]
-    remedy = did_you_mean(before or name, [*known, *names], "`millstream ls` lists what there is")
+    known = [node.name for node in manifest.nodes.values() if node.kind not in _IGNORED]
+    remedy = did_you_mean(before or name, [*known, *names], "`millstream ls` lists all names")
     raise MillstreamError(Diagnostic("MS705", message, None, remedy))
 
 
 def _names(manifest: Manifest) -> dict[str, str]:
-    """Return ids by every name that a node goes by; where two share one, a model comes first."""
+    """Return ids by all names of nodes; if two share a name, a model comes before a seed, then others."""
     found: dict[str, str] = {}
-    nodes = [node for node in manifest.nodes.values() if node.kind not in _LEFT_OUT]
+    nodes = [node for node in manifest.nodes.values() if node.kind not in _IGNORED]
     for node in sorted(
         nodes, key=lambda node: ("model", "seed").index(node.kind) if node.kind in {"model", "seed"} else 2
     ):
@@ -59,21 +60,20 @@ def lineage_of(
 
 
 def whole_graph(manifest: Manifest, ids: Collection[str]) -> Lineage:
-    """Return the edges among the given nodes, tests left out."""
-    chosen = [id_ for id_ in ids if manifest.nodes[id_].kind not in _LEFT_OUT]
-    inside = set(chosen)
+    """Return the edges between the given nodes, without tests."""
+    nodes = dict.fromkeys(id_ for id_ in ids if manifest.nodes[id_].kind not in _IGNORED)
     edges = tuple(
         Edge(End(parent), End(id_))
-        for id_ in chosen
+        for id_ in nodes
         for parent in manifest.nodes[id_].depends_on
-        if parent in inside
+        if parent in nodes
     )
     joined = {end for edge in edges for end in (edge.parent.node, edge.child.node)}
-    return Lineage(None, (), edges, tuple(End(id_) for id_ in chosen if id_ not in joined))
+    return Lineage(None, (), edges, tuple(End(id_) for id_ in nodes if id_ not in joined))
 
 
 def _walk(root: End, step: Step, far: Callable[[Edge], End], depth: int | None) -> Iterable[Edge]:
-    """Yield the edges that can be reached, nearest first; the row of a node is an end that leads nowhere."""
+    """Yield the edges that can be reached, nearest first."""
     level, seen = [root], {root}
     while level and depth != 0:
         following: list[End] = []
@@ -81,14 +81,14 @@ def _walk(root: End, step: Step, far: Callable[[Edge], End], depth: int | None) 
             for edge in step(end):
                 yield edge
                 other = far(edge)
-                if other not in seen and _leads_on(edge, root):
+                if other not in seen and _is_followed(edge, root):
                     seen.add(other)
                     following.append(other)
         level, depth = following, None if depth is None else depth - 1
 
 
-def _leads_on(edge: Edge, root: End) -> bool:
-    """Values flow on from column to column; what decides over rows is told once, and not followed."""
+def _is_followed(edge: Edge, root: End) -> bool:
+    """For a column, only edges that pass values are followed, not those that decide which rows exist."""
     return not root.column or edge.kind in VALUE_KINDS
 
 
@@ -96,7 +96,7 @@ def _node_steps(manifest: Manifest) -> tuple[Step, Step]:
     above: dict[str, list[Edge]] = {}
     below: dict[str, list[Edge]] = defaultdict(list)
     for node in manifest.nodes.values():
-        if node.kind in _LEFT_OUT:
+        if node.kind in _IGNORED:
             continue
         above[node.id] = [
             Edge(End(parent), End(node.id)) for parent in node.depends_on if parent in manifest.nodes
@@ -118,13 +118,13 @@ def _column_steps(manifest: Manifest) -> tuple[Step, Step]:
         for edge in _column_edges(node, end):
             above[edge.child].append(edge)
             below[edge.parent].append(edge)
-    told: set[str] = set()
+    visited: set[str] = set()
 
     def up(child: End) -> Iterable[Edge]:
         yield from above[child]
-        if child.node not in told:
-            # What decides over the rows is the same for all columns of a node: it is told for the first.
-            told.add(child.node)
+        if child.node not in visited:
+            # What decides which rows exist is the same for all columns of a node: yield it once.
+            visited.add(child.node)
             yield from above[End(child.node)]
 
     return up, lambda parent: below[parent]

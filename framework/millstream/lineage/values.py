@@ -1,15 +1,15 @@
-"""What lineage consists of."""
+"""The values of lineage."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 VALUE_KINDS = ("direct", "computed")
-"""How a value comes from another; the other kinds decide which rows there are, and in what order."""
+"""The kinds that pass values; the other kinds decide which rows exist, and their order."""
 
 
 class End(Struct, frozen=True, order=True):
-    """A node, or one column of it."""
+    """A node, or one of its columns."""
 
     node: str
     column: str = ""
@@ -22,17 +22,17 @@ class Edge(Struct, frozen=True, order=True):
     parent: End
     child: End
     kind: str = ""
-    """How a column influences another, or with a child that is a whole node, its rows: direct, filter, …"""
+    """How a column influences another column, or the rows of a node: direct, computed, filter, …"""
 
 
 class Lineage(Struct, frozen=True):
-    """The edges above and below what was asked for; without it, the whole graph as `downstream`."""
+    """The edges upstream and downstream of `root`; without a root, all edges as `downstream`."""
 
     root: End | None = None
     upstream: tuple[Edge, ...] = ()
     downstream: tuple[Edge, ...] = ()
     single: tuple[End, ...] = ()
-    """Nodes of the whole graph that have no neighbour."""
+    """In a graph without root, the nodes that have no edges."""
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -40,5 +40,5 @@ class Lineage(Struct, frozen=True):
 
     @property
     def ends(self) -> tuple[End, ...]:
-        found = [end for edge in self.edges for end in (edge.parent, edge.child)]
-        return tuple(dict.fromkeys(([self.root] if self.root else []) + found + list(self.single)))
+        ends = [end for edge in self.edges for end in (edge.parent, edge.child)]
+        return tuple(dict.fromkeys(([self.root] if self.root else []) + ends + list(self.single)))

@@ -61,7 +61,7 @@ def _rows(
             count, missing = _count(node.input, keys, distinct)
             windows = _windows(node)
             if missing:
-                return None, f"one row for each {missing}, whose number of values is unknown"
+                return None, f"one row for each {missing}, of unknown cardinality"
             if windows is None:
                 return count, "rows"
             return count * windows, f"rows ({count} in each of {windows} windows)"

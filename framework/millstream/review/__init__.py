@@ -1,1 +1,1 @@
-"""What an edit of a project does: to columns, their readers, running state, topics, tables and cost."""
+"""Reviews a change of a project: its effect on columns, readers, state, topics, tables and cost."""

@@ -1,4 +1,4 @@
-"""Which models mean something else, and which edit makes each do so."""
+"""Finds the models whose meaning changed, and the edits that changed it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from msgspec import Struct
 from millstream.graph import reach
 from millstream.manifest import Manifest, ManifestNode
 from millstream.plan.nodes import Node
-from millstream.review.meaning import Meant, Told, meanings
+from millstream.review.meaning import ModelMeaning, ModelMeanings, meanings
 from millstream.topology import Topology
 
 Causes = frozenset[str]
 _NONE: Causes = frozenset()
 
 
-class Meaning(Struct, frozen=True):
-    """What became of one model that is there in both versions."""
+class MeaningChange(Struct, frozen=True):
+    """How the meaning of a model changed that exists in both versions."""
 
     rows: Causes = _NONE
-    """The ids whose edit changed which rows there are; empty: they are the same."""
+    """The ids whose edit changed which rows exist; empty: the rows are the same."""
     columns: dict[str, Causes] = {}
-    """By name in lower case: those that changed what it holds."""
+    """For each changed column, by name in lower case, the ids whose edit changed it."""
     own: bool = False
-    """Its own SQL does something else."""
+    """The meaning of its own SQL changed."""
     extras: tuple[str, ...] = ()
-    """Options whose SQL does something else."""
+    """Options whose SQL has another meaning."""
 
     @property
     def changed(self) -> bool:
@@ -37,33 +37,35 @@ class Meaning(Struct, frozen=True):
         return self.rows.union(*self.columns.values())
 
 
-class Compared(Struct, frozen=True):
-    meanings: dict[str, Meaning]
-    """By id, those of models that mean something else."""
-    before: Told
-    after: Told
+class Comparison(Struct, frozen=True):
+    changes: dict[str, MeaningChange]
+    """By id of the model."""
+    before: ModelMeanings
+    after: ModelMeanings
 
 
-def compared(old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes) -> Compared:
-    """Compare two versions; `edited` are the sources, seeds and functions that are not the same."""
-    were, are = old[1].catalog.models, new[1].catalog.models
-    own = {id_ for id_ in were.keys() | are.keys() if were.get(id_) != are.get(id_)}
+def compare_meanings(
+    old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes
+) -> Comparison:
+    """Compare the models of two versions; `edited` are the sources, seeds and functions that changed."""
+    old_models, new_models = old[1].catalog.models, new[1].catalog.models
+    own = {id_ for id_ in old_models.keys() | new_models.keys() if old_models.get(id_) != new_models.get(id_)}
     touched = _touched(old, new, edited | own)
     before, after = (
         meanings(topology.catalog, _seeds(manifest), _read(manifest, topology, touched), touched, own)
         for manifest, topology in (old, new)
     )
-    found: dict[str, Meaning] = {}
-    for id_ in are:  # each after what it reads
+    changes: dict[str, MeaningChange] = {}
+    for id_ in new_models:  # each model after those that it reads
         if id_ in touched and id_ in before.whole:
-            meaning = _meaning(new[0].nodes[id_], before, after, edited, found)
-            if meaning.changed or meaning.own:
-                found[id_] = meaning
-    return Compared(found, before, after)
+            change = _change(new[0].nodes[id_], before, after, edited, changes)
+            if change.changed or change.own:
+                changes[id_] = change
+    return Comparison(changes, before, after)
 
 
 def _touched(old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes) -> Causes:
-    """Return the models that can mean something else: of all others nothing at all has changed."""
+    """Return the models whose meaning can have changed: those that were edited, and all downstream."""
     touched: set[str] = set(edited)
     for manifest, topology in (old, new):
         for id_ in topology.catalog.models:
@@ -75,10 +77,10 @@ def _touched(old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edi
 
 
 def _read(manifest: Manifest, topology: Topology, models: Causes) -> dict[str, Node]:
-    """Return what some models are, and all models that they read, however far up."""
-    there = manifest.nodes
-    parents = {id_: tuple(e for e in node.depends_on if e in there) for id_, node in there.items()}
-    read = models | reach((id_ for id_ in models if id_ in there), parents)
+    """Return the plan nodes of some models, and of all models upstream."""
+    nodes = manifest.nodes
+    parents = {id_: tuple(e for e in node.depends_on if e in nodes) for id_, node in nodes.items()}
+    read = models | reach((id_ for id_ in models if id_ in nodes), parents)
     return {id_: root for id_, root in topology.roots.items() if id_ in read}
 
 
@@ -86,10 +88,14 @@ def _seeds(manifest: Manifest) -> dict[str, str]:
     return {id_: node.checksum for id_, node in manifest.nodes.items() if node.kind == "seed"}
 
 
-def _meaning(
-    node: ManifestNode, before: Told, after: Told, edited: Causes, known: Mapping[str, Meaning]
-) -> Meaning:
-    same = Meant("", {})
+def _change(
+    node: ManifestNode,
+    before: ModelMeanings,
+    after: ModelMeanings,
+    edited: Causes,
+    known: Mapping[str, MeaningChange],
+) -> MeaningChange:
+    same = ModelMeaning("", {})
     own = before.own.get(node.id, same), after.own.get(node.id, same)
     whole = before.whole[node.id], after.whole[node.id]
     functions = edited.intersection(f"function.{name}" for name in node.functions)
@@ -111,7 +117,7 @@ def _meaning(
             read = [(each.relation, each.column) for each in column.influences]
             columns[name] = _above(read, edited, known) or functions or Causes((node.id,))
     extras = {*whole[0].extras.items()} ^ {*whole[1].extras.items()}
-    return Meaning(
+    return MeaningChange(
         rows=rows,
         columns=columns,
         own=own[0] != own[1],
@@ -119,7 +125,7 @@ def _meaning(
     )
 
 
-def _above(read: Iterable[tuple[str, str]], edited: Causes, known: Mapping[str, Meaning]) -> Causes:
+def _above(read: Iterable[tuple[str, str]], edited: Causes, known: Mapping[str, MeaningChange]) -> Causes:
     found: set[str] = set()
     for relation, column in read:
         if relation in edited:
@@ -129,7 +135,7 @@ def _above(read: Iterable[tuple[str, str]], edited: Causes, known: Mapping[str, 
     return Causes(found)
 
 
-def _above_rows(node: ManifestNode, edited: Causes, known: Mapping[str, Meaning]) -> Causes:
+def _above_rows(node: ManifestNode, edited: Causes, known: Mapping[str, MeaningChange]) -> Causes:
     read = [(each.relation, each.column) for each in node.influences]
     found = set(_above(read, edited, known))
     for relation in node.depends_on:

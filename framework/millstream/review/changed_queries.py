@@ -1,6 +1,6 @@
-"""Which stored models can have another state than in another version: no query of the others is planned.
+"""Finds the stored models whose state can differ between versions, so that only their queries are planned.
 
-Told coarsely first: what is written to the letter as it was, over what is so, is left alone.
+A cheap comparison comes first: models whose SQL and inputs are literally the same are skipped.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from millstream.topology import Topology, physical_settings
 
 
 def differing(old: Topology, new: Topology) -> set[str]:
-    """Return the stored models whose queries can have another signature."""
-    was, now = _digests(old, _unlike(old, new)), _digests(new, _unlike(new, old))
+    """Return the stored models whose queries can have different signatures."""
+    was, now = _digests(old, _edited(old, new)), _digests(new, _edited(new, old))
     changed = {model for model in was.keys() | now.keys() if was.get(model) != now.get(model)}
-    # Of the others, nothing but the plan differs, where it may be for others alone.
+    # For these, only the plan differs, which may be for the sake of other models.
     same = {each for each in changed if was.get(each, ())[1:] == now.get(each, ("", ""))[1:]}
     before, after = _narrowed(old, same), _narrowed(new, same)
     return {each for each in changed if each not in before or before[each] != after.get(each)}
 
 
-def _unlike(topology: Topology, other: Topology) -> set[str]:
-    """Return the stored models that are not written to the letter as in another version."""
+def _edited(topology: Topology, other: Topology) -> set[str]:
+    """Return the stored models that are not literally the same in another version."""
     settings, others = physical_settings(topology.catalog), physical_settings(other.catalog)
     if (settings.rules, settings.switched_off) != (others.rules, others.switched_off):
         return {output.model for output in topology.written.outputs}
     known = {node.fingerprint for node in other.written.order}
     functions = {name for name, digest in settings.functions.items() if others.functions.get(name) != digest}
     found: set[str] = set()
-    gone: set[int] = set()
+    changed: set[int] = set()
     for node in topology.written.order:  # models after those whose topics and tables they read
         if (
             node.fingerprint not in known
-            or any(id(each) in gone for each in node.inputs)
+            or any(id(each) in changed for each in node.inputs)
             or node.relation in found
             or (functions and not functions.isdisjoint(node.functions))
         ):
-            gone.add(id(node))
+            changed.add(id(node))
             if isinstance(node, Output):
                 found.add(node.model)
     return found
 
 
 def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return by model all that the signature of its query is made of: where it is equal, so are these."""
+    """Return for each model digests of all that determines the signature of its query."""
     functions = physical_settings(topology.catalog).functions
     written = {output.model: output.input for output in topology.written.outputs}
     rows = Passing(written, Meanings(functions, written))
@@ -69,7 +69,7 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
             output.fingerprint,
             rows.rows(written[output.model]),
             *(f"{name} {functions.get(name, '')}" for name in called),
-            # What is read from a topic is what its model wrote, whatever it is made of.
+            # A topic contains what its model wrote.
             *sorted(written[each].fingerprint for each in topics if each in written),
         )
     references = reference_outputs(topology.plan, topology.catalog.topics)
@@ -77,17 +77,17 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
 
 
 def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:
-    """Return by model what its output is without the columns that only others read."""
+    """Return for each model the fingerprint of its output without columns that only others read."""
     settings = physical_settings(topology.catalog)
-    wanted = [output for output in topology.plan.outputs if output.model in models]
+    outputs = [output for output in topology.plan.outputs if output.model in models]
     if prune_columns.__name__ not in settings.rules:
-        return {output.model: output.fingerprint for output in wanted}
+        return {output.model: output.fingerprint for output in outputs}
     off = msgspec.msgpack.encode(settings.switched_off, order="deterministic")
     found: dict[str, str] = {}
-    for output in wanted:
-        make = partial(_pruned, output, settings.switched_off)
+    for output in outputs:
+        compute = partial(_pruned, output, settings.switched_off)
         key = b"narrowed" + off + shape((output,))
-        found[output.model] = topology.kept.text(key, make) if topology.kept else make()
+        found[output.model] = topology.kept.text(key, compute) if topology.kept else compute()
     return found
 
 

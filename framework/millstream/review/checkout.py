@@ -1,8 +1,7 @@
-"""A project's files of another version, in a folder of their own, where they are compiled like any project's.
+"""Writes a project's files of another version to a separate folder, where they can be compiled.
 
-Only what a compile reads is written. The folder is named by git's id of the tree, so that it is there the
-next time, with the caches of its compile. It is below one whose name begins with a dot: no tool looks for
-tests there.
+Only files that a compile reads are written. The folder is named after git's tree id, so that the next review
+can reuse it with its caches. Its parent's name starts with a dot, so that tools don't look for tests there.
 """
 
 from __future__ import annotations
@@ -23,59 +22,58 @@ from millstream.project.settings import read_settings
 from millstream.review.git import Commit, Entry, Repository, list_files, read_blobs, tree_of
 
 _SINGLE = (SETTINGS, PROFILES, "selectors.yml")
-_KEPT = 3
+_MOST_VERSIONS = 3
 _DEPTH = 8
-"""Links that lead to links."""
+"""How many links to links are followed."""
 
 
-def checked_out(
-    repository: Repository, commit: Commit, versions: Path
-) -> tuple[Path, tuple[Diagnostic, ...]]:
-    """Return the folder of a version below `versions`, and what of it could not be had."""
+def check_out(repository: Repository, commit: Commit, versions: Path) -> tuple[Path, tuple[Diagnostic, ...]]:
+    """Return the folder of a version below `versions`, and warnings about skipped files."""
     folder = versions / tree_of(repository, commit)
-    left_out: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
     if not folder.is_dir():
         versions.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=versions, prefix=".draft-"))
         try:
-            left_out = _write(repository, commit, draft)
-            if left_out:
-                _told(draft).write_text("\n".join(each.message for each in left_out), encoding="utf-8")
-            _put(draft, folder)
+            warnings = _write(repository, commit, draft)
+            if warnings:
+                text = "\n".join(each.message for each in warnings)
+                (draft / _WARNINGS).write_text(text, encoding="utf-8")
+            _move(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        _forget(versions, folder)
-    elif _told(folder).is_file():
-        left_out = [_left_out(line) for line in _told(folder).read_text(encoding="utf-8").splitlines()]
-    return folder, tuple(left_out)
+        _remove_old(versions, folder)
+    elif (folder / _WARNINGS).is_file():
+        lines = (folder / _WARNINGS).read_text(encoding="utf-8").splitlines()
+        warnings = [_skipped(line) for line in lines]
+    return folder, tuple(warnings)
 
 
-def _told(folder: Path) -> Path:
-    return folder / ".left_out"
+_WARNINGS = ".left_out"
 
 
-def _put(draft: Path, folder: Path) -> None:
-    """Another review may have been quicker; its files are the same."""
+def _move(draft: Path, folder: Path) -> None:
+    """Move the files into place, unless another review has already written the same files."""
     with contextlib.suppress(OSError):
         draft.rename(folder)
     if not folder.is_dir():
         draft.rename(folder)
 
 
-def _forget(versions: Path, newest: Path) -> None:
-    """Keep the versions that were made last."""
+def _remove_old(versions: Path, newest: Path) -> None:
+    """Remove all but the most recent versions."""
     with contextlib.suppress(OSError):
         others = [each for each in versions.iterdir() if each != newest and not each.name.startswith(".")]
-        for old in sorted(others, key=lambda each: each.stat().st_mtime, reverse=True)[_KEPT - 1 :]:
+        for old in sorted(others, key=lambda each: each.stat().st_mtime, reverse=True)[_MOST_VERSIONS - 1 :]:
             shutil.rmtree(old, ignore_errors=True)
 
 
 def _write(repository: Repository, commit: Commit, folder: Path) -> list[Diagnostic]:
-    """Write first what says where the rest is."""
+    """Write the settings, which name the folders, then the files in these."""
     prefix = repository.prefix
     _write_files(repository, commit, folder, [f"{prefix}{name}" for name in _SINGLE])
     if not (folder / SETTINGS).is_file():
-        message = f"{commit.name} has no {prefix}{SETTINGS}: the project was not there yet"
+        message = f"{commit.name} has no {prefix}{SETTINGS}: the project did not exist yet"
         raise MillstreamError(Diagnostic("MS722", message, None, "compare with a version that has it"))
     try:
         settings, _ = read_settings(folder)
@@ -83,51 +81,51 @@ def _write(repository: Repository, commit: Commit, folder: Path) -> list[Diagnos
         message = f"{commit.name} has no project yet: {error.diagnostics[0].message}"
         remedy = "compare with a version that has it"
         raise MillstreamError(Diagnostic("MS722", message, None, remedy)) from None
-    wanted = [posixpath.normpath(f"{prefix}{path}") for path in settings.folders]
-    inside = [path for path in wanted if not path.startswith(("..", "/"))]
+    folders = [posixpath.normpath(f"{prefix}{path}") for path in settings.folders]
+    inside = [path for path in folders if not path.startswith(("..", "/"))]
     return _write_files(repository, commit, folder, inside)
 
 
 def _write_files(
     repository: Repository, commit: Commit, folder: Path, paths: Iterable[str]
 ) -> list[Diagnostic]:
-    left_out: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
     files: dict[str, str] = {}
-    """By path within the repository, the blob."""
+    """Blobs by path within the repository."""
     waiting = [(entry, entry.path, 0) for entry in list_files(repository, commit, paths)]
     while waiting:
         links = [each for each in waiting if each[0].is_link]
         for entry, path, _ in waiting:
             if entry.is_submodule:
-                message = f"the submodule {path} is left out: its files are in a repository of its own"
-                left_out.append(_left_out(message))
+                message = f"the submodule {path} is skipped: its files are in a separate repository"
+                warnings.append(_skipped(message))
             elif not entry.is_link and path.endswith((*SUFFIXES, ".toml")):
                 files[path] = entry.blob
-        waiting = _followed(repository, commit, links, left_out)
+        waiting = _follow(repository, commit, links, warnings)
     contents = read_blobs(repository, files.values())
     for path, blob in files.items():
         file = folder / os.path.relpath(path, repository.prefix or ".")
         if not file.resolve().is_relative_to(folder.resolve()):
-            continue  # of a folder beside the project, which nobody may write into
+            continue  # outside of the project
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(contents[blob])
-    return left_out
+    return warnings
 
 
-def _followed(
+def _follow(
     repository: Repository,
     commit: Commit,
     links: list[tuple[Entry, str, int]],
-    left_out: list[Diagnostic],
+    warnings: list[Diagnostic],
 ) -> list[tuple[Entry, str, int]]:
-    """Return what links lead to, under the names of the links: within the repository, and nowhere else."""
+    """Return the files that links within the repository point to, under the names of the links."""
     found: list[tuple[Entry, str, int]] = []
     targets = read_blobs(repository, (entry.blob for entry, _, _ in links))
     for entry, path, depth in links:
         target = os.fsdecode(targets[entry.blob])
         end = posixpath.normpath(posixpath.join(posixpath.dirname(entry.path), target))
         if depth >= _DEPTH or end.startswith(("../", "/")) or end in {".", ".."}:
-            left_out.append(_left_out(f"the link {path} is left out: it leads out of the repository"))
+            warnings.append(_skipped(f"the link {path} is skipped: it points outside of the repository"))
             continue
         found += [
             (each, path + each.path[len(end) :], depth + 1) for each in list_files(repository, commit, [end])
@@ -135,6 +133,6 @@ def _followed(
     return found
 
 
-def _left_out(message: str) -> Diagnostic:
-    remedy = "what it holds is compared as if it were not there"
+def _skipped(message: str) -> Diagnostic:
+    remedy = "its files are treated as missing"
     return Diagnostic("MS724", message, None, remedy, severity="warning")

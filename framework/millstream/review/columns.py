@@ -1,4 +1,4 @@
-"""The columns of one relation, in two versions."""
+"""Compares the columns of a relation in two versions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from millstream.manifest import ManifestColumn, ManifestNode
 from millstream.physical.differences import unwrapped
-from millstream.review.causes import Causes, Compared
-from millstream.review.meaning import Told
+from millstream.review.causes import Causes, Comparison
+from millstream.review.meaning import ModelMeanings
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange
 
@@ -20,12 +20,12 @@ def column_changes(
     old: ManifestNode,
     new: ManifestNode,
     readers: tuple[Readers, Readers],
-    told: Compared | None = None,
+    comparison: Comparison | None = None,
 ) -> tuple[ColumnChange, ...]:
-    """Return what became of each column; `told` knows what columns of models mean."""
+    """Return the columns that changed; without `comparison`, changes of meaning are unknown."""
     before = {column.name.lower(): column for column in old.columns}
     after = {column.name.lower(): column for column in new.columns}
-    renamed = _renamed(new.id, before, after, told) if old.id == new.id else {}
+    renamed = _renamed(new.id, before, after, comparison) if old.id == new.id else {}
     found: list[ColumnChange] = []
     for name, column in before.items():
         if name in after:
@@ -41,16 +41,16 @@ def column_changes(
         if (was := before.get(name)) is None:
             found.append(ColumnChange(name=column.name, kind="added", after=_typed(column)))
         else:
-            found += _kept(new.id, was, column, readers, told)
+            found += _in_both(new.id, was, column, readers, comparison)
     return tuple(found)
 
 
-def _kept(
+def _in_both(
     id_: str,
     was: ManifestColumn,
     now: ManifestColumn,
     readers: tuple[Readers, Readers],
-    told: Compared | None,
+    comparison: Comparison | None,
 ) -> list[ColumnChange]:
     found: list[ColumnChange] = []
     if was.name != now.name:
@@ -59,18 +59,18 @@ def _kept(
         found.append(_with(readers[1], id_, now.name, "retyped", was.type, now.type))
     elif was.nullable != now.nullable:
         found.append(_with(readers[1], id_, now.name, "nullability", _null(was), _null(now)))
-    meaning = told.meanings.get(id_) if told else None
-    if told and meaning and (causes := meaning.columns.get(now.name.lower())):
+    change = comparison.changes.get(id_) if comparison else None
+    if comparison and change and (causes := change.columns.get(now.name.lower())):
         name = now.name.lower()
-        texts = [_own(each, id_, name) for each in (told.before, told.after)]
+        texts = [_own(each, id_, name) for each in (comparison.before, comparison.after)]
         before, after = map(readable, texts) if texts[0] != texts[1] else ("", "")
         found.append(_with(readers[1], id_, now.name, "meaning", before, after, because=_others(id_, causes)))
     return found
 
 
-def _own(told: Told, id_: str, name: str) -> str:
-    """Return what a column of an edited model is made of; of the others it is the same."""
-    return told.own[id_].columns.get(name, "") if id_ in told.own else ""
+def _own(meanings: ModelMeanings, id_: str, name: str) -> str:
+    """Return the expression of a column of an edited model; empty for other models."""
+    return meanings.own[id_].columns.get(name, "") if id_ in meanings.own else ""
 
 
 def _others(id_: str, causes: Causes) -> tuple[str, ...]:
@@ -105,12 +105,12 @@ def _renamed(
     id_: str,
     before: Mapping[str, ManifestColumn],
     after: Mapping[str, ManifestColumn],
-    told: Compared | None,
+    comparison: Comparison | None,
 ) -> dict[str, str]:
-    """Pair columns that are gone with new ones that hold the same."""
-    if told is None or id_ not in told.before.whole or id_ not in told.after.whole:
+    """Pair removed columns with new ones of the same meaning."""
+    if comparison is None or id_ not in comparison.before.whole or id_ not in comparison.after.whole:
         return {}
-    was, now = told.before.whole[id_].columns, told.after.whole[id_].columns
+    was, now = comparison.before.whole[id_].columns, comparison.after.whole[id_].columns
     left = [name for name in after if name not in before]
     found: dict[str, str] = {}
     for name, column in before.items():
@@ -124,7 +124,7 @@ def _renamed(
 
 
 def readable(text: str) -> str:
-    """Return what a column is made of as people would write it; nothing where that is too long to tell."""
+    """Return the expression of a column for people; empty if it is too long and thus only a digest."""
     return "" if _DIGEST.search(text) else unwrapped(_LEAF.sub(r"\1", text))
 
 

@@ -1,4 +1,4 @@
-"""Two versions become a review."""
+"""Compares two versions into a review."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from millstream.review.contracts import contract_changes
 from millstream.review.cost import cost_rows, is_higher, rule_changes
 from millstream.review.diagram import diagram
 from millstream.review.nodes import Nodes
-from millstream.review.plan_cache import keep_queries, recall_queries
+from millstream.review.plan_cache import load_queries, save_queries
 from millstream.review.replay import Statistics
 from millstream.review.state import query_changes, running
 from millstream.review.values import (
@@ -23,14 +23,14 @@ from millstream.review.values import (
     Review,
     RuleChange,
 )
-from millstream.review.version import Version, planned
+from millstream.review.version import Version, with_plan
 
 
 @collector_paused()
 def review(old: Version, new: Version, known: Statistics) -> Review:
-    """Return what has changed between two versions, of which the newer one compiles."""
-    before = recall_queries(new.cache)
-    old, new = planned(old, before, kept=True), planned(new, before)
+    """Return what has changed between two versions; the newer one must compile."""
+    cached_queries = load_queries(new.cache)
+    old, new = with_plan(old, cached_queries, use_cache=True), with_plan(new, cached_queries)
     nodes = Nodes(old, new).changes()
     by_id = {each.id: each for each in nodes}
     contracts = contract_changes(old, new, by_id)
@@ -40,20 +40,20 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
     same = 0
     if old.topology and new.topology:
         found = running(old.topology, new.topology)
-        keep_queries(new.cache, before)
+        save_queries(new.cache, cached_queries)
         queries = query_changes(found, known)
         others = sum(each.status not in {"same", "removed"} for each in queries)
         same = len(found.groups[1].models) - others
         costs = cost_rows(old.topology, new.topology, found)
         rules = rule_changes(old.topology.optimized, new.topology.optimized, by_id, new.manifest)
-    told = tuple(each for each in queries if each.status != "same" or each.notes)
+    listed_queries = tuple(each for each in queries if each.status != "same" or each.notes)
     return Review(
         project=new.manifest.project,
         target=new.manifest.target,
         against=Base(old.name, old.commit),
-        levels=levels_of(contracts, told, costs),
-        nodes=with_state(nodes, told),
-        queries=told,
+        levels=levels_of(contracts, listed_queries, costs),
+        nodes=with_state(nodes, listed_queries),
+        queries=listed_queries,
         same_queries=same,
         contracts=contracts,
         costs=costs,
@@ -64,7 +64,7 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
 
 
 def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> tuple[NodeChange, ...]:
-    """Note at each model whether its query does not simply go on."""
+    """Mark the models whose queries can't simply continue with the part `state`."""
     from msgspec.structs import replace
 
     losing = {model for q in queries if q.status in {"forward", "rebuild"} for model in q.models}
@@ -94,6 +94,5 @@ def levels_of(
 def _limits(old: Version) -> tuple[str, ...]:
     if not old.less:
         return ()
-    told = "Columns, types and options are compared, and files by their text."
-    rest = "What can't be told: whether columns mean the same, what becomes of state, and what it costs."
-    return (f"{old.name}: {old.less}. {told} {rest}",)
+    compared = "Columns, types and options are compared, and files by their text."
+    return (f"{old.name}: {old.less}. {compared} Changes of meaning, state and cost are unknown.",)

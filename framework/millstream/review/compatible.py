@@ -1,4 +1,4 @@
-"""Whether values of one type are read by who expects another: in JSON, where numbers are numbers."""
+"""Whether readers that expect one type can read values of another; in JSON, all numbers are alike."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from millstream.types import (
 
 
 def misfits(was: Type, now: Type, path: str) -> Iterator[tuple[bool, str]]:
-    """Yield what readers of the old type meet in the new one, and whether it stops them."""
+    """Yield how the new type differs for readers of the old one, and whether that breaks them."""
     if was == now or UNKNOWN in {was, now}:
         return
     match was, now:
@@ -36,7 +36,7 @@ def _fields(was: Row, now: Row, path: str) -> Iterator[tuple[bool, str]]:
     for field in was.fields:
         after = now.field(field.name)
         if after is None:
-            yield True, f"the field `{path}.{field.name}` is gone"
+            yield True, f"the field `{path}.{field.name}` was removed"
         else:
             yield from misfits(field.type, after.type, f"{path}.{field.name}")
     for field in now.fields:
@@ -45,7 +45,7 @@ def _fields(was: Row, now: Row, path: str) -> Iterator[tuple[bool, str]]:
 
 
 def _is_number_like(was: Type, now: Type) -> bool:
-    """Tell whether what is written now can be read as before, large numbers aside."""
+    """Tell whether new values can be read as before, except for large numbers."""
     if was in INTEGERS:
         return now in INTEGERS
     fractions = (FLOAT, DOUBLE)
@@ -56,5 +56,5 @@ def _is_number_like(was: Type, now: Type) -> bool:
 
 def _why(was: Type, now: Type) -> str:
     if was in INTEGERS and now in INTEGERS and INTEGERS.index(now) > INTEGERS.index(was):
-        return ": large values do not fit readers of today"
+        return ": large values do not fit existing readers"
     return ""

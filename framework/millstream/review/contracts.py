@@ -1,4 +1,4 @@
-"""Topics and tables as those see them who read them, in two versions."""
+"""Compares topics and tables in two versions from their readers' point of view."""
 
 from __future__ import annotations
 
@@ -26,40 +26,40 @@ class Contract(Struct, frozen=True):
     name: str
     model: str
     columns: dict[str, tuple[str, Type, bool]]
-    """By name in lower case: name, type, whether it can be NULL."""
+    """By name in lower case: name, type, and whether it can be NULL."""
     keys: tuple[str, ...] = ()
     format: Encoding = DEFAULT_FORMAT
     options: Mapping[str, Any] = {}
     upsert: bool = False
     deletes: bool = False
-    """Records without a value, or rows that go away."""
+    """It has tombstones, or rows are deleted."""
     store: str = DEFAULT
 
 
 def contract_changes(
     old: Version, new: Version, nodes: Mapping[str, NodeChange]
 ) -> tuple[ContractChange, ...]:
-    """Return the topics and tables that are not as they were; `nodes` are the changes by id."""
-    before, after = _by_place(contracts(old)), _by_place(contracts(new))
-    homes = {contract.model: contract for contract in after.values()}
+    """Return the topics and tables that changed; `nodes` are the changes by id."""
+    before, after = _by_name(contracts(old)), _by_name(contracts(new))
+    by_model = {contract.model: contract for contract in after.values()}
     found: list[ContractChange] = []
-    for place, was in before.items():
-        now = after.get(place)
+    for name, was in before.items():
+        now = after.get(name)
         if now is None:
-            found.append(_gone(was, homes.get(was.model)))
+            found.append(_removed(was, by_model.get(was.model)))
         elif change := _changed(was, now, nodes.get(now.model)):
             found.append(change)
     found += [
         ContractChange(kind=now.kind, name=now.name, model=now.model, status="added")
-        for place, now in after.items()
-        if place not in before
+        for name, now in after.items()
+        if name not in before
     ]
     found += _sources(old, new, nodes)
     return tuple(sorted(found, key=lambda each: (each.kind, each.name, each.status)))
 
 
 def _sources(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> Iterator[ContractChange]:
-    """Tell whether records that others wrote are still read, by columns that are declared otherwise."""
+    """Yield the sources whose existing records no longer fit the declared types."""
     before, after = old.nodes_of("source"), new.nodes_of("source")
     for id_ in sorted(before.keys() & after.keys()):
         node = nodes.get(id_)
@@ -75,23 +75,23 @@ def _sources(old: Version, new: Version, nodes: Mapping[str, NodeChange]) -> Ite
             yield ContractChange(kind="topic", name=name, model=id_, status="changed", breaking=breaking)
 
 
-_FATES = {"fail": "stop the query", "skip": "are left out", "dead_letter": "become dead letters"}
+_FATES = {"fail": "stop the query", "skip": "are skipped", "dead_letter": "become dead letters"}
 
 
-def _by_place(found: Mapping[str, Contract]) -> dict[tuple[str, str, str], Contract]:
-    """Topics and tables are known by their own names; of several models in one topic, each is told."""
-    places = Counter((contract.kind, contract.name) for contract in found.values())
+def _by_name(by_model: Mapping[str, Contract]) -> dict[tuple[str, str, str], Contract]:
+    """Return contracts by kind and name; if several models write a topic, by model, too."""
+    writers = Counter((contract.kind, contract.name) for contract in by_model.values())
     return {
-        (each.kind, each.name, each.model if places[each.kind, each.name] > 1 else ""): each
-        for each in found.values()
+        (each.kind, each.name, each.model if writers[each.kind, each.name] > 1 else ""): each
+        for each in by_model.values()
     }
 
 
 def contracts(version: Version) -> dict[str, Contract]:
-    """Return what the models of a version promise."""
+    """Return the contracts of a version by model."""
     found: dict[str, Contract] = {}
     outputs = {o.model: o for o in version.topology.written.outputs} if version.topology else {}
-    taking = _taking_back(version.topology.written) if version.topology else set()
+    retracting = _retracting_nodes(version.topology.written) if version.topology else set()
     for node in version.manifest.nodes.values():
         stored = node.materialization
         if stored is None or not stored.stored_as:
@@ -108,7 +108,7 @@ def contracts(version: Version) -> dict[str, Contract]:
             format=stored.format if isinstance(stored, Sink) else DEFAULT_FORMAT,
             options=node.config,
             upsert=mode == "upsert",
-            deletes=output is not None and (id(output) in taking or _deletes(output)),
+            deletes=output is not None and (id(output) in retracting or _deletes(output)),
             store=(stored.store if isinstance(stored, Table) else None) or DEFAULT,
         )
     return found
@@ -118,16 +118,16 @@ def _deletes(output: Output) -> bool:
     return any(item.name == "delete_when" for item in output.extras)
 
 
-def _taking_back(plan: Plan) -> set[int]:
-    """Return the `id`s of nodes whose rows can be taken back."""
+def _retracting_nodes(plan: Plan) -> set[int]:
+    """Return the `id`s of nodes that can retract rows."""
     found: set[int] = set()
     for node in plan.order:
-        if _takes_back(node) or any(id(each) in found for each in node.inputs):
+        if _retracts(node) or any(id(each) in found for each in node.inputs):
             found.add(id(node))
     return found
 
 
-def _takes_back(node: Node) -> bool:
+def _retracts(node: Node) -> bool:
     match node:
         case Filter():
             return traits_of(node.input).mode == "upsert"
@@ -140,12 +140,12 @@ def _takes_back(node: Node) -> bool:
     return False
 
 
-def _gone(was: Contract, now: Contract | None) -> ContractChange:
-    where = f"{was.model.removeprefix('model.')} "
+def _removed(was: Contract, now: Contract | None) -> ContractChange:
+    model = was.model.removeprefix("model.")
     if now is None:
-        why = f"{where}is gone: nothing is written to it any more"
+        why = f"{model} was removed: nothing writes to the {was.kind} any more"
     else:
-        why = f"{where}is now the {now.kind} {now.name}: nothing is written here any more"
+        why = f"{model} now writes to the {now.kind} {now.name}: nothing writes here any more"
     return ContractChange(
         kind=was.kind, name=was.name, model=was.model, status="removed", breaking=(why,),
         todo=(f"move its readers, then remove the {was.kind}",),
@@ -153,11 +153,11 @@ def _gone(was: Contract, now: Contract | None) -> ContractChange:
 
 
 def _changed(was: Contract, now: Contract, node: NodeChange | None) -> ContractChange | None:
-    told = [*_columns(was, now, node), *(_topic(was, now) if now.kind == "topic" else _table(was, now))]
-    told += _keys(was, now, node)
-    breaking = tuple(dict.fromkeys(text for level, text in told if level == "breaking"))
-    notes = tuple(dict.fromkeys(text for level, text in told if level == "note"))
-    todo = tuple(dict.fromkeys(text for level, text in told if level == "todo"))
+    findings = [*_columns(was, now, node), *(_topic(was, now) if now.kind == "topic" else _table(was, now))]
+    findings += _keys(was, now, node)
+    breaking = tuple(dict.fromkeys(text for level, text in findings if level == "breaking"))
+    notes = tuple(dict.fromkeys(text for level, text in findings if level == "note"))
+    todo = tuple(dict.fromkeys(text for level, text in findings if level == "todo"))
     if not (breaking or notes or todo):
         return None
     return ContractChange(
@@ -166,93 +166,94 @@ def _changed(was: Contract, now: Contract, node: NodeChange | None) -> ContractC
     )  # fmt: skip
 
 
-Told = Iterator[tuple[Literal["breaking", "note", "todo"], str]]
+Findings = Iterator[tuple[Literal["breaking", "note", "todo"], str]]
 
 
-def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Told:
+def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
     renamed = {c.before.lower(): c.after for c in node.columns if c.kind == "renamed"} if node else {}
     for name, (shown, type_, nullable) in was.columns.items():
         if name in renamed and renamed[name].lower() not in was.columns:
             yield "breaking", f"`{shown}` is now called `{renamed[name]}`"
             continue
         if (after := now.columns.get(name)) is None:
-            yield "breaking", f"`{shown}` is gone"
+            yield "breaking", f"`{shown}` was removed"
             continue
         if after[0] != shown:
-            yield "breaking" if now.kind == "topic" else "note", f"`{shown}` is now written `{after[0]}`"
+            yield "breaking" if now.kind == "topic" else "note", f"`{shown}` is now spelled `{after[0]}`"
         for stops, text in misfits(type_, after[1], shown):
             yield "breaking" if stops else "note", text
         if after[2] and not nullable:
-            left_out = ", and is left out of the record then" if format_of(now.format).omits_null else ""
-            yield "breaking", f"`{shown}` can be NULL now{left_out if now.kind == 'topic' else ''}"
+            omitted = now.kind == "topic" and format_of(now.format).omits_null
+            yield "breaking", f"`{shown}` can be NULL now{', and is then omitted' if omitted else ''}"
     for name, (shown, type_, _) in now.columns.items():
         if now.kind == "topic" and name not in was.columns and shown not in renamed.values():
             yield "note", f"`{shown}` ({type_}) is new"
-    kept = [n for n in was.columns if n in now.columns]
+    common = [n for n in was.columns if n in now.columns]
     ordered = format_of(now.format).by_position
-    if ordered and [n for n in now.columns if n in was.columns][: len(kept)] != kept:
-        yield "breaking", f"columns are in another order, which matters in {now.format}"
+    if ordered and [n for n in now.columns if n in was.columns][: len(common)] != common:
+        yield "breaking", f"the order of columns changed, which matters in {now.format}"
     elif ordered and list(now.columns)[: len(was.columns)] != list(was.columns):
-        yield "breaking", f"columns came or went, and {now.format} has no names"
+        yield "breaking", f"columns were added or removed, and {now.format} has no column names"
 
 
-def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Told:
-    said, before = ", ".join(now.keys) or "none", ", ".join(was.keys) or "none"
+def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
+    after, before = ", ".join(now.keys) or "none", ", ".join(was.keys) or "none"
     if was.keys != now.keys:
         if now.kind == "topic":
-            yield "breaking", f"its key is {said} instead of {before}: records of one key change partitions"
+            yield "breaking", f"its key is {after} instead of {before}: records move to other partitions"
             if was.upsert or now.upsert:
                 yield "todo", "records under old keys stay until they are deleted"
         else:
-            yield "breaking", f"its key is {said} instead of {before}: rows under old keys would stay"
-            yield "todo", "build it anew"
+            yield "breaking", f"its key is {after} instead of {before}: rows under old keys would stay"
+            yield "todo", "rebuild it"
         return
     if node and (changed := [c.name for c in node.columns if c.name in now.keys and c.kind == "meaning"]):
         what = "records" if now.kind == "topic" else "rows"
-        yield "note", f"the key `{', '.join(changed)}` has other values: {what} under old ones stay"
+        yield "note", f"the values of key `{', '.join(changed)}` change: {what} under old values stay"
 
 
-def _topic(was: Contract, now: Contract) -> Told:
+def _topic(was: Contract, now: Contract) -> Findings:
     if was.format != now.format:
         yield "breaking", f"its format is {now.format} instead of {was.format}"
     if was.upsert != now.upsert:
         text = (
-            "holds the newest row of each key" if now.upsert else "holds every row, not the newest of a key"
+            "holds the newest row of each key"
+            if now.upsert
+            else "holds every row, not only the newest of each key"
         )
         yield "breaking", f"it now {text}"
     if now.deletes and not was.deletes:
-        yield "breaking", "records without a value (tombstones) say now that a key is gone"
+        yield "breaking", "records without a value (tombstones) now delete keys"
     before, after = was.options.get("partitions"), now.options.get("partitions")
     if before != after:
         yield "note", f"{after or 'the default number of'} partitions instead of {before or 'the default'}"
         if after and before and int(after) > int(before):
-            yield "breaking", "more partitions: records of one key change partitions"
+            yield "breaking", "more partitions: records move to other partitions"
             yield "todo", f"kafka-topics.sh --alter --topic {now.name} --partitions {after}"
         elif after:
-            yield "todo", "Kafka takes no partitions away: make a new topic, or alter it if it has fewer"
+            yield "todo", "Kafka can't remove partitions: create a new topic, or alter it if it has fewer"
     old, new = was.options.get("topic_config") or {}, now.options.get("topic_config") or {}
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
             value = new.get(name, "the cluster's default")
             yield "note", f"`{name}` is {value} instead of {old.get(name, 'the default')}"
-            loses = "older records of a key go away" if name == "cleanup.policy" else ""
-            if loses and "compact" in str(value):
-                yield "breaking", f"`cleanup.policy` is {value}: {loses}"
+            if name == "cleanup.policy" and "compact" in str(value):
+                yield "breaking", f"`cleanup.policy` is {value}: Kafka deletes older records of a key"
             yield "todo", f"kafka-configs.sh --alter --topic {now.name}: Millstream never changes a topic"
 
 
-def _table(was: Contract, now: Contract) -> Told:
+def _table(was: Contract, now: Contract) -> Findings:
     if was.store != now.store:
         yield "breaking", f"it is stored in {now.store} instead of {was.store}"
-        yield "todo", "build it anew"
+        yield "todo", "rebuild it"
     for name, (shown, type_, _) in was.columns.items():
         after = now.columns.get(name)
         if after is None:
-            yield "todo", f"the column `{shown}` stays in the table, and gets no values any more"
+            yield "todo", f"the column `{shown}` stays in the table, but gets no more values"
         elif after[1] != type_:
-            # No store gives a column another type: that is refused before a row is written.
-            yield "breaking", f"{now.store} does not take over `{shown}` as {after[1]}"
-            yield "todo", "build it anew, or give the column a new name"
+            # No store changes the type of a column: that is refused before a row is written.
+            yield "breaking", f"{now.store} can't change the type of `{shown}` to {after[1]}"
+            yield "todo", "rebuild it, or rename the column"
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:
         listed = ", ".join(f"`{name}`" for name in new)
-        yield "note", f"{listed}: added to the table, NULL in rows that are there"
+        yield "note", f"{listed}: added to the table, NULL in existing rows"

@@ -1,4 +1,4 @@
-"""What a project costs for each record, in two versions, and what the optimizer does no more, or newly."""
+"""Compares the cost per record in two versions, and what the optimizer stopped or started doing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from millstream.review.values import CostRow, EditedLine, NodeChange, RuleChange
 from millstream.topology import Topology, hints_of
 
 _WORSE = ("reads", "decodes", "shuffles", "states", "python_calls", "queries")
-"""What makes a review say that the cost is higher; the rest is told beside it."""
+"""The numbers by which a review decides that the cost is higher; the others follow from these."""
 
 
 def cost_rows(old: Topology, new: Topology, found: Running) -> tuple[CostRow, ...]:
-    """Return the numbers that differ, by their names in words."""
+    """Return the numbers that differ, with readable names."""
     before = dict(_numbers(old, found.groups[0], found.old))
     after = dict(_numbers(new, found.groups[1], found.new))
     words = names_of_costs() | {
         "queries": "queries",
-        "state_bytes": "bytes of state of the queries above, about",
+        "state_bytes": "bytes of state of the queries above, approximately",
     }
     return tuple(
         CostRow(words[name], before[name] or 0, number or 0)
@@ -36,12 +36,12 @@ def cost_rows(old: Topology, new: Topology, found: Running) -> tuple[CostRow, ..
 
 
 def is_higher(rows: Sequence[CostRow]) -> bool:
-    """Tell whether anything costs more that is paid for each record."""
-    return any(row.after > row.before for row in costs_that_count(rows))
+    """Tell whether the cost per record is higher."""
+    return any(row.after > row.before for row in main_costs(rows))
 
 
-def costs_that_count(rows: Sequence[CostRow]) -> list[CostRow]:
-    """Return those that make a change dear; the rest follows from them."""
+def main_costs(rows: Sequence[CostRow]) -> list[CostRow]:
+    """Return the rows that decide whether the cost is higher."""
     words = names_of_costs() | {"queries": "queries"}
     worse = {words[name] for name in _WORSE}
     return [row for row in rows if row.name in worse]
@@ -57,7 +57,7 @@ def _numbers(topology: Topology, groups: Groups, physical: Physical) -> Iterator
 
 
 def _cost(topology: Topology, groups: Groups) -> Cost:
-    """Return what all queries cost: what several of them need runs in each."""
+    """Return the cost of all queries; what several queries need runs in each of them."""
     left = {output.model: output for output in topology.plan.outputs if output.materialization.stored_as}
     parts: list[list[Output]] = []
     for models in groups.models.values():
@@ -71,12 +71,12 @@ def _cost(topology: Topology, groups: Groups) -> Cost:
 def rule_changes(
     old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange], manifest: Manifest
 ) -> tuple[RuleChange, ...]:
-    """Return what rules do for some models in one version only: for those that came or went it is no news.
+    """Return what rules do for models in one version only, except for added and removed models.
 
     `nodes` are the changes by id, `manifest` is the newer one.
     """
-    come = {each.id for each in nodes.values() if each.status in {"added", "removed"}}
-    before, after = _done(old, come), _done(new, come)
+    in_one = {each.id for each in nodes.values() if each.status in {"added", "removed"}}
+    before, after = _rule_effects(old, in_one), _rule_effects(new, in_one)
     found: list[RuleChange] = []
     for status, these, others in (("stopped", before, after), ("started", after, before)):
         for (rule, models), what in these.items():
@@ -87,25 +87,28 @@ def rule_changes(
                         status=status,  # type: ignore[arg-type]  # literals above
                         what="; ".join(what),
                         models=models,
-                        place=_place(models, nodes, manifest),
+                        place=_edited_line(models, nodes, manifest),
                     )
                 )
     return tuple(sorted(found, key=lambda each: (each.status != "stopped", each.rule, each.what)))
 
 
-def _done(optimized: Optimized, come: AbstractSet[str]) -> dict[tuple[str, tuple[str, ...]], list[str]]:
-    """Return by rule and models what was done for them; those that came or went are left out."""
+def _rule_effects(
+    optimized: Optimized, ignored: AbstractSet[str]
+) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """Return what each rule did, by rule and models."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for step in optimized.steps:
         for change in step.changes:
-            said = found.setdefault((step.rule, tuple(sorted(set(change.models) - come))), [])
-            if change.what not in said:
-                said.append(change.what)
+            effects = found.setdefault((step.rule, tuple(sorted(set(change.models) - ignored))), [])
+            if change.what not in effects:
+                effects.append(change.what)
     return found
 
 
-def _place(models: Sequence[str], nodes: Mapping[str, NodeChange], manifest: Manifest) -> EditedLine | None:
-    """Return the first edited line of a model that the rule was about, or else of one that reads it."""
+def _edited_line(
+    models: Sequence[str], nodes: Mapping[str, NodeChange], manifest: Manifest
+) -> EditedLine | None:
+    """Return the first edited line of the models, or else of a model that reads them."""
     readers = (n.id for n in manifest.nodes.values() if not set(models).isdisjoint(n.depends_on))
-    listed = (place for id_ in (*models, *readers) if id_ in nodes for place in nodes[id_].places)
-    return next(listed, None)
+    return next((line for id_ in (*models, *readers) if id_ in nodes for line in nodes[id_].places), None)

@@ -1,4 +1,4 @@
-"""What an `apply` does to a target: the project as it is, compared with what runs there."""
+"""What `apply` does to a target: the project compared with what runs there."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from millstream.review.values import Base, QueryChange, Review
 from millstream.review.version import Version
 
 _UNKNOWN = (
-    "What the models said that run there is not known: only their state is compared. "
-    "The next `build`, `run` or `apply` of all models notes it."
+    "The definitions of the models that run there are unknown, so only their state is compared. "
+    "The next `build`, `run` or `apply` of all models saves them."
 )
 
 
 def deployment(
-    there: Deployed,
+    running: Deployed,
     old: Version | None,
     new: Version,
     physical: Physical,
@@ -31,40 +31,40 @@ def deployment(
     *,
     accept_forward: bool,
 ) -> Review:
-    """Return what changes on a target; `old` is what its models said when they began, if that is known."""
+    """Return what changes on a target; `old` is the version that was started there, if it is known."""
     manifest = new.manifest
-    queries = deployed_changes(there, physical, known, accept_forward=accept_forward)
-    told = tuple(each for each in queries if each.status != "same" or each.notes)
+    queries = deployed_changes(running, physical, known, accept_forward=accept_forward)
+    changed = tuple(each for each in queries if each.status != "same" or each.notes)
     base = Base(f"what runs on {manifest.target}")
     if old is None:
-        limits = (_UNKNOWN,) if there.records else ()
+        limits = (_UNKNOWN,) if running.records else ()
         found = Review(project=manifest.project, target=manifest.target, against=base, limits=limits)
     else:
         found = review(old, new, known)
     return replace(
         found,
         against=base,
-        levels=levels_of(found.contracts, told, found.costs),
-        nodes=with_state(found.nodes, told),
-        queries=told,
+        levels=levels_of(found.contracts, changed, found.costs),
+        nodes=with_state(found.nodes, changed),
+        queries=changed,
         same_queries=sum(each.status == "same" for each in queries),
     )
 
 
-def made_anew(found: Review, *, accept_forward: bool) -> tuple[QueryChange, ...]:
-    """Return the queries that an `apply` makes anew."""
+def rebuilds(found: Review, *, accept_forward: bool) -> tuple[QueryChange, ...]:
+    """Return the queries that `apply` rebuilds."""
     return tuple(each for each in found.queries if needs_rebuild(each.status, accept_forward=accept_forward))
 
 
 def untouched(found: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:
-    """Return by model the columns that have the same values as before, as far as that is known."""
+    """Return for each model the columns whose values did not change, as far as that is known."""
     if found.limits:
         return {}
     changes = {each.id: each for each in found.nodes}
-    told: dict[str, tuple[str, ...]] = {}
+    columns: dict[str, tuple[str, ...]] = {}
     for id_, node in new.manifest.nodes.items():
         change = changes.get(id_)
-        other = {column.name for column in change.columns} if change else set()
-        whole = change is not None and (change.rows or change.status in {"added", "renamed"})
-        told[id_] = () if whole else tuple(c.name for c in node.columns if c.name not in other)
-    return told
+        edited = {column.name for column in change.columns} if change else set()
+        all_edited = change is not None and (change.rows or change.status in {"added", "renamed"})
+        columns[id_] = () if all_edited else tuple(c.name for c in node.columns if c.name not in edited)
+    return columns

@@ -9,7 +9,7 @@ from millstream.manifest import Manifest, ManifestNode
 from millstream.review.values import NodeChange
 
 _MOST = 40
-"""A larger one is no help."""
+"""Larger diagrams are not readable."""
 _SHAPES: dict[str, Shape] = {"source": "store", "exposure": "hexagon"}
 _DRAWN = {"model", "source", "seed", "exposure"}
 _STYLES = {
@@ -18,11 +18,11 @@ _STYLES = {
     "changed": "fill:#fff8c5,stroke:#9a6700,color:#1f2328",
     "affected": "stroke:#9a6700,stroke-dasharray:4 3",
 }
-"""Colours that are read in light and in dark pages."""
+"""Colors that are readable on light and dark pages."""
 
 
 def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> str:
-    """Return a drawing; empty where no edge can have changed."""
+    """Return a drawing; empty if nothing changed, or if it would be too large."""
     changed = {id_: each for id_, each in nodes.items() if each.kind in _DRAWN}
     before, after = _edges(old), _edges(new)
     edges = {edge for edge in before | after if any(end in changed for end in edge)}

@@ -1,4 +1,4 @@
-"""Where files were edited."""
+"""Finds the lines of files that were edited."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from millstream.review.values import EditedLine
 _MOST = 3
 _SHOWN = 120
 _SET = re.compile(r"([\w.-]+)['\"]?\s*[:=]\s*(?=(\S.*))")
-"""A name and what it is set to, in YAML, TOML and Jinja."""
+"""A name and its value in YAML, TOML and Jinja."""
 
 
-def edited_places(old: Path | None, new: Path | None, before: str, after: str) -> tuple[EditedLine, ...]:
-    """Return the first lines of a file that differ, as they are now; `before` and `after` are its paths."""
+def edited_lines(old: Path | None, new: Path | None, before: str, after: str) -> tuple[EditedLine, ...]:
+    """Return the first edited lines in the new version; `before` and `after` are the file's paths."""
     if old is None or new is None:
         return ()
     was, now = _lines(old, before), _lines(new, after)
@@ -33,7 +33,7 @@ def edited_places(old: Path | None, new: Path | None, before: str, after: str) -
 
 
 def shown(text: str) -> str:
-    """Return a line as everybody may read it: what is set under the name of a secret is left out."""
+    """Return a line without the values of secrets."""
     for found in _SET.finditer(text):
         if is_secret_setting(found[1], found[2]):
             return f"{text[: found.end(1)][:_SHOWN]}: {MASK}"

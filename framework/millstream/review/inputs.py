@@ -1,4 +1,4 @@
-"""What became of all that is no model: sources, seeds, functions, settings, and tests, exposures, metrics."""
+"""Compares all nodes that are not models: sources, seeds, functions, settings, tests, exposures, metrics."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from msgspec.structs import replace
 from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.review.columns import column_changes
-from millstream.review.edited_lines import edited_places
+from millstream.review.edited_lines import edited_lines
 from millstream.review.readers import Readers
 from millstream.review.values import NodeChange, Part, Status
 from millstream.review.version import Version
 from millstream.review.wording import options_sentences, topic_sentences
 
 Pair = tuple[Readers, Readers]
-"""Of the older version and the newer one."""
+"""The readers of the older and the newer version."""
 
 
 def input_changes(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
-    """Compare what models are made of, beside their SQL."""
+    """Compare settings, sources, seeds and functions."""
     yield from _settings(old, new)
     yield from _sources(old, new, readers)
     yield from _seeds(old, new, readers)
@@ -29,7 +29,7 @@ def input_changes(old: Version, new: Version, readers: Pair) -> Iterator[NodeCha
 
 def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
     before, after = old.nodes_of("source"), new.nodes_of("source")
-    yield from _came_and_went(before, after)
+    yield from _added_or_removed(before, after)
     for id_ in before.keys() & after.keys():
         was, now = before[id_], after[id_]
         columns = column_changes(was, now, readers)
@@ -38,7 +38,7 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             specs = old.topology.catalog.topics[id_], new.topology.catalog.topics[id_]
             what = topic_sentences(*specs)
             if derived := _derived(*specs):
-                what.append(f"calculates {', '.join(derived)} in another way")
+                what.append(f"computes {', '.join(derived)} differently")
         if columns or what:
             parts: set[Part] = set()
             parts |= {"body"} if what else set()
@@ -46,13 +46,13 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             yield NodeChange(
                 id=id_, kind="source", status="changed", path=now.path, parts=tuple(sorted(parts)),
                 what=tuple(what), columns=columns,
-                places=edited_places(old.root, new.root, was.path, now.path),
+                places=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 
 
 def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
     before, after = old.nodes_of("seed"), new.nodes_of("seed")
-    yield from _came_and_went(before, after)
+    yield from _added_or_removed(before, after)
     for id_ in before.keys() & after.keys():
         was, now = before[id_], after[id_]
         columns = column_changes(was, now, readers)
@@ -60,8 +60,8 @@ def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             parts: tuple[Part, ...] = ("body", "contract") if columns else ("body",)
             yield NodeChange(
                 id=id_, kind="seed", status="changed", path=now.path, parts=parts,
-                what=("has other rows",), rows=True, columns=columns,
-                places=edited_places(old.root, new.root, was.path, now.path),
+                what=("has different rows",), rows=True, columns=columns,
+                places=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 
 
@@ -82,11 +82,11 @@ def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
             continue
         what = [f"is `{now.signature}`, was `{was.signature}`"] if was.signature != now.signature else []
         if digests[0].get(name) != digests[1].get(name):
-            what.append("computes something else, as far as anybody can tell")
+            what.append("has a different body, so it may return different values")
         if what and digests[0] and digests[1]:
             yield NodeChange(
                 id=f"function.{name}", kind="function", status="changed", path=now.path, parts=("body",),
-                what=tuple(what), places=edited_places(old.root, new.root, was.path, now.path),
+                what=tuple(what), places=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 
 
@@ -102,16 +102,18 @@ def _settings(old: Version, new: Version) -> Iterator[NodeChange]:
 
 
 def other_changes(old: Version, new: Version) -> Iterator[NodeChange]:
-    """Compare tests, exposures and metrics by what they say, wherever it stands."""
+    """Compare tests, exposures and metrics by their content, not by their location."""
     for kind in ("test", "unit_test", "exposure", "metric"):
         before, after = old.nodes_of(kind), new.nodes_of(kind)
-        yield from _came_and_went(before, after)
+        yield from _added_or_removed(before, after)
         for id_ in before.keys() & after.keys():
-            if _said(before[id_]) != _said(after[id_]):
+            if _content(before[id_]) != _content(after[id_]):
                 yield NodeChange(id=id_, kind=kind, status="changed", path=after[id_].path, parts=("body",))
 
 
-def _came_and_went(before: dict[str, ManifestNode], after: dict[str, ManifestNode]) -> Iterator[NodeChange]:
+def _added_or_removed(
+    before: dict[str, ManifestNode], after: dict[str, ManifestNode]
+) -> Iterator[NodeChange]:
     for id_, node in before.items():
         if id_ not in after:
             yield NodeChange(id=id_, kind=node.kind, status="removed", path=node.path)
@@ -120,13 +122,13 @@ def _came_and_went(before: dict[str, ManifestNode], after: dict[str, ManifestNod
             yield NodeChange(id=id_, kind=node.kind, status="added", path=node.path)
 
 
-def _said(node: ManifestNode) -> ManifestNode:
-    """Return a node without where it stands."""
+def _content(node: ManifestNode) -> ManifestNode:
+    """Return a node without its location."""
     meta = {name: value for name, value in node.meta.items() if name != "line"}
     return replace(node, path="", fqn=(), compiled_path=None, tags=(), meta=meta)
 
 
 def _derived(old: TopicSpec, new: TopicSpec) -> list[str]:
-    """Return the derived columns whose expression is another."""
+    """Return the derived columns whose expression changed."""
     was = {name: str(each) for name, each in old.derived}
     return [f"`{name}`" for name, each in new.derived if was.get(name, str(each)) != str(each)]

@@ -1,4 +1,4 @@
-"""The last review, for when it is asked for again: in another format, say."""
+"""Caches the last review, for when it is requested again, such as in another format."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from millstream.review.version import Version
 _FILE = "cache/review.msgpack"
 
 
-class Remembered(Struct, frozen=True):
+class CachedReview(Struct, frozen=True):
     key: str
     review: Review
 
 
 def key_of(old: Version, new: Version, known: Statistics) -> str:
-    """Return a digest of all that a review is made of."""
+    """Return a digest of everything that determines a review."""
     hashed = blake2b(f"{FORMAT} {SCHEMA_VERSION}".encode(), digest_size=16)
     hashed.update(msgspec.msgpack.encode(known, order="deterministic"))
     for version in (old, new):
-        said = (version.name, version.commit, version.less, version.compiled.manifest)
-        hashed.update(msgspec.msgpack.encode(said, enc_hook=str, order="deterministic"))
+        facts = (version.name, version.commit, version.less, version.compiled.manifest)
+        hashed.update(msgspec.msgpack.encode(facts, enc_hook=str, order="deterministic"))
         hashed.update(version.compiled.catalog)
         if version.root is not None:
-            # Places are lines of files, of macros and YAML, too.
+            # A review shows edited lines of all files, including macros and YAML.
             settings, _ = read_settings(version.root)
             hashed.update(made_from(version.root, settings, Target("", "", {}), {}).encode())
     return hashed.hexdigest()
 
 
-def recall(target: Path, key: str) -> Review | None:
-    found = read_file(target / _FILE, Remembered)
+def load_review(target: Path, key: str) -> Review | None:
+    found = read_file(target / _FILE, CachedReview)
     return found.review if found and found.key == key else None
 
 
-def remember(target: Path, key: str, review: Review) -> None:
-    """Keep a review; where the folder can't be written, the next one takes longer."""
-    write_file(target / _FILE, Remembered(key, review))
+def save_review(target: Path, key: str, review: Review) -> None:
+    """Cache a review; if the folder can't be written, the next review takes longer."""
+    write_file(target / _FILE, CachedReview(key, review))

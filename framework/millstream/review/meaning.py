@@ -1,8 +1,8 @@
-"""What each model's rows and columns mean: texts that are equal where the rows are.
+"""The meaning of each model's rows and columns, as texts that are equal if the rows are equal.
 
-Told twice: in terms of what the model itself reads, and in terms of sources and seeds alone, through all
-other models. Of a refactoring, such as a part of a model that becomes a model of its own, the second tells
-nothing.
+Meanings are expressed twice: in terms of the relations that a model reads, and in terms of sources and seeds
+only, through all models between. A refactoring, such as moving a part of a model into a new model, does not
+change the second.
 """
 
 from __future__ import annotations
@@ -33,23 +33,21 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 
 
-class Meant(Struct, frozen=True):
-    """One model."""
-
+class ModelMeaning(Struct, frozen=True):
     rows: str
-    """Which rows there are."""
+    """Which rows exist."""
     columns: dict[str, str]
-    """By name in lower case: what it holds, of a row."""
+    """The value of each column, by name in lower case."""
     extras: dict[str, str] = {}
-    """SQL of its options: headers, `delete_when`."""
+    """The SQL of options: headers, `delete_when`."""
 
 
-class Told(Struct, frozen=True):
-    """All models, by id."""
+class ModelMeanings(Struct, frozen=True):
+    """The meanings of models, by id."""
 
-    own: dict[str, Meant]
-    """In terms of what each reads, whatever the bodies of functions are."""
-    whole: dict[str, Meant]
+    own: dict[str, ModelMeaning]
+    """In terms of the relations that each reads, regardless of the bodies of functions."""
+    whole: dict[str, ModelMeaning]
     """In terms of sources and seeds."""
 
 
@@ -59,41 +57,41 @@ def meanings(
     roots: Mapping[str, Node],
     models: Container[str],
     edited: Container[str],
-) -> Told:
-    """Return what some models of a version mean; `seeds` has digests of rows by id.
+) -> ModelMeanings:
+    """Return the meanings of `models`; `seeds` has digests of rows by id.
 
-    Those of them that are not `edited` are told in terms of sources alone: their own SQL is the same.
-    `roots` has what these models are, and all that they read, however far up.
+    Models that are not `edited` are only expressed in terms of sources, because their own SQL is the same.
+    `roots` has the plan nodes of these models and of all models upstream.
     """
     functions = {name: function.digest for name, function in catalog.functions.items()}
     leaves = {id_: f"{t.topic} {t.format} {t.key_type}" for id_, t in catalog.topics.items()}
     leaves |= {id_: seeds.get(id_, "") for id_ in catalog.seeds}
     names = {id(root): id_ for id_, root in roots.items()}
     deep = _Depths(functions, roots, {}, leaves)
-    own: dict[str, Meant] = {}
-    whole: dict[str, Meant] = {}
+    own: dict[str, ModelMeaning] = {}
+    whole: dict[str, ModelMeaning] = {}
     for id_, root in roots.items():
         if id_ not in models:
             continue
         model = catalog.models[id_]
         if id_ in edited:
             ends = _Depths({}, {}, {key: name for key, name in names.items() if name != id_}, {})
-            own[id_] = _meant(ends, root, model)
-        whole[id_] = _meant(deep, root, model)
-    return Told(own, whole)
+            own[id_] = _meaning(ends, root, model)
+        whole[id_] = _meaning(deep, root, model)
+    return ModelMeanings(own, whole)
 
 
-def _meant(depths: _Depths, root: Node, model: ModelSpec) -> Meant:
-    kept_out = sorted(depths.of(root, check.wrong) for check in model.checks if check.keeps_out)
-    return Meant(
-        " but not ".join((depths.rows(root), *kept_out)),
+def _meaning(depths: _Depths, root: Node, model: ModelSpec) -> ModelMeaning:
+    rejected = sorted(depths.of(root, check.wrong) for check in model.checks if check.keeps_out)
+    return ModelMeaning(
+        " but not ".join((depths.rows(root), *rejected)),
         {column.name.lower(): depths.column(root, column.name) for column in root.columns},
         {name: depths.of(root, expression) for name, expression in model.extras},
     )
 
 
 class _Depths(Meanings):
-    """Meanings of columns, and of which rows there are, down to where they end."""
+    """Meanings of columns and rows, expressed down to given relations."""
 
     def __init__(
         self,
@@ -104,14 +102,14 @@ class _Depths(Meanings):
     ) -> None:
         super().__init__(functions, roots)
         self._ends = ends
-        """By `id` of a node: the relation that it stands for, where nobody looks further."""
+        """The relations at which expressions end, by `id` of their node."""
         self._leaves = leaves
-        """What is to be known of sources and seeds beside their names."""
+        """Facts about sources and seeds besides their names."""
         self._rows: dict[int, str] = dict(ends)
         self._read: dict[int, tuple[str, ...]] = {id_: (name,) for id_, name in ends.items()}
-        """The relations that each node reads, in an order of their own."""
+        """The relations that each node reads, sorted."""
         self._ordered: dict[int, list[Node]] = {}
-        """The sides of each union."""
+        """The sides of each union, in a canonical order."""
 
     # -- columns
 
@@ -128,7 +126,7 @@ class _Depths(Meanings):
             case TableScan() if (root := self._roots.get(below.relation)) is not None:
                 return self.column(root, way)
             case Decode() if self._leaves and way.lower() not in self._made(below):
-                # The type says how it is read: one that is declared otherwise is another column.
+                # The declared type decides how a value is read, so another type is another column.
                 return f"{below.relation}.{way.lower()} {below.column(way).type}"
             case SeedScan():
                 leaf = self._leaves.get(below.relation, "")
@@ -136,8 +134,8 @@ class _Depths(Meanings):
             case Stateful() | Opaque():
                 return f"{self.rows(below)}.{way.lower()}"
             case Union():
-                place = list(below.by_name).index(way.lower())
-                sides = (self.column(side, side.columns[place].name) for side in self._sides(below))
+                position = list(below.by_name).index(way.lower())
+                sides = (self.column(side, side.columns[position].name) for side in self._sides(below))
                 return f"union({', '.join(sides)})"
             case _:
                 return self._computed_by(below, way)
@@ -148,12 +146,12 @@ class _Depths(Meanings):
         return f"{text} [{', '.join(read)}]" if read else text
 
     def _made(self, node: Decode) -> Mapping[str, object]:
-        """Return the columns that a model wrote into the topic, by their names in lower case."""
+        """Return the columns that a model wrote to the topic, by name in lower case."""
         root = self._roots.get(node.relation)
         return {} if root is None else root.by_name
 
     def _relation(self, relation: str) -> str:
-        """Return all of a relation that an expression reads by its name."""
+        """Return the meaning of a whole relation that an expression reads by name."""
         root = self._roots.get(relation)
         return f"{relation} {self._leaves.get(relation, '')}" if root is None else self._all(root)
 
@@ -164,18 +162,18 @@ class _Depths(Meanings):
     # -- rows
 
     def rows(self, node: Node) -> str:
-        """Return what tells which rows a node has."""
+        """Return the meaning of a node's rows."""
         order = in_order((node,), self._rows)
         self.describe(order)
         for each in order:
             if id(each) not in self._rows:
-                self._rows[id(each)] = self._told_rows(each)
+                self._rows[id(each)] = self._rows_of(each)
         return self._rows[id(node)]
 
     def _sides(self, node: Union) -> list[Node]:
-        """Return sides in an order that says nothing of how they are written.
+        """Return the sides in an order that does not depend on how they are written.
 
-        First by what they read, so that an edit of one moves no other one where that tells them apart.
+        They are sorted by what they read first, so that an edit of one side rarely reorders the others.
         """
         if (known := self._ordered.get(id(node))) is not None:
             return known
@@ -196,12 +194,12 @@ class _Depths(Meanings):
         return found
 
     def _content(self, side: Node) -> str:
-        """Return what a side holds, by the places of its columns."""
+        """Return a digest of a side's columns, by position."""
         return digest("\n".join(self.column(side, each.name) for each in side.columns))
 
-    def _told_rows(self, node: Node) -> str:
+    def _rows_of(self, node: Node) -> str:
         if node.one_to_one:
-            return self._rows[id(node.inputs[0])]  # however many of them: all rows pass
+            return self._rows[id(node.inputs[0])]
         return digest("\n".join(self._parts(node)))
 
     def _parts(self, node: Node) -> list[str]:
@@ -214,7 +212,7 @@ class _Depths(Meanings):
             case TopicScan() | TableScan() | SeedScan():
                 return [node.relation, self._leaves.get(node.relation, "")]
             case Decode():
-                # Of a model's topic, a record is a row of the model.
+                # A record in a model's topic is a row of the model.
                 return below if self._made(node) else [*below, node.on_bad_record, *node.unique_by]
             case Expand():
                 return [*below, self.of(node.input, node.call), str(node.outer)]
@@ -238,7 +236,7 @@ class _Depths(Meanings):
                 return [*below, node.fingerprint]
 
     def _filters(self, node: Filter) -> list[str]:
-        """Tell filters that stand on each other, columns between them aside: their order says nothing."""
+        """Return the conditions of consecutive filters, sorted, because their order does not matter."""
         conditions: set[str] = set()
         at: Node = node
         while (isinstance(at, Filter) or at.one_to_one) and id(at) not in self._ends:
@@ -248,7 +246,7 @@ class _Depths(Meanings):
         return [self._rows[id(at)], *sorted(conditions)]
 
     def _late(self, node: Node) -> Iterable[str]:
-        """Tell by what rows are late: a state leaves them out."""
+        """Return what decides which rows are late, because state drops late rows."""
         return sorted(fact for _, fact in self._times(node))
 
     def _pieces(self, node: Opaque) -> list[str]:

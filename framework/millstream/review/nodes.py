@@ -1,4 +1,4 @@
-"""What became of each node; models are compared here, by what they mean."""
+"""Compares the nodes of two versions; models by their meaning."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from millstream.manifest import ManifestNode
-from millstream.review.causes import Causes, Compared, Meaning, compared
+from millstream.review.causes import Causes, Comparison, MeaningChange, compare_meanings
 from millstream.review.columns import column_changes
-from millstream.review.edited_lines import edited_places
+from millstream.review.edited_lines import edited_lines
 from millstream.review.inputs import input_changes, other_changes
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
 from millstream.review.version import Version
 from millstream.review.wording import options_sentences, spec_sentences, sql_sentences
 
-_TEXTS_ONLY = "its file is another; without the older plan nobody can tell whether its rows are"
+_TEXTS_ONLY = "its file changed; without the older plan, the effect on its rows is unknown"
 
 
 class Nodes:
@@ -27,15 +27,15 @@ class Nodes:
         self._readers = Readers(old.manifest), Readers(new.manifest)
         self._edited: dict[str, NodeChange] = {}
         self._reshaped: set[str] = set()
-        """Models whose columns are others."""
-        self.told: Compared | None = None
+        """Models with changed columns."""
+        self._comparison: Comparison | None = None
 
     def changes(self) -> tuple[NodeChange, ...]:
-        """Return those that are not the same, sorted: what was edited before what is only affected."""
+        """Return the nodes that changed, sorted: edited ones before those that are only affected."""
         listed = list(input_changes(self.old, self.new, self._readers))
         self._edited = {each.id: each for each in listed}
         if self.old.topology and self.new.topology:
-            self.told = compared(
+            self._comparison = compare_meanings(
                 (self.old.manifest, self.old.topology),
                 (self.new.manifest, self.new.topology),
                 Causes(self._edited),
@@ -50,7 +50,7 @@ class Nodes:
         renamed = self._renamed(before, after)
         for id_, node in before.items():
             if id_ not in after and id_ not in renamed.values():
-                yield self._gone(node)
+                yield self._removed(node)
         order = self.new.topology.catalog.models if self.new.topology else after
         for id_ in order:
             node = after[id_]
@@ -58,7 +58,7 @@ class Nodes:
                 old = before[renamed[id_]]
                 yield NodeChange(
                     id=id_, kind="model", status="renamed", path=node.path, old_id=old.id,
-                    parts=("relation",), what=(f"was called {old.name}, and gives the same rows",),
+                    parts=("relation",), what=(f"was called {old.name}; its rows are the same",),
                 )  # fmt: skip
             elif id_ not in before:
                 yield NodeChange(id=id_, kind="model", status="added", path=node.path, what=(_stored(node),))
@@ -67,7 +67,7 @@ class Nodes:
                     self._reshaped.add(id_)
                 yield change
 
-    def _gone(self, node: ManifestNode) -> NodeChange:
+    def _removed(self, node: ManifestNode) -> NodeChange:
         readers = self._readers[0]
         below = readers.below(node.id)
         exposures = readers.exposures(node.id, node.name, below)
@@ -79,26 +79,27 @@ class Nodes:
         )
 
     def _renamed(self, before: dict[str, ManifestNode], after: dict[str, ManifestNode]) -> dict[str, str]:
-        """Pair new models with those that are gone and meant the same."""
-        if self.told is None:
+        """Pair new models with removed ones of the same meaning."""
+        if self._comparison is None:
             return {}
         was = {
-            (_by(told.rows, told.columns), type(before[id_].materialization)): id_
-            for id_, told in self.told.before.whole.items()
+            (_key(meaning.rows, meaning.columns), type(before[id_].materialization)): id_
+            for id_, meaning in self._comparison.before.whole.items()
             if id_ not in after and id_ in before
         }
         found: dict[str, str] = {}
-        for id_, told in self.told.after.whole.items():
-            key = (_by(told.rows, told.columns), type(after[id_].materialization))
+        for id_, meaning in self._comparison.after.whole.items():
+            key = (_key(meaning.rows, meaning.columns), type(after[id_].materialization))
             if id_ not in before and (old := was.pop(key, None)):
                 found[id_] = old
         return found
 
     def _model(self, old: ManifestNode, new: ManifestNode) -> NodeChange | None:
-        meaning = self.told.meanings.get(new.id, Meaning()) if self.told else Meaning()
-        columns = column_changes(old, new, self._readers, self.told)
+        comparison = self._comparison
+        meaning = comparison.changes.get(new.id, MeaningChange()) if comparison else MeaningChange()
+        columns = column_changes(old, new, self._readers, comparison)
         sentences = self._sentences(old, new)
-        if self.told is None and old.checksum != new.checksum and not columns:
+        if comparison is None and old.checksum != new.checksum and not columns:
             sentences["body"] = [_TEXTS_ONLY]
         parts = self._parts(old, new, meaning, columns, sentences)
         what = [sentence for listed in sentences.values() for sentence in listed]
@@ -113,25 +114,25 @@ class Nodes:
             kind="model",
             status="affected" if only_affected else "changed",
             path=new.path,
-            stored=_place(new),
+            stored=_stored_as(new),
             parts=tuple(sorted(parts)),
             what=tuple(what),
             rows=bool(meaning.rows),
             because=self._because(new, meaning, parts),
             columns=columns,
-            places=() if only_affected else self._model_places(old, new, parts),
+            places=() if only_affected else self._model_lines(old, new, parts),
         )
 
-    def _because(self, new: ManifestNode, meaning: Meaning, parts: set[Part]) -> tuple[str, ...]:
+    def _because(self, new: ManifestNode, meaning: MeaningChange, parts: set[Part]) -> tuple[str, ...]:
         causes = set(meaning.causes)
         if "contract" in parts and not causes:
-            # Its columns are those of what it reads.
+            # Its columns changed with those of the relations that it reads.
             causes.update(each for each in new.depends_on if each in self._reshaped)
         return tuple(sorted(causes - {new.id}))
 
-    def _model_places(self, old: ManifestNode, new: ManifestNode, parts: set[Part]) -> tuple[EditedLine, ...]:
-        found = edited_places(self.old.root, self.new.root, old.path, new.path)
-        return found or (self._shared_places() if parts & {"macros", "configs", "relation"} else ())
+    def _model_lines(self, old: ManifestNode, new: ManifestNode, parts: set[Part]) -> tuple[EditedLine, ...]:
+        found = edited_lines(self.old.root, self.new.root, old.path, new.path)
+        return found or (self._shared_lines() if parts & {"macros", "configs", "relation"} else ())
 
     def _sentences(self, old: ManifestNode, new: ManifestNode) -> dict[str, list[str]]:
         if not (self.old.topology and self.new.topology):
@@ -140,9 +141,9 @@ class Nodes:
         was = self.old.topology.catalog.models[old.id]
         now = self.new.topology.catalog.models[new.id]
         found = spec_sentences(was, now)
-        meaning = self.told.meanings.get(new.id) if self.told else None
+        meaning = self._comparison.changes.get(new.id) if self._comparison else None
         if meaning and meaning.extras:
-            found["configs"] += [f"`{name}` is calculated in another way" for name in meaning.extras]
+            found["configs"] += [f"`{name}` is computed differently" for name in meaning.extras]
         if meaning and meaning.own and meaning.changed:
             found["body"] = sql_sentences(was.query, now.query) if new.id in meaning.rows else []
         return found
@@ -151,7 +152,7 @@ class Nodes:
         self,
         old: ManifestNode,
         new: ManifestNode,
-        meaning: Meaning,
+        meaning: MeaningChange,
         columns: tuple[ColumnChange, ...],
         sentences: dict[str, list[str]],
     ) -> set[Part]:
@@ -172,30 +173,27 @@ class Nodes:
     def _calls_edited(self, node: ManifestNode) -> bool:
         return any(f"function.{name}" in self._edited for name in node.functions)
 
-    def _places(self, old: ManifestNode, new: ManifestNode) -> tuple[EditedLine, ...]:
-        return edited_places(self.old.root, self.new.root, old.path, new.path)
-
-    def _shared_places(self) -> tuple[EditedLine, ...]:
-        """Return where files were edited that stand behind several models: macros, variables."""
+    def _shared_lines(self) -> tuple[EditedLine, ...]:
+        """Return edited lines of files that affect several models: macros, variables."""
         if self.new.root is None:
             return ()
         macros = sorted(path.relative_to(self.new.root).as_posix() for path in _macro_files(self.new.root))
-        listed = [edited_places(self.old.root, self.new.root, p, p) for p in (*macros, "pyproject.toml")]
-        return tuple(place for places in listed for place in places)[:3]
+        listed = [edited_lines(self.old.root, self.new.root, p, p) for p in (*macros, "pyproject.toml")]
+        return tuple(line for lines in listed for line in lines)[:3]
 
 
-def _place(node: ManifestNode) -> str:
-    """Return where others read a model."""
+def _stored_as(node: ManifestNode) -> str:
+    """Return the topic or table of a model; empty for a view."""
     stored = node.materialization
     return f"{stored.stored_as} {stored.stored_name(node.name)}" if stored and stored.stored_as else ""
 
 
 def _stored(node: ManifestNode) -> str:
-    kind, _, name = _place(node).partition(" ")
+    kind, _, name = _stored_as(node).partition(" ")
     return f"writes {kind} `{name}`" if kind else "is a view"
 
 
-def _by(rows: str, columns: dict[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _key(rows: str, columns: dict[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:
     return rows, tuple(sorted(columns.items()))
 
 

@@ -1,4 +1,4 @@
-"""Models by the names that people know."""
+"""Names of models and sources without the prefix of their ids."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a review keeps for the next one: the plan of the older version, and queries that were planned.
+"""Caches the plan of the older version and planned queries for the next review.
 
-Each is found by a digest of all that it is made of. A file that can't be read, or of another version, counts
-as none; where a folder can't be written, the next review takes longer.
+Each is found by a digest of everything that determines it. Files that can't be read or are of another
+version are ignored. If the folder can't be written, the next review takes longer.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PLAN, _QUERIES = "plan.msgpack", "queries.msgpack"
 class _Plans(Struct, frozen=True):
     key: str
     table: bytes
-    """The outputs as written, then as optimized; then what models are."""
+    """The outputs as written, the outputs as optimized, and the nodes of models."""
     written: int
-    """How many outputs there are as written."""
+    """The number of outputs as written."""
     models: tuple[str, ...]
     steps: tuple[tuple[str, tuple[Change, ...]], ...]
-    """What each rule did; not the plans between."""
+    """What each rule did, without the plans in between."""
 
 
 class _Queries(Struct, frozen=True):
@@ -41,8 +41,8 @@ class _Queries(Struct, frozen=True):
     queries: dict[bytes, bytes]
 
 
-def recall_plan(folder: Path, compiled: Compiled) -> Topology | None:
-    """Return the plan that was kept of a version; its steps have no plans before and after."""
+def load_plan(folder: Path, compiled: Compiled) -> Topology | None:
+    """Return the cached plan of a version; its steps have no plans before and after."""
     found = read_file(folder / _PLAN, _Plans)
     if found is None or found.key != _key(compiled.catalog):
         return None
@@ -57,25 +57,25 @@ def recall_plan(folder: Path, compiled: Compiled) -> Topology | None:
     return Topology(read_catalog(compiled), Optimized(written, plan, steps), roots=roots)
 
 
-def keep_plan(folder: Path, compiled: Compiled, found: Topology) -> None:
+def save_plan(folder: Path, compiled: Compiled, found: Topology) -> None:
     table = encoded((*found.written.outputs, *found.plan.outputs, *found.roots.values()))
     steps = tuple((step.rule, step.changes) for step in found.optimized.steps)
     plans = _Plans(_key(compiled.catalog), table, len(found.written.outputs), tuple(found.roots), steps)
     write_file(folder / _PLAN, plans)
 
 
-def recall_queries(folder: Path | None) -> QueryCache:
-    """Return the queries that the last review needed; none where there is no folder for them."""
+def load_queries(folder: Path | None) -> QueryCache:
+    """Return the queries that the last review needed; none without a folder."""
     found = read_file(folder / _QUERIES, _Queries) if folder is not None else None
     return QueryCache(found.queries if found and found.format == _FORMAT else None)
 
 
-def keep_queries(folder: Path | None, found: QueryCache) -> None:
-    """Keep the queries that this review needed: the next one is of about the same edits."""
+def save_queries(folder: Path | None, found: QueryCache) -> None:
+    """Cache the queries that this review needed, because the next one is likely about similar edits."""
     if folder is not None and found.has_new:
         write_file(folder / _QUERIES, _Queries(_FORMAT, found.used))
 
 
 def _key(catalog: bytes) -> str:
-    """Return a digest of what a plan is made of: its target's settings are part of the catalog."""
+    """Return a digest of the catalog, which determines the plan and includes the target's settings."""
     return blake2b(_FORMAT.encode() + catalog, digest_size=16).hexdigest()

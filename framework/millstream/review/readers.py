@@ -1,4 +1,4 @@
-"""Who reads a column, down to exposures, and which tests look at it."""
+"""The readers of a column, down to exposures, and its tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Readers:
         self._children = {id_: tuple(found) for id_, found in children.items()}
 
     def of(self, id_: str, column: str) -> tuple[Reader, ...]:
-        """Return those that read a column themselves."""
+        """Return the direct readers of a column."""
         found = {(r.id, r.column, r.kind): r for r in self._direct.get((id_, column.lower()), ())}
         return tuple(found[key] for key in sorted(found))
 
@@ -76,22 +76,22 @@ class Readers:
         return tuple(sorted(found))
 
     def tests(self, id_: str, column: str) -> tuple[str, ...]:
-        """Return the tests of a column, and those that look at the whole relation."""
+        """Return the tests of a column and those of the whole relation."""
         return tuple(
             sorted(
                 node.name
                 for node in self._manifest.nodes.values()
-                if node.kind in _TESTS and id_ in node.depends_on and _looks_at(node, column)
+                if node.kind in _TESTS and id_ in node.depends_on and _tests(node, column)
             )
         )
 
 
-def _looks_at(node: ManifestNode, column: str) -> bool:
+def _tests(node: ManifestNode, column: str) -> bool:
     if node.kind == "unit_test" or not node.test:
-        return True  # of a whole model, or SQL of its own
-    of = node.meta.get("column")
-    if not of:
+        return True  # a test of a whole model, or in SQL
+    tested = node.meta.get("column")
+    if not tested:
         return bool(re.search(rf"\b{re.escape(column)}\b", str(node.meta)))
-    # `relationships` names the other relation, too: its column is told among the arguments.
-    arguments = node.meta.get("arguments") or {}
-    return str(of).lower() == column.lower() or str(arguments.get("field", "")).lower() == column.lower()
+    # `relationships` names the column of the other relation in its arguments.
+    field = (node.meta.get("arguments") or {}).get("field", "")
+    return column.lower() in {str(tested).lower(), str(field).lower()}

@@ -1,4 +1,4 @@
-"""How a query gets its state anew: what it reads again, whether that is still there, how long it takes."""
+"""What a rebuild of a query does: which records it reads again, and how long that takes."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from millstream.review.outputs import plain
 from millstream.review.values import Replay, ReplayRead
 
 _ENOUGH = 1000
-"""Records, and as many at least: of fewer, a speed says nothing."""
+"""The minimum number of records for a meaningful speed."""
 _STEPS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"))
 
 
 class TopicFacts(Struct, frozen=True):
-    """What is known of a topic, from settings or from Kafka."""
+    """Facts about a topic, from settings or from Kafka."""
 
     config: Mapping[str, str] = {}
     starting: str = "earliest"
     records: int | None = None
     asked: bool = False
-    """Kafka itself said so."""
+    """The facts are from Kafka."""
 
 
 class Statistics(Struct, frozen=True):
-    """What estimates stand on."""
+    """The figures behind estimates."""
 
     topics: Mapping[str, TopicFacts] = {}
     """By name."""
     rows_per_second: Mapping[str, float] = {}
-    """By id of a source: how many come."""
+    """The rate of each source, by id."""
     speed: Mapping[str, float] = {}
-    """By query: how many rows it has read in a second."""
+    """How many rows each query has read per second."""
 
 
 def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResults | None) -> Statistics:
-    """Return what the project itself and its last build say."""
+    """Return what is known from the project and its last build."""
     topics: dict[str, TopicFacts] = {}
     for node in manifest.nodes.values():
         config = node.config
         stored = node.materialization
         if node.kind == "source" or isinstance(stored, Sink):
-            said = {str(k): str(v) for k, v in (config.get("topic_config") or {}).items()}
+            settings = {str(k): str(v) for k, v in (config.get("topic_config") or {}).items()}
             name = stored.topic if isinstance(stored, Sink) else str(config.get("topic") or node.name)
-            topics[name] = TopicFacts(said, str(config.get("starting") or "earliest"))
+            topics[name] = TopicFacts(settings, str(config.get("starting") or "earliest"))
     speed = {
         each.query: each.rows_read / each.seconds
         for each in (results.results if results else ())
@@ -66,7 +66,7 @@ def replay(query: Query, others: Physical, known: Statistics) -> Replay:
     records = [each.records for each in reads]
     speed = known.speed.get(query.name)
     total = None if None in records or not records else sum(each or 0 for each in records)
-    # Models of other queries that read its topics are sent the records again.
+    # Models of other queries that read its topics receive the records again.
     stored_here = set(query.stored)
     again = [
         f"{topic} (read by {', '.join(plain(reader.stored))})"
@@ -89,25 +89,24 @@ def _read(topic: str, relation: str, known: Statistics) -> ReplayRead:
     facts = known.topics.get(topic, TopicFacts())
     start = {"earliest": "its start", "latest": "its end"}.get(facts.starting, facts.starting)
     records = facts.records
-    kept = _millis(facts.config.get("retention.ms"))
-    if records is None and kept and (rate := known.rows_per_second.get(relation)):
-        records = round(rate * kept / 1000)
-    holds = (
-        "nothing: it is not there, or empty" if facts.asked and not records else _holds(facts.config, kept)
-    )
+    retention = _millis(facts.config.get("retention.ms"))
+    if records is None and retention and (rate := known.rows_per_second.get(relation)):
+        records = round(rate * retention / 1000)
+    missing = facts.asked and not records
+    holds = "nothing: it is missing or empty" if missing else _holds(facts.config, retention)
     return ReplayRead(topic, start, holds, records)
 
 
-def _holds(config: Mapping[str, Any], kept: int | None) -> str:
+def _holds(config: Mapping[str, Any], retention: int | None) -> str:
     policy = str(config.get("cleanup.policy", ""))
-    told = []
+    parts = []
     if "compact" in policy:
-        told.append("the newest record of each key only: older ones can't be counted again")
-    if kept is not None and "retention.ms" in config and policy != "compact":
-        told.append("all records" if kept < 0 else f"records of the last {duration(kept)}")
+        parts.append("only the newest record of each key: older ones can't be processed again")
+    if retention is not None and "retention.ms" in config and policy != "compact":
+        parts.append("all records" if retention < 0 else f"records of the last {duration(retention)}")
     if "retention.bytes" in config and str(config["retention.bytes"]) != "-1":
-        told.append(f"at most {config['retention.bytes']} bytes of each partition")
-    return ", ".join(told)
+        parts.append(f"at most {config['retention.bytes']} bytes of each partition")
+    return ", ".join(parts)
 
 
 def duration(millis: int) -> str:
@@ -119,8 +118,8 @@ def duration(millis: int) -> str:
     return f"{millis:,} ms"
 
 
-def _millis(said: str | None) -> int | None:
+def _millis(text: str | None) -> int | None:
     try:
-        return int(said) if said is not None else None
+        return int(text) if text is not None else None
     except ValueError:
         return None

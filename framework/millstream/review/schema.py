@@ -1,4 +1,4 @@
-"""The JSON Schema of `review --output json`, made of the values themselves."""
+"""The JSON Schema of `review --output json`, derived from the values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millstream.review.values import Review
 
 
 def review_schema() -> dict[str, Any]:
-    """Return the schema; beside what a review found stand the diagnostics that every command has."""
-    found = msgspec.json.schema(Review)
-    found["$defs"]["Review"]["properties"]["diagnostics"] = {"type": "array", "items": {"type": "object"}}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found
+    """Return the schema of a review with the diagnostics that every command adds."""
+    schema = msgspec.json.schema(Review)
+    schema["$defs"]["Review"]["properties"]["diagnostics"] = {"type": "array", "items": {"type": "object"}}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema

@@ -1,4 +1,4 @@
-"""What `state:` selectors mean: the same comparison that a review tells."""
+"""Evaluates `state:` selectors by the same comparison as a review."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from millstream.review.nodes import Nodes
 from millstream.review.replay import Statistics
 from millstream.review.state import query_changes, running
 from millstream.review.values import NodeChange
-from millstream.review.version import Version, planned
+from millstream.review.version import Version, with_plan
 
 _UNMODIFIED = {"persisted_descriptions", "state"}
-"""Parts that alone make nothing else of a node."""
+"""Parts that don't count as a modification on their own."""
 
 
 class States:
-    """The ids of which `state:<value>` is true; what nobody asks for is not compared."""
+    """Returns the ids that `state:<value>` selects; compares only what is needed."""
 
     def __init__(self, old: Version, new: Version) -> None:
-        self._old = planned(old)
-        self._new = planned(new)
+        self._old = with_plan(old)
+        self._new = with_plan(new)
 
     def __call__(self, value: str) -> frozenset[str]:
         before, after = self._old.manifest.nodes, self._new.manifest.nodes
@@ -37,7 +37,7 @@ class States:
             return frozenset(each.id for each in self._with_state if "state" in each.parts)
         if part:
             return frozenset(each.id for each in self._changes if part in each.parts)
-        # As in dbt, what is new is modified, too.
+        # As in dbt, new nodes count as modified.
         return self._modified | added
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What becomes of the state of each query, by the same comparison that `run` starts with."""
+"""Whether each query keeps its state, by the same comparison that `run` makes when it starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from millstream.topology import Topology, groups_of, physical_of, physical_setti
 
 
 class Running(Struct, frozen=True):
-    """The queries of two versions that are not the same to the letter, and which models are in all."""
+    """The queries of two versions that are not literally the same, and the groups of all models."""
 
     old: Physical
     new: Physical
@@ -30,9 +30,9 @@ class Running(Struct, frozen=True):
 
 
 def running(old: Topology, new: Topology) -> Running:
-    """Return what runs of an older version, and what would run after it.
+    """Return the queries of an older version and of the newer version deployed on it.
 
-    What runs stays in its groups, as it does when the newer version is deployed on the older one.
+    Models keep their groups, as in a deployment.
     """
     before = groups_of(old)
     after = groups_of(new, before.lock)
@@ -48,22 +48,23 @@ def running(old: Topology, new: Topology) -> Running:
 
 
 def query_changes(found: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
-    """Return what becomes of queries, in their order; those that are gone come last."""
+    """Return how queries change, in their order; removed ones come last."""
     records = {query.name: new_record("", query, {}) for query in found.old.queries}
     homes = {model: name for name, models in found.groups[0].models.items() for model in models}
-    left = {model for models in found.groups[1].models.values() for model in models}
-    return tuple(_changes(Deployed(records), homes, found.new, left, statistics, Apply()))
+    remaining = {model for models in found.groups[1].models.values() for model in models}
+    return tuple(_changes(Deployed(records), homes, found.new, remaining, statistics, Apply()))
 
 
 def deployed_changes(
-    there: Deployed, new: Physical, statistics: Statistics, *, accept_forward: bool
+    running: Deployed, new: Physical, statistics: Statistics, *, accept_forward: bool
 ) -> tuple[QueryChange, ...]:
-    """Return what becomes of queries that run, and of those that count what these send again."""
-    homes = {model: name for name, record in there.records.items() for model in record.stored}
-    left = {model for query in new.queries for model in query.stored}
-    found = list(_changes(there, homes, new, left, statistics, Apply(accept_forward=accept_forward)))
-    anew = {each.name for each in found if needs_rebuild(each.status, accept_forward=accept_forward)}
-    readers = with_readers((query for query in new.queries if query.name in anew), new.queries)
+    """Return how running queries change, and those that would count records twice that are sent again."""
+    homes = {model: name for name, record in running.records.items() for model in record.stored}
+    remaining = {model for query in new.queries for model in query.stored}
+    intent = Apply(accept_forward=accept_forward)
+    found = list(_changes(running, homes, new, remaining, statistics, intent))
+    rebuilt = {each.name for each in found if needs_rebuild(each.status, accept_forward=accept_forward)}
+    readers = with_readers((query for query in new.queries if query.name in rebuilt), new.queries)
     return tuple(
         structs.replace(
             each,
@@ -78,58 +79,60 @@ def deployed_changes(
 
 
 def _changes(
-    there: Deployed,
+    running: Deployed,
     homes: Mapping[str, str],
     new: Physical,
-    left: Collection[str],
+    remaining: Collection[str],
     statistics: Statistics,
     intent: Apply,
 ) -> Iterator[QueryChange]:
-    deployment = stages(new.queries, there, intent, new.queries)
-    before = dict(sorted(there.records.items()))
+    deployment = stages(new.queries, running, intent, new.queries)
+    before = dict(sorted(running.records.items()))
     for query in new.queries:
         was = before.pop(query.name, None)
         if was is None:
             change = _new(query, homes, new, statistics)
         else:
-            change = _kept(fit(query, was, there), was, query, new, statistics)
+            change = _existing(fit(query, was, running), was, query, new, statistics)
         yield structs.replace(change, stages=tuple(map(name_of, chain(deployment, query.name))))
-    yield from (_gone(each, left) for each in before.values())
+    yield from (_removed(each, remaining) for each in before.values())
 
 
-def _kept(told: Verdict, was: Record, now: Query, new: Physical, statistics: Statistics) -> QueryChange:
+def _existing(
+    verdict: Verdict, was: Record, now: Query, new: Physical, statistics: Statistics
+) -> QueryChange:
     joined = [model for model in now.stored if model not in was.stored]
     left = [model for model in was.stored if model not in now.stored]
     return QueryChange(
         name=now.name,
-        status=told.kind,
+        status=verdict.kind,
         models=plain(now.stored),
-        reasons=told.reasons,
+        reasons=verdict.reasons,
         notes=(*_joined(now, joined), *_left(left)),
         stateful=now.signature.stateful,
-        command=forward_command(now) if told.kind == "forward" else "",
-        replay=replay(now, new, statistics) if told.kind in {"rebuild", "forward"} else None,
+        command=forward_command(now) if verdict.kind == "forward" else "",
+        replay=replay(now, new, statistics) if verdict.kind in {"rebuild", "forward"} else None,
     )
 
 
 def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:
     for model in plain(models):
         if query.signature.stateful:
-            yield f"{model} is new in it, and gets the records from now on"
+            yield f"{model} joins it, and gets records from now on"
         else:
-            yield f"{model} is new in it, and first gets what the query has read before"
+            yield f"{model} joins it, after a backfill of the records that the query has read"
 
 
 def _left(models: Iterable[str]) -> Iterator[str]:
     for model in plain(models):
-        yield f"{model} is no longer made by it"
+        yield f"{model} is no longer computed by it"
 
 
 def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Statistics) -> QueryChange:
-    """Tell a query that has no checkpoint: what ran elsewhere before begins anew in it."""
+    """Describe a query without a checkpoint; models that ran in other queries before start over in it."""
     moved = {model: homes[model] for model in query.stored if model in homes}
     reasons = tuple(
-        f"{name} ran in {home} before, and {query.name} has no checkpoint: it begins anew"
+        f"{name} ran in {home} before, and {query.name} has no checkpoint: it starts over"
         for name, home in zip(plain(moved), moved.values(), strict=True)
     )
     return QueryChange(
@@ -137,15 +140,15 @@ def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Stat
         status="rebuild" if moved else "new",
         models=plain(query.stored),
         reasons=reasons,
-        notes=() if moved else ("begins with the first records of what it reads",),
+        notes=() if moved else ("starts with the first records of its sources",),
         stateful=query.signature.stateful,
         replay=replay(query, new, statistics) if moved else None,
     )
 
 
-def _gone(was: Record, left: Collection[str]) -> QueryChange:
-    kept = [model for model in was.stored if model in left]
-    note = "its models run in other queries" if kept else "its checkpoint can be removed: `millstream clean`"
+def _removed(was: Record, remaining: Collection[str]) -> QueryChange:
+    moved = any(model in remaining for model in was.stored)
+    note = "its models run in other queries" if moved else "its checkpoint can be removed: `millstream clean`"
     return QueryChange(
         name=was.query, status="removed", models=plain(was.stored), notes=(note,),
         stateful=was.signature.stateful,

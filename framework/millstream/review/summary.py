@@ -1,4 +1,4 @@
-"""A review in one line, and in a few: what a reviewer must know before anything else."""
+"""The headline of a review, and the lines that a reviewer must read first."""
 
 from __future__ import annotations
 
@@ -7,50 +7,50 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from millstream.review.cost import costs_that_count
+from millstream.review.cost import main_costs
 from millstream.review.values import ContractChange, Level, NodeChange, QueryChange, Review
 
 
 class Line(Struct, frozen=True):
-    """One thing to know; texts have SQL and names between backticks."""
+    """A finding; SQL and names in its texts are between backticks."""
 
     level: Level | None
-    """None: good to know."""
+    """None: for information only."""
     what: str
     why: str
 
 
 def headline(found: Review) -> str:
     """Return the verdict in one line, worst first."""
-    told: list[str] = []
+    parts: list[str] = []
     if broken := [each for each in found.contracts if each.breaking]:
-        told.append(f"breaks readers of {_counted(each.kind for each in broken)}")
+        parts.append(f"breaks readers of {_counted(each.kind for each in broken)}")
     if rebuilt := [each for each in found.queries if each.status == "rebuild"]:
-        told.append(f"{count(len(rebuilt), 'query', 'queries')} must be rebuilt")
+        parts.append(f"{count(len(rebuilt), 'query', 'queries')} must be rebuilt")
     if forward := [each for each in found.queries if each.status == "forward"]:
-        verb = "keeps what it counted" if len(forward) == 1 else "keep what they counted"
-        told.append(f"{count(len(forward), 'query', 'queries')} {verb} by the old rule")
+        verb = "keeps state" if len(forward) == 1 else "keep state"
+        parts.append(f"{count(len(forward), 'query', 'queries')} {verb} that the old SQL computed")
     if "cost" in found.levels:
-        told.append("costs more for each record")
-    if told:
-        return _sentence(told)
+        parts.append("costs more per record")
+    if parts:
+        return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
     state = ", all queries keep their state" if found.same_queries else ""
     if found.limits:
-        return "nothing breaks, as far as can be told"
-    if rows := [each for each in found.nodes if _has_other_rows(each)]:
-        places = _counted(each.stored.partition(" ")[0] for each in rows)
-        return f"other rows in {places}, nothing breaks{state}"
-    return f"nothing breaks{state}" if found.nodes else "no change of what runs"
+        return "nothing breaks, as far as known"
+    if rows := [each for each in found.nodes if _rows_change(each)]:
+        outputs = _counted(each.stored.partition(" ")[0] for each in rows)
+        return f"rows change in {outputs}, nothing breaks{state}"
+    return f"nothing breaks{state}" if found.nodes else "no effect on what runs"
 
 
 def changed(found: Review) -> str:
-    """Return how much has changed, in words."""
+    """Return the numbers of changed nodes, in words."""
     statuses = Counter((each.kind, each.status) for each in found.nodes if each.kind in _KINDS)
     listed = [
         f"{count(number, kind)} {status}"
         for (kind, status), number in sorted(statuses.items(), key=lambda each: _KINDS.index(each[0][0]))
     ]
-    return ", ".join(listed) or "nothing but texts of files"
+    return ", ".join(listed) or "no node changed"
 
 
 _KINDS = ["model", "source", "seed", "function", "setting", "test", "unit_test", "exposure", "metric"]
@@ -65,18 +65,18 @@ def lines(found: Review) -> Iterator[Line]:
             if query.status == status:
                 yield Line(status, _query(query), _reasons(query))
     if "cost" in found.levels:
-        counted = costs_that_count(found.costs)
-        rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in counted]
-        yield Line("cost", "for each record", ", ".join(rows))
-    yield from _other_rows([each for each in found.nodes if _has_other_rows(each)], by_id)
+        costs = main_costs(found.costs)
+        rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in costs]
+        yield Line("cost", "per record", ", ".join(rows))
+    yield from _changed_rows([each for each in found.nodes if _rows_change(each)], by_id)
 
 
 def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange]) -> Iterator[Line]:
-    """Tell together what breaks for the same reason."""
-    told: dict[str, list[ContractChange]] = {}
+    """Yield a line for all contracts that break for the same reason."""
+    by_reason: dict[str, list[ContractChange]] = {}
     for each in contracts:
-        told.setdefault("; ".join(_first(each.breaking, 3)), []).append(each)
-    for why, listed in told.items():
+        by_reason.setdefault("; ".join(_first(each.breaking, 3)), []).append(each)
+    for why, listed in by_reason.items():
         readers: dict[str, None] = {}
         for each in listed:
             node = nodes.get(each.model)
@@ -84,28 +84,28 @@ def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange])
                 readers |= dict.fromkeys(name for column in node.columns for name in column.exposures)
                 readers |= dict.fromkeys(node.exposures)
         read = f" (read by {', '.join(sorted(readers))})" if readers else ""
-        yield Line("breaking", _places(f"{each.kind} {each.name}" for each in listed), f"{why}{read}")
+        yield Line("breaking", _outputs(f"{each.kind} {each.name}" for each in listed), f"{why}{read}")
 
 
-def _has_other_rows(node: NodeChange) -> bool:
+def _rows_change(node: NodeChange) -> bool:
     return bool(node.stored) and (node.rows or any(each.kind == "meaning" for each in node.columns))
 
 
-def _other_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> Iterator[Line]:
-    """Tell together which topics and tables get other rows by the same edits."""
-    told: dict[str, list[NodeChange]] = {}
+def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> Iterator[Line]:
+    """Yield a line for all topics and tables whose rows change by the same edits."""
+    by_reason: dict[str, list[NodeChange]] = {}
     for node in nodes:
         edits = [by_id[id_] for id_ in node.because or (node.id,) if id_ in by_id]
         why = [f"`{each.id.partition('.')[2]}` {each.what[0]}" for each in edits if each.what]
         if not why:
             columns = tuple(f"`{c.name}`" for c in node.columns if c.kind == "meaning")
-            why = [f"other values of {', '.join(_first(columns, 3))}"]
-        told.setdefault("; ".join(_first(tuple(why), 2)), []).append(node)
-    for reason, listed in told.items():
-        yield Line(None, _places(each.stored for each in listed), reason)
+            why = [f"different values of {', '.join(_first(columns, 3))}"]
+        by_reason.setdefault("; ".join(_first(tuple(why), 2)), []).append(node)
+    for reason, listed in by_reason.items():
+        yield Line(None, _outputs(each.stored for each in listed), reason)
 
 
-def _places(names: Iterable[str]) -> str:
+def _outputs(names: Iterable[str]) -> str:
     """Return `topic a`, or `topics a, b and tables c`."""
     kinds: dict[str, list[str]] = {}
     for each in names:
@@ -115,7 +115,7 @@ def _places(names: Iterable[str]) -> str:
 
 
 def _query(query: QueryChange) -> str:
-    """Return the name of a query, and those of its models that it does not tell."""
+    """Return the name of a query, with the names of its models that differ from it."""
     others = [name for name in query.models if name != query.name]
     link = ", with" if len(others) < len(query.models) else " of"
     return f"query `{query.name}`" + (f"{link} {', '.join(_first(_code(others), 3))}" if others else "")
@@ -126,20 +126,15 @@ def _code(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _reasons(query: QueryChange) -> str:
-    """Return why, and once for all models of which the same is said."""
-    told: dict[str, list[str]] = {}
+    """Return the reasons, each once for all models that it is about."""
+    by_reason: dict[str, list[str]] = {}
     for reason in query.reasons:
         name, colon, why = reason.partition(": ")
-        told.setdefault(why if colon else name, []).extend([name] if colon else [])
-    return "; ".join(
-        _first(
-            tuple(
-                f"{', '.join(_first(tuple(names), 3))}: {why}" if names else why
-                for why, names in told.items()
-            ),
-            2,
-        )
+        by_reason.setdefault(why if colon else name, []).extend([name] if colon else [])
+    texts = tuple(
+        f"{', '.join(_first(tuple(names), 3))}: {why}" if names else why for why, names in by_reason.items()
     )
+    return "; ".join(_first(texts, 2))
 
 
 def _first(texts: tuple[str, ...], most: int) -> list[str]:
@@ -148,10 +143,6 @@ def _first(texts: tuple[str, ...], most: int) -> list[str]:
 
 def _counted(kinds: Iterable[str]) -> str:
     return " and ".join(count(number, kind) for kind, number in sorted(Counter(kinds).items(), reverse=True))
-
-
-def _sentence(told: list[str]) -> str:
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])}, and {told[-1]}"
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -164,7 +155,7 @@ def number(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a time that is only an estimate: `3 minutes`."""
+    """Return an estimated time, such as `3 minutes`."""
     for size, name in ((3600, "hour"), (60, "minute")):
         if value >= 1.5 * size:
             return count(round(value / size), name)

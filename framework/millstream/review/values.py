@@ -1,6 +1,6 @@
-"""What a review found, as values: every format writes these, and programs read them as JSON.
+"""The values of a review, which all formats write and programs read as JSON.
 
-Texts are as users wrote them; a format escapes what it must. Nothing in them is of this machine or of today.
+Texts are not escaped; that is up to each format. They contain nothing specific to this machine or day.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 
 Level = Literal["breaking", "rebuild", "forward", "cost"]
 LEVELS: tuple[Level, ...] = ("breaking", "rebuild", "forward", "cost")
-"""What `--fail-on` may name, worst first."""
+"""The values of `--fail-on`, worst first."""
 
 Status = Literal["added", "removed", "renamed", "changed", "affected"]
 Part = Literal["body", "contract", "state", "configs", "relation", "macros", "persisted_descriptions"]
@@ -23,7 +23,7 @@ ColumnKind = Literal["added", "removed", "renamed", "retyped", "nullability", "m
 
 
 class EditedLine(Struct, frozen=True):
-    """A line of a file of the project, and what stands there."""
+    """A line in a file of the project, with its text."""
 
     path: str
     line: int
@@ -31,11 +31,11 @@ class EditedLine(Struct, frozen=True):
 
 
 class Reader(Struct, frozen=True):
-    """Who reads a column: another column, or the rows of a model as a whole."""
+    """A reader of a column: another column, or all rows of a model."""
 
     id: str
     column: str = ""
-    """Empty: it decides over rows."""
+    """Empty: it decides which rows exist."""
     kind: str = ""
     """direct, computed, filter, join, group or order."""
 
@@ -46,15 +46,15 @@ class ColumnChange(Struct, frozen=True, kw_only=True):
     before: str = ""
     after: str = ""
     because: tuple[str, ...] = ()
-    """Of a changed meaning: the ids of those whose edit it is; empty: it was edited here."""
+    """For a changed meaning, the ids of the nodes whose edit changed it; empty: it was edited here."""
     readers: tuple[Reader, ...] = ()
-    """Those that read it directly."""
+    """Its direct readers."""
     downstream: tuple[str, ...] = ()
-    """Ids of all models below that depend on it, directly or not."""
+    """Ids of all models that depend on it, directly or not."""
     exposures: tuple[str, ...] = ()
-    """Names of exposures and metrics that it reaches."""
+    """Names of exposures and metrics that depend on it."""
     tests: tuple[str, ...] = ()
-    """Tests that look at it."""
+    """Its tests."""
 
 
 class NodeChange(Struct, frozen=True, kw_only=True):
@@ -65,22 +65,22 @@ class NodeChange(Struct, frozen=True, kw_only=True):
     status: Status
     path: str = ""
     stored: str = ""
-    """Of a model whose rows others can read: `topic x` or `table x`."""
+    """For a stored model: `topic x` or `table x`."""
     old_id: str = ""
-    """Of one that was renamed."""
+    """The previous id of a renamed model."""
     parts: tuple[Part, ...] = ()
-    """What `state:modified.<part>` selects it by."""
+    """The parts for which `state:modified.<part>` selects it."""
     what: tuple[str, ...] = ()
-    """In sentences."""
+    """The changes, as sentences."""
     rows: bool = False
-    """Which rows there are changed, and so all of its columns."""
+    """Which rows exist changed, and so did all columns."""
     because: tuple[str, ...] = ()
-    """Of one that is only affected: the ids whose change it is."""
+    """For a node that is only affected, the ids of the nodes whose change affects it."""
     columns: tuple[ColumnChange, ...] = ()
     exposures: tuple[str, ...] = ()
-    """Of a model that is gone: who read it."""
+    """For a removed model, the exposures that read it."""
     places: tuple[EditedLine, ...] = ()
-    """Where it was edited: the first lines that differ."""
+    """The first edited lines."""
 
 
 class ReplayRead(Struct, frozen=True):
@@ -88,24 +88,24 @@ class ReplayRead(Struct, frozen=True):
 
     topic: str
     start: str
-    """From where: its start, or what the source says."""
+    """Where it starts: at the topic's start, or as the source declares."""
     holds: str
-    """What the topic still has; empty: only Kafka knows."""
+    """What the topic still contains; empty: unknown without asking Kafka."""
     records: int | None = None
-    """About how many; None: nobody can tell."""
+    """Approximately how many; None: unknown."""
 
 
 class Replay(Struct, frozen=True):
-    """How a query gets its state anew."""
+    """How a query is rebuilt."""
 
     command: str
     models: tuple[str, ...]
-    """Names of those that are built anew."""
+    """Names of the models that are rebuilt."""
     reads: tuple[ReplayRead, ...] = ()
     sent_again: tuple[str, ...] = ()
-    """Topics that get records again which their consumers have seen."""
+    """Topics that receive records again."""
     tables: tuple[str, ...] = ()
-    """Tables whose rows are made anew beside those that are there, and swapped."""
+    """Tables that are rebuilt alongside the running version, then swapped."""
     seconds: float | None = None
 
 
@@ -113,36 +113,36 @@ QueryStatus = Literal["same", "forward", "rebuild", "new", "removed"]
 
 
 class QueryChange(Struct, frozen=True, kw_only=True):
-    """A streaming query that runs, or is to run."""
+    """A streaming query in one of the versions."""
 
     name: str
     status: QueryStatus
     models: tuple[str, ...] = ()
-    """Names of those whose outputs it makes."""
+    """Names of the models that it stores."""
     reasons: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
-    """What `apply` does with it, in this order."""
+    """What `apply` does with it, in order."""
     notes: tuple[str, ...] = ()
-    """What happens beside its state: models that join it, or leave."""
+    """Other changes: models that join or leave it."""
     stateful: bool = False
     command: str = ""
-    """What goes on with a `forward` change."""
+    """The command that continues after a `forward` change."""
     replay: Replay | None = None
 
 
 class ContractChange(Struct, frozen=True, kw_only=True):
-    """A topic or table as those see it who read it."""
+    """A topic or table from its readers' point of view."""
 
     kind: StoredAs
     name: str
     model: str
     status: Literal["added", "removed", "changed"]
     breaking: tuple[str, ...] = ()
-    """Why readers of today can't go on."""
+    """What breaks existing readers."""
     notes: tuple[str, ...] = ()
-    """What they should know."""
+    """Changes that don't break readers."""
     todo: tuple[str, ...] = ()
-    """What somebody must do with the topic or table that is there."""
+    """Manual steps for the existing topic or table."""
 
 
 class CostRow(Struct, frozen=True):
@@ -159,11 +159,11 @@ class RuleChange(Struct, frozen=True, kw_only=True):
     what: str
     models: tuple[str, ...] = ()
     place: EditedLine | None = None
-    """The edited line that it comes from."""
+    """The edited line that caused it."""
 
 
 class Base(Struct, frozen=True):
-    """What is compared with."""
+    """The version to compare with."""
 
     name: str
     commit: str = ""
@@ -175,16 +175,16 @@ class Review(Struct, frozen=True, kw_only=True):
     target: str
     against: Base
     levels: tuple[Level, ...] = ()
-    """Those that are reached, worst first."""
+    """The levels that the change reaches, worst first."""
     nodes: tuple[NodeChange, ...] = ()
     queries: tuple[QueryChange, ...] = ()
-    """Those that are not the same."""
+    """The queries that changed."""
     same_queries: int = 0
     contracts: tuple[ContractChange, ...] = ()
     costs: tuple[CostRow, ...] = ()
     """Numbers that differ."""
     rules: tuple[RuleChange, ...] = ()
     diagram: str = ""
-    """A mermaid flowchart of what changed and its neighbours."""
+    """A Mermaid flowchart of changed nodes and their neighbours."""
     limits: tuple[str, ...] = ()
-    """What can't be told, and why."""
+    """What is unknown, and why."""

@@ -1,4 +1,4 @@
-"""One of the two versions that a review compares, with as much as is known of it."""
+"""One of the two versions that a review compares, with all that is known about it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from millstream.artifacts import kept_catalog
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.physical.query_cache import QueryCache
-from millstream.review.plan_cache import keep_plan, recall_plan
+from millstream.review.plan_cache import load_plan, save_plan
 from millstream.topology import Topology, compiled_topology
 
 
 class Version(Struct, frozen=True):
     name: str
-    """What people call it: a branch, a file, `the working tree`."""
+    """A name for people: a branch, a file, `the working tree`."""
     compiled: Compiled
     commit: str = ""
-    """Short id; empty where it is none."""
+    """Short id; empty if it is not a commit."""
     topology: Topology | None = None
     root: Path | None = None
-    """Where its files are; None: there is a manifest only."""
+    """The folder of its files; None: only the manifest exists."""
     less: str = ""
-    """Why there is no plan of it, as a sentence's end."""
+    """Why it has no plan."""
     cache: Path | None = None
-    """The folder where reviews may keep what they found of it."""
+    """The folder in which reviews may cache its plan and queries."""
 
     @property
     def manifest(self) -> Manifest:
@@ -41,37 +41,36 @@ class Version(Struct, frozen=True):
 def version_of(
     name: str, compiled: Compiled, root: Path | None, *, commit: str = "", cache: Path | None = None
 ) -> Version:
-    """Return a version that was compiled; its plan is made where it is asked for (`planned`)."""
+    """Return a compiled version, without its plan (see `with_plan`)."""
     errors = sum(each.severity == "error" for each in compiled.diagnostics)
     if not compiled.catalog:
         less = f"it does not compile ({errors} errors)" if errors != 1 else "it does not compile (1 error)"
-        less = less if errors else "the columns of a model are not known in it"
+        less = less if errors else "the columns of a model are unknown"
         return Version(name, compiled, commit, root=root, less=less)
     return Version(name, compiled, commit, root=root, cache=cache)
 
 
-def planned(version: Version, queries: QueryCache | None = None, *, kept: bool = False) -> Version:
-    """Return a version with its plan, where there is one; `kept`: as it was kept, or else to be kept.
+def with_plan(version: Version, queries: QueryCache | None = None, *, use_cache: bool = False) -> Version:
+    """Return a version with its plan, if it can have one; `queries` are cached queries.
 
-    `queries` were planned before.
+    With `use_cache`, the plan is loaded from the version's cache or saved there.
     """
     if version.less or version.topology:
         return version
-    # Figures of builds are of this machine only: without them the review says the same everywhere.
-    found = None
-    if kept and version.cache is not None:
-        found = recall_plan(version.cache, version.compiled)
-    if found is None:
-        found = compiled_topology(version.compiled)
-        if kept and version.cache is not None:
-            keep_plan(version.cache, version.compiled, found)
-    return replace(version, topology=replace(found, kept=queries))
+    cache = version.cache if use_cache else None
+    topology = load_plan(cache, version.compiled) if cache is not None else None
+    if topology is None:
+        # Without figures from builds, so that the review is the same on every machine.
+        topology = compiled_topology(version.compiled)
+        if cache is not None:
+            save_plan(cache, version.compiled, topology)
+    return replace(version, topology=replace(topology, kept=queries))
 
 
 def version_of_manifest(path: Path) -> Version:
-    """Return what a manifest's file knows of a version."""
+    """Read a version from a manifest's file."""
     try:
-        return decoded(path.name, path.read_bytes())
+        return decode_version(path.name, path.read_bytes())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise MillstreamError(_unreadable(path, reason)) from None
@@ -79,23 +78,23 @@ def version_of_manifest(path: Path) -> Version:
         raise MillstreamError(_unreadable(path, str(error))) from None
 
 
-def decoded(name: str, content: bytes) -> Version:
-    """Return what a manifest knows of a version; a ValueError says why it can't be read."""
+def decode_version(name: str, content: bytes) -> Version:
+    """Decode a version from a manifest; raise a ValueError with the reason if it can't be read."""
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ValueError(f"it is no manifest of Millstream's: {error}") from None
+        raise ValueError(f"it is not a Millstream manifest: {error}") from None
     if manifest.schema_version != SCHEMA_VERSION:
-        said = f"its schema_version is {manifest.schema_version}, and this version reads {SCHEMA_VERSION}"
-        raise ValueError(said)
+        message = f"its schema_version is {manifest.schema_version}, but this version reads {SCHEMA_VERSION}"
+        raise ValueError(message)
     catalog = kept_catalog(manifest)
     if catalog is None:
-        said = f"it was written by Millstream {manifest.millstream_version}"
-        less = f"{said}, whose plan this version can't read" if manifest.plan else "it holds no plan"
+        writer = f"it was written by Millstream {manifest.millstream_version}"
+        less = f"{writer}, whose plan this version can't read" if manifest.plan else "it contains no plan"
         return Version(name, Compiled(manifest), less=less)
     return Version(name, Compiled(manifest, catalog=catalog))
 
 
 def _unreadable(path: Path, reason: str) -> Diagnostic:
-    remedy = "name the manifest.json that `millstream compile` wrote, or a commit with --against"
+    remedy = "name a manifest.json that `millstream compile` wrote, or a commit with --against"
     return Diagnostic("MS725", f"{path} can't be read: {reason}", None, remedy)

@@ -1,4 +1,4 @@
-"""What an edit of a model's SQL or options does, in sentences."""
+"""Describes the effect of edits of SQL and options, in sentences."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from millstream.sql.query import Body, Derived, From, Query, Scan, Select, Union
 
 
 def sql_sentences(old: Query, new: Query) -> list[str]:
-    """Tell which conditions, groups and relations came and went."""
+    """Describe which conditions, groups and relations were added and removed."""
     found: list[str] = []
-    for added, gone, part in (
-        ("keeps rows where {}", "no longer asks that {}", _conditions),
+    for added, removed, part in (
+        ("keeps rows where {}", "no longer requires {}", _conditions),
         ("groups by {}", "no longer groups by {}", _groups),
         ("reads {}", "no longer reads {}", _relations),
         ("removes repeated rows: {}", "no longer removes repeated rows: {}", _distinct),
@@ -28,7 +28,7 @@ def sql_sentences(old: Query, new: Query) -> list[str]:
             pairs = zip(more, less, strict=True)
             found += [f"{added.format(code(now))}, no longer {code(was)}" for now, was in pairs]
         else:
-            found += [gone.format(code(text)) for text in less]
+            found += [removed.format(code(text)) for text in less]
             found += [added.format(code(text)) for text in more]
     return found
 
@@ -79,7 +79,7 @@ def _distinct(query: Query) -> Iterator[str]:
 
 
 def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
-    """Tell by part of the model what its options do otherwise."""
+    """Describe the changes of a model's options, by part of the model."""
     was, now = old.materialization, new.materialization
     before, after = (stored if isinstance(stored, Sink) else Sink("") for stored in (was, now))
     relation = list(
@@ -98,7 +98,7 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
         )
     )
     if _order(old, new) != _order(new, old):
-        contract.append("its columns are in another order")
+        contract.append("the order of its columns changed")
     configs = list(
         _differences(
             (
@@ -116,28 +116,28 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
 _FATES = {
     "warn": "are stored, and counted",
     "error": "stop it before they are stored",
-    "drop": "are left out",
+    "drop": "are dropped",
     "dead_letter": "go to dead letters",
 }
 
 
 def _check_sentences(old: ModelSpec, new: ModelSpec) -> Iterator[str]:
-    """Tell what becomes of rows that data tests find wrong."""
+    """Describe what happens to rows that fail data tests."""
     was = {check.name: check for check in old.checks}
     for check in new.checks:
         before = was.pop(check.name, None)
         if before is None or before.severity != check.severity:
-            yield f"rows that data test `{check.name}` finds wrong {_FATES[check.severity]}"
+            yield f"rows that fail data test `{check.name}` {_FATES[check.severity]}"
         elif before.wrong.content != check.wrong.content:
-            yield f"data test `{check.name}` finds other rows wrong"
+            yield f"data test `{check.name}` has another condition"
     for check in was.values():
-        yield f"data test `{check.name}` is gone"
+        yield f"data test `{check.name}` was removed"
 
 
 def _order(one: ModelSpec, other: ModelSpec) -> list[str]:
-    """Return the columns that both have, as one has them."""
-    there = {column.name.lower() for column in other.columns}
-    return [name for column in one.columns if (name := column.name.lower()) in there]
+    """Return the columns that both have, in the order of `one`."""
+    others = {column.name.lower() for column in other.columns}
+    return [name for column in one.columns if (name := column.name.lower()) in others]
 
 
 def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
@@ -156,13 +156,13 @@ def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
 
 
 def options_sentences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Tell options by name; a value within a mapping by all names that lead to it."""
+    """Describe changed options by name; names of nested values are joined by dots."""
     before, after = dict(_flat(old)), dict(_flat(new))
     found: list[str] = []
     for name in sorted({*before, *after}):
         was, now = before.get(name, ""), after.get(name, "")
         if was != now and (is_secret_setting(name, was) or is_secret_setting(name, now)):
-            found.append(f"{name} is another, which is not shown")
+            found.append(f"{name} changed; its value is not shown")
         else:
             found += _differences([(f"{name} is {{}}", was, now)])
     return found
@@ -179,7 +179,7 @@ def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, st
 def _differences(listed: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     for text, before, after in listed:
         if before != after:
-            yield f"{text.format(code(after) if after else 'not set any more')}{_instead(before)}"
+            yield f"{text.format(code(after) if after else 'no longer set')}{_instead(before)}"
 
 
 def _instead(before: str) -> str:

@@ -1,1 +1,1 @@
-"""Tests of a project: unit tests of models, data tests of what is stored, and pytest items of both."""
+"""Tests of a project: unit tests of models and data tests of stored rows, both as pytest items."""

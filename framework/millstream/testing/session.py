@@ -1,4 +1,4 @@
-"""What all tests of a project share: the compiled project, the files of tests, and one Spark."""
+"""What all tests of a project share: the compiled project, the files of tests, and one Spark session."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 class TestSession:
-    """Shared by the tests of a project; Spark starts when the first one needs it."""
+    """Shared by the tests of a project. Spark starts when the first test needs it."""
 
-    __test__ = False  # not a test of pytest's
+    __test__ = False  # pytest must not collect it
 
     def __init__(self, root: Path, options: Options | None = None) -> None:
         self.root = root
@@ -50,9 +50,9 @@ class TestSession:
         self._lock = threading.RLock()
         self._starting = threading.Lock()
         self.coverage: list[tuple[str, RowCoverage]] | None = None
-        """By tested model, what its test reaches; None: it is not measured."""
+        """What each test reaches, with the tested model; None: not measured."""
         self.needs_jars = False
-        """Spark needs the target's jars, to read what is stored."""
+        """Spark needs the target's jars to read stored rows."""
 
     # -- the project
 
@@ -65,7 +65,7 @@ class TestSession:
         return self.main.compiled.manifest.nodes
 
     def _variant(self, overrides: Overrides) -> tuple[Variant, StreamingChecks]:
-        """Return the project as a test needs it; tests with the same overrides share it."""
+        """Return the project compiled for a test; tests with the same overrides share it."""
         key = repr((overrides.vars, overrides.env))
         with self._lock:
             if key not in self._variants:
@@ -77,12 +77,12 @@ class TestSession:
     # -- unit tests
 
     def unit_test(self, id_: str) -> UnitTest:
-        """Return a unit test by the id of its node."""
+        """Return a unit test by its node id."""
         project = self.main.project
         return next(u for u in project.unit_tests if f"unit_test.{u.model}.{u.name}" == id_)
 
     def judge(self, unit: UnitTest) -> Verdict:
-        """Run a unit test; raise what is wrong with the test itself."""
+        """Run a unit test; raise if the test itself is invalid."""
         variant, checks = self._variant(replace(read_overrides(unit.body), functions={}))
         zone = ZoneInfo(str(variant.project.target.settings.get("timezone", "UTC")))
         test, problems = read_unit_test(unit, variant.relations, self.files, zone)
@@ -99,22 +99,21 @@ class TestSession:
             raise MillstreamError(*(self._with_line(each) for each in error.diagnostics)) from None
         return verdict
 
-    def _with_line(self, found: Diagnostic) -> Diagnostic:
-        if found.location is None or found.line:
-            return found
-        text, _ = self.files.file(found.location.path)
-        return replace(found, line=text.line(found.location.line))
+    def _with_line(self, diagnostic: Diagnostic) -> Diagnostic:
+        if diagnostic.location is None or diagnostic.line:
+            return diagnostic
+        text, _ = self.files.file(diagnostic.location.path)
+        return replace(diagnostic, line=text.line(diagnostic.location.line))
 
-    # -- what is stored
+    # -- stored rows
 
     @cached_property
     def stored(self) -> StoredRelations:
         main = self.main
-        found = StoredRelations(main.project, self.nodes, main.relations, self.spark, self._log)
-        # Closed before Spark stops.
-        self.spark()
-        self._stack.callback(found.close)
-        return found
+        relations = StoredRelations(main.project, self.nodes, main.relations, self.spark, self._log)
+        self.spark()  # started first, so that the relations are closed before it stops
+        self._stack.callback(relations.close)
+        return relations
 
     @cached_property
     def data_tests(self) -> DataTests:
@@ -126,8 +125,8 @@ class TestSession:
     def folder(self) -> Path:
         with self._lock:
             if self._folder is None:
-                made = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="millstream-test-"))
-                self._folder = Path(made)
+                folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="millstream-test-"))
+                self._folder = Path(folder)
             return self._folder
 
     @property
@@ -135,7 +134,7 @@ class TestSession:
         return str(self.folder / "log" / "spark.log")
 
     def spark(self) -> SparkSession:
-        """Return the one Spark of this process, which may run already."""
+        """Return the Spark session of this process, starting it if none is running."""
         with self._starting:
             if self._spark is None:
                 target, formats = self.main.project.target, self.main.relations.catalog.jars

@@ -1,4 +1,4 @@
-"""One Spark for all tests of a process, whoever starts it."""
+"""The one Spark session that all tests of a process share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    # For a handful of rows, compiling code takes longer than all else.
+    # For a handful of rows, compiling generated code takes longer than everything else.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
@@ -25,7 +25,7 @@ _WITHOUT_JARS = {"spark.sql.extensions": "", "spark.sql.catalog.spark_catalog": 
 
 
 def target_of(target: Target, *, jars: bool) -> Target:
-    """Return a target that runs here, whatever the project's is: tests need no cluster and no secrets."""
+    """Return the target with a local Spark, because tests need no cluster and no secrets."""
     own = {
         name: value
         for name, value in (target.settings.get("spark") or {}).items()
@@ -38,7 +38,7 @@ def target_of(target: Target, *, jars: bool) -> Target:
     }
     if not jars:
         return replace(target, settings=unit)
-    # What is stored may be anywhere, so all that the target says of Spark holds, but for where it runs.
+    # Rows may be stored anywhere, so all of the target's Spark settings are needed, except its master.
     given = {name: value for name, value in target.settings.items() if name != "jars"}
     spark = {**(target.settings.get("spark") or {}), **_SETTINGS}
     return replace(target, settings={**given, "master": "local[2]", "spark": spark})
@@ -48,16 +48,16 @@ def target_of(target: Target, *, jars: bool) -> Target:
 def shared_spark(
     target: Target, folder: Path, formats: Sequence[str], *, jars: bool
 ) -> Iterator[SparkSession]:
-    """Yield a session of the Spark that runs in this process, or of one that is started and stopped.
+    """Yield a session of the Spark that is running in this process, or start one and stop it later.
 
-    `formats` are the features of the catalog of jars that formats of records need.
+    `formats` are the features in the catalog of jars that record formats need.
     """
     from pyspark.sql import SparkSession
 
     from millstream.runner.spark.jars import jars_for, jars_of
     from millstream.runner.spark.session import running_spark
 
-    running = SparkSession._instantiatedSession  # noqa: SLF001 -- the active one is the thread's
+    running = SparkSession._instantiatedSession  # noqa: SLF001 -- getActiveSession is per thread
     if running is not None and running.sparkContext._jsc is not None:  # noqa: SLF001
         session = running.newSession()
         for name, value in _SETTINGS.items():
@@ -65,6 +65,6 @@ def shared_spark(
         yield session
         return
     local = target_of(target, jars=jars)
-    found = jars_for(local, formats) if jars else jars_of(formats)
-    with running_spark("millstream test", local, found, folder / "log") as started:
-        yield started
+    needed = jars_for(local, formats) if jars else jars_of(formats)
+    with running_spark("millstream test", local, needed, folder / "log") as session:
+        yield session

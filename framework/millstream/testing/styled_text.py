@@ -1,4 +1,4 @@
-"""Lines of styled pieces: a terminal colours them, a file has the plain text."""
+"""Lines of styled pieces, which become colored or plain text."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ def plain_text(lines: Iterable[Line]) -> str:
 
 
 def diagnostic_lines(found: Diagnostic) -> list[Line]:
-    """Return a diagnostic as the commands show it: place, line, caret, remedy."""
+    """Return a diagnostic as the commands show it: location, line, caret, remedy."""
     color: Style = "red" if found.severity == "error" else "cyan"
     lines: list[Line] = [
         (Piece(f"{found.severity}[{found.code}]", color), Piece(f": {_safe(found.message)}", "bold"))
     ]
-    place = found.location
-    margin = " " * len(str(place.line)) if place else " "
-    if place:
-        lines.append(styled(f"{margin}--> {place}", "dim"))
-    if place and found.line:
-        before = " " * (place.column - 1)
-        caret = "^" * max(1, min(place.end, len(found.line) + 1) - place.column)
-        lines.append((Piece(f"{place.line} | ", "dim"), Piece(_safe(found.line))))
+    location = found.location
+    margin = " " * len(str(location.line)) if location else " "
+    if location:
+        lines.append(styled(f"{margin}--> {location}", "dim"))
+    if location and found.line:
+        before = " " * (location.column - 1)
+        caret = "^" * max(1, min(location.end, len(found.line) + 1) - location.column)
+        lines.append((Piece(f"{location.line} | ", "dim"), Piece(_safe(found.line))))
         lines.append((Piece(f"{margin} | {before}", "dim"), Piece(caret, color)))
     for note in found.notes:
-        where = f": {note.location}" if note.location else ""
-        lines.append(styled(f"{margin} = note: {_safe(note.message)}{where}"))
+        suffix = f": {note.location}" if note.location else ""
+        lines.append(styled(f"{margin} = note: {_safe(note.message)}{suffix}"))
     if found.help:
         lines.append(styled(f"{margin} = help: {_safe(found.help)}"))
     return lines

@@ -1,4 +1,4 @@
-"""A value as YAML would have it, on one line."""
+"""Formats a value as YAML on one line."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def format_value(value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a text on one line; what could move the cursor is escaped."""
+    """Return a text on one line, with control characters escaped."""
     escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
-    return f'"{escaped}"' if not escaped or escaped != escaped.strip() or _other(escaped) else escaped
+    return f'"{escaped}"' if not escaped or escaped != escaped.strip() or _needs_quotes(escaped) else escaped
 
 
-def _other(text: str) -> bool:
-    """Tell whether a text would be read as something else without quotes."""
+def _needs_quotes(text: str) -> bool:
+    """Tell whether YAML would not read a text as text without quotes."""
     if text.lower() in {"null", "true", "false", "~", "yes", "no", "on", "off"}:
         return True
     try:

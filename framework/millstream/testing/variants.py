@@ -1,4 +1,4 @@
-"""The project, compiled with the variables and the environment that a test replaces."""
+"""Compiles the project with the variables and the environment that a test overrides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from millstream.topology import read_catalog
 
 
 class Options(Struct, frozen=True):
-    """The options of a command that concern the whole project."""
+    """The command-line options that affect the whole project."""
 
     target: str | None = None
     vars: str | None = None
@@ -37,7 +37,7 @@ class Variant(Struct, frozen=True):
 
 def compile_variant(root: Path, options: Options, overrides: Overrides) -> Variant:
     profiles = Path(options.profiles_dir) if options.profiles_dir else None
-    variables = _merged(options.vars, overrides.vars)
+    variables = _merge(options.vars, overrides.vars)
     with _environment(overrides.env):
         compiled = compile_project(
             root, target=options.target, variables=variables, profiles_dir=profiles,
@@ -49,13 +49,13 @@ def compile_variant(root: Path, options: Options, overrides: Overrides) -> Varia
     return Variant(project, compiled, Relations(read_catalog(compiled)))
 
 
-def _merged(given: str | None, overrides: Mapping[str, Any]) -> Any:
+def _merge(given: str | None, overrides: Mapping[str, Any]) -> Any:
     if not overrides:
         return given
-    found, problems = merge_variables({}, given)
+    variables, problems = merge_variables({}, given)
     if problems:
         raise MillstreamError(*problems)
-    return {**found, **overrides}
+    return {**variables, **overrides}
 
 
 @contextmanager

@@ -8,8 +8,8 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs flock")
 
 
 def test_no_broker(run, shop):
-    assert run("broker", "status").out == "no broker runs\n"
-    assert run("broker", "stop").out == "no broker runs\n"
+    assert run("broker", "status").out == "the broker is not running\n"
+    assert run("broker", "stop").out == "the broker is not running\n"
     assert run("broker", "status", "--output", "json").json["broker"]["state"] == "stopped"
 
 
@@ -24,7 +24,7 @@ def test_a_broker_from_start_to_stop(run, shop):
     finally:
         stopped = run("broker", "stop")
     assert stopped.out == "the broker is stopped\n"
-    assert run("broker", "status").out == "no broker runs\n"
+    assert run("broker", "status").out == "the broker is not running\n"
 
 
 def test_without_java(run, shop, monkeypatch, tmp_path):

@@ -1,6 +1,6 @@
-"""What a build tells a person."""
+"""Progress that a build shows."""
 
-from millstream.cli.build_progress import Telling
+from millstream.cli.build_progress import BuildProgress
 from millstream.cli.output import OutputStyle
 from millstream.physical.values import Memory, Query, Signature, SinkOutput, ToKafka
 from millstream.runner.queries.results import Counts, Outcome
@@ -13,12 +13,12 @@ QUERY = Query(
 )  # fmt: skip
 
 
-def test_records_that_were_left_out_are_told_below_their_query(capfd):
-    told = Telling(OutputStyle(color=False, json=False, quiet=False))
+def test_skipped_records_are_shown_below_their_query(capfd):
+    progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
     counts = Counts({"source.web.events": 1200, "model.plain": 1}, {"source.web.hits": 2})
-    told.tell(Started(QUERY))
-    told.tell(Ended(Outcome("events_topics", "success", 5000, 1, 1.5, counts=counts)))
-    told.console.file.close()
+    progress.handle(Started(QUERY))
+    progress.handle(Ended(Outcome("events_topics", "success", 5000, 1, 1.5, counts=counts)))
+    progress.console.file.close()
     lines = capfd.readouterr().err.splitlines()
     assert lines[0].split() == ["✓", "plain", "5,000", "rows", "1.5", "s"]
     assert lines[1:] == [
@@ -28,15 +28,15 @@ def test_records_that_were_left_out_are_told_below_their_query(capfd):
     ]
 
 
-def test_a_stage_is_told_when_it_begins_and_when_it_is_done(capfd):
-    told = Telling(OutputStyle(color=False, json=False, quiet=False))
-    told.tell(Setup("topics"))
+def test_a_stage_is_shown_when_it_begins_and_when_it_is_done(capfd):
+    progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
+    progress.handle(Setup("topics"))
     for count in (1000, 2000):
-        told.tell(Setup("topics", f"{count} records in events"))
-    assert [task.description for task in told.progress.tasks] == ["topics: 2000 records in events"]
-    told.tell(Setup("topics", "1 created", done=True))
-    assert told.progress.tasks == []
-    told.console.file.close()
+        progress.handle(Setup("topics", f"{count} records in events"))
+    assert [task.description for task in progress.progress.tasks] == ["topics: 2000 records in events"]
+    progress.handle(Setup("topics", "1 created", done=True))
+    assert progress.progress.tasks == []
+    progress.console.file.close()
     first, last = capfd.readouterr().err.splitlines()
     assert first.split() == ["·", "topics:", "starting"]
     assert last.split()[:4] == ["✓", "topics:", "1", "created"]

@@ -117,7 +117,7 @@ def test_a_build_that_runs(run, built):
     with opened(built / ".millstream/local/build.lock") as handle:
         lock(handle, 1)
         found = run("clean")
-        assert (found.code, "error[MS874]: another command works with the target 'local'" in found.err) == (
+        assert (found.code, "error[MS874]: another command is using the target 'local'" in found.err) == (
             2,
             True,
         )
@@ -139,7 +139,7 @@ def test_a_broker_in_use_goes_on_until_forced(run, shop):
 @pytest.mark.parametrize(
     ("said", "arguments", "left"), [(b"n\n", [], True), (b"y\n", [], False), (b"", ["-y"], False)]
 )
-def test_a_person_is_asked(built, said, arguments, left):
+def test_confirmation_on_a_terminal(built, said, arguments, left):
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "millstream", "clean", *arguments]
     with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, cwd=built) as process:

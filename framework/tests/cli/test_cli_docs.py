@@ -20,7 +20,7 @@ from millstream.docs.formats import FORMATS
 def test_generate_makes_a_site_in_the_target_folder(run, shop: Path):
     found = run("docs", "generate")
     assert (found.code, found.err) == (0, "")
-    assert re.fullmatch(r"Made the site of 2 models: target/docs/index.html \(0\.\d MB\)\.\n", found.out)
+    assert re.fullmatch(r"Generated the site of 2 models: target/docs/index.html \(0\.\d MB\)\.\n", found.out)
     assert (shop / "target/docs/index.html").is_file()
     assert (shop / "target/docs/data/start.js").is_file()
 
@@ -81,7 +81,7 @@ def test_a_site_is_made_again_in_its_place(run, shop: Path):
 def test_a_format_can_not_be_served(run, shop: Path):
     found = run("docs", "serve", "--format", "badge")
     assert found.code == 2
-    assert "formats are made by `docs generate`" in found.err
+    assert "use `docs generate` for other formats" in found.err
 
 
 def test_a_port_that_is_taken(run, shop: Path):

@@ -73,7 +73,7 @@ def test_names_and_selectors_exclude_each_other(shop, run):
 
 def test_an_unknown_model_is_a_warning_and_nothing_is_shown(shop, run):
     found = run("explain", "nothing")
-    assert "no model is chosen" in found.out
+    assert "No model is selected" in found.out
     assert "nothing" in found.err
 
 

@@ -53,7 +53,7 @@ def test_without_arguments_the_help_is_shown(run):
     ("arguments", "message", "remedy"),
     [
         (["comple"], "there is no command 'comple'", "did you mean 'compile'?"),
-        (["compile", "--selct", "x"], "there is no option '--selct' of `millstream compile`", "'--select'?"),
+        (["compile", "--selct", "x"], "`millstream compile` has no option '--selct'", "'--select'?"),
         (["--target", "x", "compile"], "'--target'", "millstream compile --target"),
         (["ls", "--output", "xml"], "'xml' is not one of", "millstream ls --help"),
         (["compile", "extra"], "unexpected extra argument (extra)", "millstream compile --help"),

@@ -101,7 +101,7 @@ def test_a_file_of_the_name_is_left_alone(run, here):
 def test_an_invalid_name_comes_with_a_valid_one(run, here, name, proposed):
     found = run("init", name)
     assert found.code == 2
-    assert f"error[MS704]: '{name}' can't be the name of a project" in found.err
+    assert f"error[MS704]: '{name}' is not a valid project name" in found.err
     assert f"`millstream init {proposed}`" in found.err
     assert list(here.iterdir()) == []
 

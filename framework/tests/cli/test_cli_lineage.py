@@ -158,7 +158,7 @@ def test_names_that_people_use(name, end):
     [
         ("clickz", "there is no model, source or seed 'clickz'", "did you mean 'clicks'?"),
         ("a.amont", "model.a has no column 'amont'", "did you mean 'amount'?"),
-        ("zzz.qqq", "there is no model, source or seed 'zzz.qqq'", "`millstream ls` lists what there is"),
+        ("zzz.qqq", "there is no model, source or seed 'zzz.qqq'", "`millstream ls` lists all names"),
     ],
 )
 def test_unknown_names_have_a_remedy(name, said, remedy):

@@ -48,7 +48,7 @@ def test_a_current_folder_that_is_gone(tmp_path):
     (tmp_path / "gone").mkdir()
     found = bash(f"cd {tmp_path}/gone && rmdir ../gone && {PROGRAM} ls")
     assert found.returncode == 2
-    assert "error[MS706]: the current folder is not there any more" in found.stderr
+    assert "error[MS706]: the current folder no longer exists" in found.stderr
     assert "--project-dir" in found.stderr
 
 

@@ -47,36 +47,38 @@ def test_nothing_runs_yet(shop, run):
     found = run("plan")
     assert found.code == 0
     assert found.out.endswith(
-        "totals: new (totals)\n    begins with the first records of what it reads\n    apply: create, start\n\n"
-        "Nothing runs there yet: all models begin with what their topics hold.\n"
+        "totals: new (totals)\n    starts with the first records of its sources\n    apply: create, start\n\n"
+        "Nothing runs on this target yet. All models start from the beginning of their topics.\n"
     )
 
 
 def test_nothing_changed(shop, running, run):
     found = run("plan").out
-    assert found.startswith("No change of what runs\n")
-    assert found.endswith("Nothing is made anew: every query goes on from where it is.\n")
+    assert found.startswith("No effect on what runs\n")
+    assert found.endswith("Nothing is rebuilt. All queries continue from their checkpoints.\n")
 
 
-def test_what_does_not_fit_is_made_anew_and_why(shop, running, run):
+def test_incompatible_state_is_rebuilt_with_the_reason(shop, running, run):
     edit(shop, TOTALS.replace("sum(", "max("))
     out = run("plan").out
     assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in out
     assert "total: meaning sum(amount) → max(amount)" in out
-    assert out.endswith("Made anew beside what runs, compared, and swapped: totals. The rest goes on.\n")
+    assert out.endswith(
+        "Rebuilt alongside the running version, compared, then swapped: totals. All others continue.\n"
+    )
 
 
-def test_what_could_go_on_is_made_anew_unless_that_is_accepted(shop, running, run):
+def test_forward_queries_are_rebuilt_unless_accepted(shop, running, run):
     edit(shop, TOTALS.replace(" group by", " where amount > 1 group by"))
-    assert "compared, and swapped: totals." in run("plan").out
-    assert "Nothing is made anew" in run("plan", "--accept-forward").out
+    assert "compared, then swapped: totals." in run("plan").out
+    assert "Nothing is rebuilt" in run("plan", "--accept-forward").out
 
 
 def test_for_programs(shop, running, run):
     edit(shop, TOTALS.replace("sum(", "max("))
     found = run("plan", "--output", "json", "--fail-on", "rebuild")
     assert found.code == 1
-    assert found.json["made_anew"] == ["totals"]
+    assert found.json["rebuilds"] == ["totals"]
     assert [(each["name"], each["status"]) for each in found.json["queries"]] == [("totals", "rebuild")]
     assert found.json["against"]["name"] == "what runs on local"
 
@@ -87,7 +89,7 @@ def test_as_a_comment(shop, running, run):
 
 
 @pytest.mark.parametrize("content", [b"{}", b"\xff", None])
-def test_without_a_note_of_what_the_models_said_their_state_is_compared(shop, running, run, content):
+def test_without_a_saved_manifest_only_state_is_compared(shop, running, run, content):
     from pathlib import Path
 
     path = Path(running) / "manifest.json"
@@ -95,7 +97,7 @@ def test_without_a_note_of_what_the_models_said_their_state_is_compared(shop, ru
     edit(shop, TOTALS.replace("sum(", "max("))
     found = run("plan")
     assert (found.code, found.err) == (0, "")
-    assert "is not known: only their state is compared" in found.out
+    assert "are unknown, so only their state is compared" in found.out
     assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in found.out
 
 

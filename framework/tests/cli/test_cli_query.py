@@ -44,7 +44,7 @@ def test_csv(run, built):
 
 def test_people_see_a_hundred_rows_programs_all(run, built):
     sql = "select * from generate_series(1, 150) as t(n)"
-    assert run("query", sql).err == "(100 rows; there are more, see --limit)\n"
+    assert run("query", sql).err == "(100 rows; more rows exist, see --limit)\n"
     assert len(run("query", sql, "--output", "csv").out.splitlines()) == 151
 
 

@@ -22,13 +22,13 @@ def edit(shop, text=BREAKS):
 def test_nothing_changed(shop, run):
     found = run("review", "--against", "main")
     assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("No change of what runs\n")
+    assert found.out.startswith("No effect on what runs\n")
 
 
 def test_the_verdict_comes_first(shop, run):
     edit(shop)
     out = run("review", "--against", "main").out.splitlines()
-    assert out[0] == "Breaks readers of 1 table, and 1 query keeps what it counted by the old rule"
+    assert out[0] == "Breaks readers of 1 table, and 1 query keeps state that the old SQL computed"
     assert out[3] == "breaking  table `totals`: `total` is now called `sums`"
 
 
@@ -121,7 +121,7 @@ def test_a_manifest_of_another_version_is_known_in_part(shop, run, tmp_path):
     edit(shop)
     found = run("review", "--against-manifest", str(tmp_path / "old.json"), "--output", "json").json
     assert found["levels"] == ["breaking"]
-    assert "what becomes of state" in found["limits"][0]
+    assert "Changes of meaning, state and cost are unknown" in found["limits"][0]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "not json", '{"schema_version": 99}'])

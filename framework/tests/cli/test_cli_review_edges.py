@@ -1,4 +1,4 @@
-"""Reviews where something is in the way: each is answered with a code and a way out, and no secret is told."""
+"""Reviews that can't be made: each error has a code and a remedy, and shows no secrets."""
 
 import shutil
 from pathlib import Path
@@ -20,7 +20,7 @@ def shop(shop: Path) -> Path:
 
 
 def refused(found, code, *words):
-    """Check that a mistake is told with its code, and with all of these words."""
+    """Check that an error has its code, and all of these words."""
     told = " ".join(found.err.split())
     assert (found.code, code in told, "Traceback" in told) == (2, True, False), found.err
     for word in words:
@@ -141,7 +141,7 @@ def test_an_older_version_whose_settings_are_broken(shop, run):
 def test_a_file_that_moves_is_no_change(shop, run):
     (shop / "models/money").mkdir()
     (shop / "models/totals.sql").rename(shop / "models/money/totals.sql")
-    assert reviewed(run).out.startswith("No change of what runs\n")
+    assert reviewed(run).out.startswith("No effect on what runs\n")
 
 
 def test_a_file_that_is_renamed_is_a_model_that_is_renamed(shop, run):
@@ -170,7 +170,7 @@ def test_a_submodule_is_named(shop, run):
     commit(shop)
     found = reviewed(run)
     assert "MS724" in found.err
-    assert "the submodule models/other is left out" in found.err
+    assert "the submodule models/other is skipped" in found.err
 
 
 def test_a_repository_inside_a_repository(shop, run):
@@ -212,7 +212,7 @@ def test_an_option_with_the_name_of_a_secret():
     )
     assert options_sentences(before, after) == [
         "kafka.acks is `1`, was `all`",
-        "kafka.sasl_password is another, which is not shown",
+        "kafka.sasl_password changed; its value is not shown",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What `build`, `run` and `test` do with a selection: several values, nothing at all, and more than was asked for."""
+"""Selections of `build`, `run` and `test`: several values, empty ones, and models that share a query."""
 
 import json
 import subprocess
@@ -100,7 +100,7 @@ def test_a_run_names_what_else_it_makes_before_anything_starts(three):
         process.terminate()
         process.communicate(timeout=PATIENCE)
     assert (first["event"], first["code"], first["severity"]) == ("problem", "MS611", "warning")
-    assert first["message"].startswith("'kinds' will be built, too: the query events_topics makes")
+    assert first["message"].startswith("'kinds' will be built, too: query events_topics computes")
     assert "config(group='plain')" in first["help"]
 
 

@@ -45,7 +45,7 @@ sources:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """Return a project with records in its topics, whose broker goes on until the tests of this file end."""
+    """Return a project with records in its topics, whose broker runs until the tests of this file end."""
     root = tmp_path_factory.mktemp("show") / "shop"
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def test_a_sink_has_its_records_with_what_can_not_be_decoded(show):
     [
         (["totls"], "MS705", "did you mean 'totals'?"),
         (["silent"], "MS827", "'silent' of 'web.silent' does not exist yet"),
-        (["grades", "--compute"], "MS701", "--compute is of a model"),
+        (["grades", "--compute"], "MS701", "--compute needs a model"),
     ],
 )
 def test_mistakes(show, arguments, code, said):
@@ -137,5 +137,5 @@ def test_a_view_is_computed(filled):
     )  # fmt: skip
     assert found.stderr == (
         "computing 'seen' from the last 10,000 records of each partition\n"
-        "(2 rows; there are more, see --limit)\n"
+        "(2 rows; more rows exist, see --limit)\n"
     )

@@ -97,5 +97,5 @@ def test_a_large_project_shows_the_first_ones_and_counts_the_rest(tmp_path, monk
     result = CliRunner().invoke(millstream, ["compile"])
     assert result.exit_code == 0
     assert result.output.count("this aggregate keeps") == 5
-    assert "warning[MS560]: 3 more warnings of this kind: --output json lists all" in result.output
+    assert "warning[MS560]: 3 more warnings of this kind; --output json lists all" in result.output
     assert "8 warnings in 8 models" in result.output

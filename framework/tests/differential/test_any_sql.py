@@ -22,7 +22,7 @@ from millstream.explain.formats.json import as_data
 from millstream.explain.formats.kafka_streams import kafka_streams
 from millstream.explain.formats.text import text
 from millstream.explain.opaque import unsupported
-from millstream.explain.queries import apart, told
+from millstream.explain.queries import explain_query, explain_separation
 from millstream.topology import compiled_topology, hints_of, physical_of
 
 PROJECTS = int(os.environ.get("MILLSTREAM_PROJECTS", "200"))
@@ -67,8 +67,8 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
         topology.optimized,
         About(
             hints=hints_of(topology.catalog),
-            queries=tuple(map(told, physical.queries)),
-            apart=tuple(map(apart, physical.separations)),
+            queries=tuple(map(explain_query, physical.queries)),
+            apart=tuple(map(explain_separation, physical.separations)),
             unsupported=unsupported(topology.catalog, found, "target", None),
         ),
     )

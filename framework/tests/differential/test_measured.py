@@ -140,7 +140,7 @@ def test_a_query_that_is_new_or_reads_anew_does_not_tell_what_came():
     first, at = results(result("a", 9000, 9000)), "2024-01-01T00:10:00+00:00"
     new = results(result("a", 600, 600), result("b", 9600, 9600, query="other"), started=at)
     assert rate(plan, first, new) == {SOURCE: 1.0}
-    assert rate(plan, first, results(result("a", 9600, 9600), started=at, anew=True)) == {}
+    assert rate(plan, first, results(result("a", 9600, 9600), started=at, full_refresh=True)) == {}
 
 
 def test_a_short_time_tells_no_rate():

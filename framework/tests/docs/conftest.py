@@ -86,7 +86,7 @@ def _write_results(root: Path) -> None:
 
 
 def _write_tests(root: Path, checksum: str) -> None:
-    """Write what two runs of tests have said: the second one of a data test alone."""
+    """Write the results of two test runs; the second one has a single data test."""
     unit = TestResult(
         "unit_test.totals.sums", "unit_test", "fail", 0.2, "tests/units.yml", 2,
         ({"code": "MS651", "message": f"unit test 'sums': a row differs {NASTY}"},), f"- <b>a</b>  1\n+ <b>a</b>  2\nin {root}/macros/f.py, {Path.home()}/x.py",
@@ -140,7 +140,7 @@ def tab(browser: Browser, example_site: Path) -> Iterator[Watched]:
 
 @pytest.fixture
 def shop(tab: Watched) -> Watched:
-    """Return a page on the example's site, on which nobody has clicked yet."""
+    """Return a page on the example's site, that has not been used yet."""
     tab.page.goto("about:blank")
     return tab
 

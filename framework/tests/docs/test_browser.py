@@ -135,7 +135,7 @@ def test_the_path_between_two_nodes(shop: Watched):
         "model hourly_user_interests", "model hourly_user_metrics", "metric revenue",
     }  # fmt: skip
     page = shop.open("#/lineage?from=seed.event_types&to=metric.revenue")
-    expect(page.get_by_role("status").first).to_contain_text("No way leads from event_types to revenue")
+    expect(page.get_by_role("status").first).to_contain_text("There is no path from event_types to revenue")
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def test_filters(shop: Watched, asked: str, there: set[str]):
 def test_column_lineage_says_how_a_column_has_influence(shop: Watched):
     page = shop.open("#/lineage?column=model.hourly_user_metrics.user_id")
     titles = set(page.locator(".edge title").all_text_contents())
-    assert "hourly_user_interests.user_id: direct, taken as it is" in titles
+    assert "hourly_user_interests.user_id: direct, passed through" in titles
     assert "shop.user_profiles.user_id: join, decides which rows meet" in titles
     assert "categorized_app_events.event_time: group, rows are grouped by it" in titles
-    assert "shop.app_events.event_type: filter, decides which rows there are" in titles
+    assert "shop.app_events.event_type: filter, decides which rows exist" in titles
     page.get_by_label("with what decides over rows").uncheck()
     page.wait_for_function("() => document.querySelectorAll('.edge.flow-filter').length === 1")
     kinds = {each.split(": ")[1].split(",")[0] for each in page.locator(".edge title").all_text_contents()}
@@ -361,12 +361,12 @@ def test_going_back_goes_back(shop: Watched):
 
 
 def test_what_is_not_there_is_said(shop: Watched):
-    assert "Nothing is called model.nope" in shop.open("#/page/model.nope").locator("main").inner_text()
+    assert "There is no page for model.nope" in shop.open("#/page/model.nope").locator("main").inner_text()
     assert (
         "There is no column model.hourly_user_metrics.x"
         in shop.open("#/lineage?column=model.hourly_user_metrics.x").locator("main").inner_text()
     )
-    assert "Nothing is called model.x" in shop.open("#/lineage?focus=model.x").locator("main").inner_text()
+    assert "There is no node model.x" in shop.open("#/lineage?focus=model.x").locator("main").inner_text()
 
 
 def test_dark_as_the_system_says_and_by_the_switch(browser: Browser, example_site: Path):
@@ -458,7 +458,7 @@ def test_last_results_of_tests(trap: Watched):
 def test_what_unit_tests_do_not_reach_is_marked_in_the_sql(trap: Watched):
     page = trap.open("#/page/model.totals")
     told = page.locator("#part-unit-test-coverage")
-    expect(told).to_contain_text("2 of 4 ways through its filters and branches by 1 test of its own")
+    expect(told).to_contain_text("2 of 4 branches of filters, CASE and IF by 1 test of its own")
     assert told.locator("li").count() == 2
     marked = page.locator(".line.missed")
     expect(marked).to_have_count(1)

@@ -63,7 +63,7 @@ def test_asyncapi_has_topics_that_are_read_and_written_with_key_and_schema(async
     }  # fmt: skip
     assert schema["properties"]["metadata"]["properties"]["device"] == {"type": "string"}
     assert asyncapi["operations"]["send_model_hourly_user_metrics"]["action"] == "send"
-    assert "send_model_active_users" not in asyncapi["operations"], "a table is no topic"
+    assert "send_model_active_users" not in asyncapi["operations"], "a table is not a topic"
 
 
 @pytest.mark.parametrize(

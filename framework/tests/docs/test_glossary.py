@@ -1,4 +1,4 @@
-"""Each term of the glossary stands once, in alphabetical order, and leads to a section that is there."""
+"""Each term of the glossary is listed once, in alphabetical order, and links to an existing section."""
 
 import re
 from itertools import pairwise

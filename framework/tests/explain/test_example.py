@@ -7,7 +7,7 @@ from pathlib import Path
 from millstream.compile import compile_project
 from millstream.explain.explanation import About, Explanation, explain
 from millstream.explain.formats.text import text
-from millstream.explain.queries import apart, told
+from millstream.explain.queries import explain_query, explain_separation
 from millstream.topology import Topology, compiled_topology, hints_of, physical_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,8 +26,8 @@ def example() -> Explanation:
         "shop",
         "local",
         hints=hints_of(topology().catalog),
-        queries=tuple(map(told, physical.queries)),
-        apart=tuple(map(apart, physical.separations)),
+        queries=tuple(map(explain_query, physical.queries)),
+        apart=tuple(map(explain_separation, physical.separations)),
     )
     return explain(topology().optimized, about)
 

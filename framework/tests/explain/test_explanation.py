@@ -1,4 +1,4 @@
-"""What is explained of which models."""
+"""Which models an explanation covers."""
 
 import shop_plan
 from shop_plan import named, stored

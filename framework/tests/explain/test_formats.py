@@ -1,4 +1,4 @@
-"""Drawings and explanations in each format: golden files, written anew with UPDATE_GOLDEN=1, and their grammar."""
+"""Drawings and explanations in each format: golden files (UPDATE_GOLDEN=1 rewrites them), and their grammar."""
 
 import json
 import os
@@ -126,8 +126,8 @@ def test_of_many_changes_the_first_are_told() -> None:
     assert "change 29" in text(explain_step(step, About()), 100)
 
 
-def test_no_output_is_said() -> None:
-    assert "no model is chosen" in text(explain(Optimized(Plan(()), Plan(())), About()), 80)
+def test_no_output() -> None:
+    assert "No model is selected" in text(explain(Optimized(Plan(()), Plan(())), About()), 80)
 
 
 # -- json
@@ -149,7 +149,7 @@ _NODE = re.compile(r'(n\d+)(?:\[\[|\[\(|\[)"((?:[^"#\n]|#\d+;)*)"(?:\]\]|\)\]|\]
 
 
 def read_mermaid(found: str) -> tuple[dict[str, str], list[tuple[str, str]], int]:
-    """Return nodes with their labels, edges, and how many subgraphs there are; raise where it is no flowchart."""
+    """Return nodes with their labels, edges, and the number of subgraphs; raise if it is not a flowchart."""
     head, *rest = found.split("\n")
     assert head == "flowchart LR"
     nodes: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What is not understood, and what to write instead."""
+"""Opaque SQL, and what to write instead."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_model_file_line_and_remedy_are_told() -> None:
     assert (found.model, found.path, found.line) == ("m", "models/m.sql", 7)
     assert found.compiled_path == "target/compiled/models/m.sql"
     assert (found.reason, found.text) == ("GROUP BY CUBE", "cube(a, b)")
-    assert found.remedy == "one model for each grouping, with a GROUP BY of its own"
+    assert found.remedy == "one model for each grouping, each with its GROUP BY"
 
 
 def test_a_text_of_several_lines_is_one_text() -> None:
@@ -78,7 +78,7 @@ def test_only_models_that_are_asked_for() -> None:
         ("Values as a relation", "seed"),
         ("a recursive CTE", "seed"),
         ("GROUP BY ROLLUP", "one model for each grouping"),
-        ("Something new is not understood", "plainer SQL"),
+        ("Something new is not understood", "simpler SQL"),
     ],
 )
 def test_each_reason_has_its_remedy(reason: str, words: str) -> None:

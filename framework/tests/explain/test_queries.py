@@ -1,6 +1,6 @@
-"""What is told of physical queries."""
+"""Descriptions of physical queries."""
 
-from millstream.explain.queries import Apart, apart, told
+from millstream.explain.queries import Apart, explain_query, explain_separation
 from millstream.physical.emit.steps import DedupeView, SqlView
 from millstream.physical.values import (
     DeadLetters,
@@ -42,7 +42,7 @@ TO_KAFKA = ToKafka(
 
 
 def test_a_query_tells_what_it_makes_and_reads() -> None:
-    found = told(query(TO_KAFKA))
+    found = explain_query(query(TO_KAFKA))
     assert (found.name, found.kind, found.models, found.mode) == ("counts", "stateful", ("counts",), "update")
     assert found.sources == ("events_v2", "changes of users", "products")
     assert found.realtime == ("an aggregate",)
@@ -50,9 +50,9 @@ def test_a_query_tells_what_it_makes_and_reads() -> None:
 
 
 def test_memory_is_told_of_what_keeps_state() -> None:
-    assert told(query(TO_KAFKA)).memory == ""
+    assert explain_query(query(TO_KAFKA)).memory == ""
     assert (
-        told(query(TO_KAFKA, operators=(Operator("counts", "aggregate", ()),))).memory
+        explain_query(query(TO_KAFKA, operators=(Operator("counts", "aggregate", ()),))).memory
         == "10 keys of 16 bytes"
     )
 
@@ -60,13 +60,13 @@ def test_memory_is_told_of_what_keeps_state() -> None:
 def test_sql_is_told_in_the_order_in_which_it_runs() -> None:
     steps = (SqlView("a", "select 2"), DedupeView("b", "a", ("id",), "1 hour"))
     deliver = PerBatch("batch", (Delivery(TableOutput("model.counts"), "select * from batch"),))
-    assert told(query(deliver, steps)).sql == (
+    assert explain_query(query(deliver, steps)).sql == (
         "-- view a\nselect 2\n\n-- view b: the first row of a by id within 1 hour\n\nselect 1\n\n"
         "-- counts, of each batch as batch\nselect * from batch"
     )
 
 
 def test_models_apart_are_told_by_their_names() -> None:
-    assert apart(Separation("model.a", "it keeps state", ("model.b",))) == Apart(
+    assert explain_separation(Separation("model.a", "it keeps state", ("model.b",))) == Apart(
         "a", "it keeps state", ("b",)
     )

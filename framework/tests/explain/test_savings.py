@@ -5,7 +5,17 @@ import shop_plan
 from msgspec.structs import replace
 from support.plans import by, dedupe, explode, group, join, output, plan, select, topic, union, where
 
-from millstream.explain.savings import Cost, Costs, added, alone, cost, said, said_saved, saved, table
+from millstream.explain.savings import (
+    Cost,
+    Costs,
+    added,
+    alone,
+    cost,
+    in_words,
+    saved,
+    savings_in_words,
+    table,
+)
 from millstream.optimizer.context import Hints
 from millstream.plan.nodes import Plan
 
@@ -107,7 +117,7 @@ def test_differences_and_sums() -> None:
 
 
 def test_words() -> None:
-    assert said(Cost(reads=1, decodes=2, rows_read=1234.0)) == [
+    assert in_words(Cost(reads=1, decodes=2, rows_read=1234.0)) == [
         "1 read of a topic",
         "2 decodes",
         "1,234 rows/s read",
@@ -115,8 +125,8 @@ def test_words() -> None:
 
 
 def test_what_a_rule_costs_is_said_beside_what_it_saves() -> None:
-    assert said_saved(Cost(reads=1, decoded_fields=-2)) == "1 read of a topic for 2 decoded fields more"
-    assert said_saved(Cost()) == ""
+    assert savings_in_words(Cost(reads=1, decoded_fields=-2)) == "1 read of a topic for 2 decoded fields more"
+    assert savings_in_words(Cost()) == ""
 
 
 def test_a_table_has_the_numbers_that_are_there() -> None:

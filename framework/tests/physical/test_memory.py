@@ -26,7 +26,7 @@ def test_a_group_has_a_row_for_each_value_of_its_keys():
 def test_what_nobody_says_is_told_in_words():
     found = memory(group(by(topic("a"), "a"), ("a",), "n = count(*)"))
     assert found.bytes is None
-    assert "one row for each a, whose number of values is unknown" in found.why
+    assert "one row for each a, of unknown cardinality" in found.why
 
 
 def test_windows_close():

@@ -1,4 +1,4 @@
-"""A change of a column is told exactly where its rows can differ: both versions are evaluated by DuckDB, too."""
+"""A changed column is reported exactly if its rows can differ: both versions are evaluated by DuckDB, too."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "datab
 SEEDS = st.integers(min_value=0, max_value=2**32)
 
 
-def told(folder, before, after):
-    """Return by model whether it is told to have other rows, and its columns that are told to differ.
+def reported(folder, before, after):
+    """Return for each model whether its rows are reported to change, and which columns are.
 
     None where a version does not compile.
     """
@@ -67,7 +67,7 @@ def unfiltered(project, other):
 
 
 def needless(found, differ):
-    """Yield what is told though no input makes a difference."""
+    """Yield what is reported although no input makes a difference."""
     for model, (rows, changed) in found.items():
         columns = differ.common.get(model)
         if not columns:
@@ -91,7 +91,7 @@ def above(model, project):
 
 
 def why_known(model, what, edit, edited, before, after):
-    """Return why a change is told that no input shows: what the review does not try to prove; or nothing."""
+    """Return why a change is reported that no input shows, which the review does not try to rule out; or nothing."""
     if model != edited:
         return "what reads it hides it"
     if what == "rows":
@@ -114,11 +114,11 @@ def why_known(model, what, edit, edited, before, after):
 
 
 def check(folder, seed, *, reasons=True):
-    """Return how much is told of a random edit, and how much of that needlessly, for which there are `reasons`."""
+    """Return how much is reported of a random edit, and how much of it needlessly, with `reasons`."""
     generator = Generator(seed)
     edit, edited, after = generator.edited()
     before = generator.project
-    found = told(folder, before, after)
+    found = reported(folder, before, after)
     if found is None:
         return 0, 0
     differ = Differing(before, after, seed)
@@ -126,35 +126,35 @@ def check(folder, seed, *, reasons=True):
     for model, columns in differ.common.items():
         rows, changed = found.get(model, (False, set()))
         left = [c for c in columns if c not in changed]
-        assert rows or not differ(model, left), ("not told", model, left, where)
+        assert rows or not differ(model, left), ("not reported", model, left, where)
     if edit in NO_CHANGE:
-        assert found == {}, ("told of no change", where)
-    told_needlessly = set(needless(found, differ))
-    if told_needlessly:
-        told_needlessly &= set(
+        assert found == {}, ("reported without a change", where)
+    needlessly = set(needless(found, differ))
+    if needlessly:
+        needlessly &= set(
             needless(found, Differing(unfiltered(before, after), unfiltered(after, before), seed))
         )
-    for model, what in told_needlessly if reasons else ():
+    for model, what in needlessly if reasons else ():
         assert why_known(model, what, edit, edited, before, after), ("needless", model, what, where)
-    return sum(len(changed) + rows for rows, changed in found.values()), len(told_needlessly)
+    return sum(len(changed) + rows for rows, changed in found.values()), len(needlessly)
 
 
 @settings(max_examples=15, **SETTINGS)
 @given(seed=SEEDS)
-def test_a_change_is_told_wherever_rows_can_differ(tmp_path_factory, seed):
-    # Few inputs do not always show a difference that can be: nothing is said here of what is told needlessly.
+def test_a_change_is_reported_wherever_rows_can_differ(tmp_path_factory, seed):
+    # A few inputs do not always show a possible difference, so needless reports are not checked here.
     check(tmp_path_factory.mktemp("project"), seed, reasons=False)
 
 
 @pytest.mark.parametrize("seed", [*range(100, 115), 268435456])
-def test_what_is_told_needlessly_has_a_reason(tmp_path, seed):
+def test_what_is_needlessly_has_a_reason(tmp_path, seed):
     check(tmp_path, seed)
 
 
 @pytest.mark.long
-def test_many_edits_and_how_often_too_much_is_told(tmp_path):
-    told_, needless_ = 0, 0
+def test_many_edits_and_how_often_too_much_is_reported(tmp_path):
+    reported_, needless_ = 0, 0
     for seed in range(EXAMPLES // 40):
         found = check(tmp_path, seed)
-        told_, needless_ = told_ + found[0], needless_ + found[1]
-    assert needless_ < 0.1 * told_
+        reported_, needless_ = reported_ + found[0], needless_ + found[1]
+    assert needless_ < 0.1 * reported_

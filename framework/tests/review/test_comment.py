@@ -93,6 +93,6 @@ def test_a_very_large_change_fits_a_comment():
 
 def test_nothing_has_changed():
     lines = markdown(EMPTY).splitlines()
-    assert lines[1] == "### ✅ Millstream: no change of what runs"
-    assert lines[3] == "Nothing but texts of files, compared with `main` (`abc`)."
+    assert lines[1] == "### ✅ Millstream: no effect on what runs"
+    assert lines[3] == "No node changed, compared with `main` (`abc`)."
     assert "<details>" not in markdown(EMPTY)

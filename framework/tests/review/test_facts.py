@@ -21,25 +21,25 @@ MODELS = {
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "told"),
+    ("was", "now", "misfit"),
     [
         ("int", "int", []),
         (
             "int",
             "bigint",
-            [(False, "`c` is bigint instead of int: large values do not fit readers of today")],
+            [(False, "`c` is bigint instead of int: large values do not fit existing readers")],
         ),
         ("bigint", "string", [(True, "`c` is string instead of bigint")]),
         ("bigint", "double", [(True, "`c` is double instead of bigint")]),
         ("double", "decimal(12,2)", [(False, "`c` is decimal(12,2) instead of double")]),
-        ("struct<a:int,b:int>", "struct<a:int>", [(True, "the field `c.b` is gone")]),
+        ("struct<a:int,b:int>", "struct<a:int>", [(True, "the field `c.b` was removed")]),
         ("struct<a:int>", "struct<a:int,b:int>", [(False, "the field `c.b` is new")]),
         ("array<struct<a:int>>", "array<struct<a:string>>", [(True, "`c[].a` is string instead of int")]),
         ("map<string,int>", "map<int,int>", [(True, "`c` is map<int,int> instead of map<string,int>")]),
     ],
 )
-def test_types_that_fit_and_do_not(was, now, told):
-    assert list(misfits(parse_type(was), parse_type(now), "c")) == told
+def test_types_that_fit_and_do_not(was, now, misfit):
+    assert list(misfits(parse_type(was), parse_type(now), "c")) == misfit
 
 
 def test_who_reads_a_column(tmp_path):
@@ -89,7 +89,7 @@ def test_the_plan_of_a_rebuild(tmp_path):
         ({"retention.ms": "604800000"}, 10.0, "records of the last 7 days", 6_048_000),
         ({"retention.ms": "-1"}, None, "all records", None),
         ({"cleanup.policy": "compact"}, None,
-         "the newest record of each key only: older ones can't be counted again", None),
+         "only the newest record of each key: older ones can't be processed again", None),
         ({}, 10.0, "", None),
     ],
 )  # fmt: skip
@@ -145,7 +145,7 @@ def test_a_model_that_moves_to_a_query_of_its_own_begins_anew(tmp_path):
     }
     moved = query(reviewed(tmp_path, MODELS, after), "sent")
     assert moved.status == "rebuild"
-    assert moved.reasons == ("sent ran in events_topics before, and sent has no checkpoint: it begins anew",)
+    assert moved.reasons == ("sent ran in events_topics before, and sent has no checkpoint: it starts over",)
     assert moved.replay.sent_again == ("sent",)
 
 

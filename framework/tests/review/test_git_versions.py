@@ -5,8 +5,8 @@ from support.reviews import commit, git, repository, written
 
 from millstream.compile import compile_project
 from millstream.errors import MillstreamError
-from millstream.review.base_version import older_version
-from millstream.review.git import commits_apart, find_commit, find_repository
+from millstream.review.base_version import version_in_git
+from millstream.review.git import find_commit, find_repository, missing_commits
 
 MODELS = {"clicks": "select user_id, amount from {{ source('shop', 'events') }}"}
 
@@ -17,7 +17,7 @@ def shop(tmp_path):
 
 
 def older(root, name="main", **options):
-    return older_version(root, name, **options)
+    return version_in_git(root, name, **options)
 
 
 def columns(found):
@@ -66,7 +66,7 @@ def test_the_innermost_of_two_repositories_counts(tmp_path):
 def test_an_unknown_name_has_a_near_one(shop):
     with pytest.raises(MillstreamError) as error:
         older(shop, "mian")
-    assert told(error) == ("MS721", "git knows no branch, tag or commit 'mian': did you mean 'main'?")
+    assert told(error) == ("MS721", "there is no branch, tag or commit 'mian': did you mean 'main'?")
 
 
 def test_a_name_that_looks_like_an_option_is_a_name(shop):
@@ -101,13 +101,13 @@ def test_where_a_branch_left_another_one(shop):
     found, warnings = older(shop)
     assert "model.theirs" in found.manifest.nodes
     assert [each.code for each in warnings] == ["MS727"]
-    found, warnings = older(shop, where_it_left=True)
+    found, warnings = older(shop, merge_base=True)
     assert ("model.theirs" in found.manifest.nodes, warnings) == (False, ())
 
 
 def test_how_far_another_branch_has_gone(shop):
     where = find_repository(shop)
-    assert commits_apart(where, find_commit(where, "main")) == 0
+    assert missing_commits(where, find_commit(where, "main")) == 0
 
 
 def test_a_project_that_was_not_there_yet(tmp_path):
@@ -130,7 +130,7 @@ def test_no_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MillstreamError) as error:
         older(written(tmp_path / "shop", MODELS))
-    assert told(error)[1].startswith("there is no git on this machine")
+    assert told(error)[1].startswith("git is not installed")
 
 
 def test_a_version_that_does_not_compile_is_known_in_part(shop):

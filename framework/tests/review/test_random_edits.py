@@ -1,4 +1,4 @@
-"""Random formatting, comments and names are no change; a random literal that is another one is."""
+"""Random formatting, comments and names are not changes; a random literal that differs is one."""
 
 import re
 from random import Random

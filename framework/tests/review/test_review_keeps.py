@@ -17,7 +17,7 @@ from millstream.physical.query_cache import Keys, QueryCache
 from millstream.physical.values import PhysicalSettings
 from millstream.plan.nodes import Plan
 from millstream.review.compare import review
-from millstream.review.plan_cache import keep_plan, recall_plan, recall_queries
+from millstream.review.plan_cache import load_plan, load_queries, save_plan
 from millstream.review.replay import Statistics
 from millstream.review.version import version_of
 from millstream.topology import compiled_topology, physical_of
@@ -71,8 +71,8 @@ def test_the_plan_of_a_version_is_kept_as_it_is(tmp_path, seed):
     for place, models in enumerate(random_edit(seed)):
         if (now := compiled(tmp_path / str(place), models)) is not None:
             plain = compiled_topology(now.compiled)
-            keep_plan(tmp_path, now.compiled, plain)
-            found = recall_plan(tmp_path, now.compiled)
+            save_plan(tmp_path, now.compiled, plain)
+            found = load_plan(tmp_path, now.compiled)
             assert physical_of(found) == physical_of(plain)
             assert [step.changes for step in found.optimized.steps] == [
                 s.changes for s in plain.optimized.steps
@@ -122,9 +122,9 @@ def test_the_next_review_plans_only_what_was_edited_since(tmp_path):
         "kinds": TOTALS.replace("user_id", "type") % "{{ ref('w') }}",
     }
     reviewed(tmp_path, models, {**models, "v": VIEW % 2})
-    before = recall_queries(tmp_path / "newer").known
+    before = load_queries(tmp_path / "newer").known
     reviewed(tmp_path, models, {**models, "v": VIEW % 2, "w": other % 8})
-    after = recall_queries(tmp_path / "newer").known
+    after = load_queries(tmp_path / "newer").known
     assert {*queries(before)} == {"totals"}
     assert {*queries(after)} == {"totals", "kinds"}
     assert before.items() <= after.items()
@@ -142,11 +142,11 @@ def test_a_file_that_is_broken_is_not_used(tmp_path, name, damage):
 
 def test_the_plan_of_another_catalog_or_version_is_not_used(tmp_path, monkeypatch):
     one, other = compiled(tmp_path / "one", MODELS), compiled(tmp_path / "other", {**MODELS, "v": VIEW % 2})
-    keep_plan(tmp_path, one.compiled, compiled_topology(one.compiled))
-    assert recall_plan(tmp_path, one.compiled) is not None
-    assert recall_plan(tmp_path, other.compiled) is None
+    save_plan(tmp_path, one.compiled, compiled_topology(one.compiled))
+    assert load_plan(tmp_path, one.compiled) is not None
+    assert load_plan(tmp_path, other.compiled) is None
     monkeypatch.setattr("millstream.review.plan_cache._FORMAT", "of another version")
-    assert recall_plan(tmp_path, one.compiled) is None
+    assert load_plan(tmp_path, one.compiled) is None
 
 
 def test_a_folder_that_can_not_be_written_makes_no_difference(tmp_path):

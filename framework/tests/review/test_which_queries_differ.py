@@ -1,4 +1,4 @@
-"""A review plans the queries that an edit can reach, and tells the same as if it planned all of them."""
+"""A review plans the queries that an edit can reach, with the same result as if it planned all of them."""
 
 import pytest
 from support.evaluated import Generator, files

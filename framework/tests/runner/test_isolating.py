@@ -102,7 +102,7 @@ def test_a_run_goes_on_without_it_until_it_is_mended(shop, first_spark):
 
 @pytest.mark.long
 def test_a_model_that_spark_does_not_take_leaves_out_itself_alone(shop, first_spark):
-    """It fails before there is a batch, and binds nobody when it is mended."""
+    """It fails before there is a batch, and no longer blocks anything once it is fixed."""
     shop.model("plain", SINK + f"select id {EVENTS}")
     shop.model("strange", SINK + f"select id, to_number(kind, 'nine') as number {EVENTS}")
     shop.send(event(1))

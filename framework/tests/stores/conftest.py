@@ -1,4 +1,4 @@
-"""A project at rest (tables in Delta, a seed, and what is no table), and a table of each store."""
+"""A project at rest (tables in Delta, a seed, and relations that are not tables), and a table of each store."""
 
 from datetime import datetime, timezone
 from decimal import Decimal

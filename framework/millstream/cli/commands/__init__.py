@@ -1,1 +1,1 @@
-"""One file a command, named in `millstream.cli.registry`."""
+"""One file for each command, listed in `millstream.cli.registry`."""

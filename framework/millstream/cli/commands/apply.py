@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import structs
 
-from millstream.cli.commands.build import carried_out
-from millstream.cli.deployment import deployment_of, outcome
+from millstream.cli.commands.build import build_and_test
+from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, common
 from millstream.cli.output import console, finish, show
@@ -65,40 +65,40 @@ def command(
         raise click.UsageError("--rollback takes no other option of apply")
     root = root_of(common)
     changes = Changes(accept_forward=accept_forward)
-    found, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
+    compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
     if job is None:
-        return finish(common.look, found.diagnostics, models=models_in(found))
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     if rollback:
-        return _taken_back(common, root, job)
-    if not common.look.json:
-        show(common.look, diagnostics, models_in(found))
+        return _roll_back(common, root, job)
+    if not common.style.json:
+        show(common.style, diagnostics, models_in(compiled))
 
     from millstream.deployment.intents import Apply
     from millstream.review.deployment import untouched
 
-    told = deployment_of(common, root, found, job, accept_forward=accept_forward)
-    if not (common.look.json or common.look.quiet):
-        _, text = shown(told.review, "text")
-        console(common.look, sys.stderr).print(text, f"\n\n{outcome(told)}\n", sep="")
-    if told.anew and not yes and not _agreed():
-        return finish(common.look, text="nothing was changed")
-    asked = Apply(untouched(told.review, found), accept_differences, accept_forward)
-    job = structs.replace(job, intent=asked)
-    return carried_out(common, root, found, job, _ALL, diagnostics, no_tests=no_tests)
+    deployment = plan_deployment(common, root, compiled, job, accept_forward=accept_forward)
+    if not (common.style.json or common.style.quiet):
+        _, text = shown(deployment.review, "text")
+        console(common.style, sys.stderr).print(text, f"\n\n{summarize(deployment)}\n", sep="")
+    if deployment.rebuilds and not yes and not _confirm():
+        return finish(common.style, text="nothing was changed")
+    intent = Apply(untouched(deployment.review, compiled), accept_differences, accept_forward)
+    job = structs.replace(job, intent=intent)
+    return build_and_test(common, root, compiled, job, _ALL, diagnostics, no_tests=no_tests)
 
 
-def _agreed() -> bool:
-    """Ask, where somebody is there to answer."""
+def _confirm() -> bool:
+    """Ask on a terminal; elsewhere, agree."""
     return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm("Apply?", err=True)
 
 
-def _taken_back(common: Common, root: Path, job: Job) -> int:
-    from millstream.cli.build_progress import telling
+def _roll_back(common: Common, root: Path, job: Job) -> int:
+    from millstream.cli.build_progress import build_progress
     from millstream.cli.signals import ending_well
     from millstream.runner.deployment.roll_back import roll_back
 
-    with ending_well(), telling(common.look) as told:
-        names = roll_back(job, root / ".millstream", told.tell)
-    result = {"taken_back": names}
-    text = "Taken back. Check out the version that ran before, and build or run it."
-    return finish(common.look, result=result, text=None if common.look.quiet else text)
+    with ending_well(), build_progress(common.style) as progress:
+        names = roll_back(job, root / ".millstream", progress.handle)
+    result = {"rolled_back": names}
+    text = "Rolled back. Check out the version that ran before, then build or run it."
+    return finish(common.style, result=result, text=None if common.style.quiet else text)

@@ -15,8 +15,8 @@ from millstream.cli.project import root_of
 
 _STOPPED = {
     "stopped": "the broker is stopped",
-    "not running": "no broker runs",
-    "in use": "a command works with the broker, which stops when that ends; --force stops it now",
+    "not running": "the broker is not running",
+    "in use": "the broker is in use, and stops when the last command that uses it ends; --force stops it now",
 }
 
 
@@ -38,24 +38,24 @@ def command(common: Common, *, action: Literal["start", "stop", "status"], force
     `.millstream/broker` and survive restarts.
     """
     root = root_of(common)
-    said = ""
+    text = ""
     match action:
         case "start":
-            with fetching(common.look) as progress:
+            with fetching(common.style) as progress:
                 keep_broker(root, progress)
         case "stop":
-            said = _STOPPED[stop_broker(root, force=force)]
+            text = _STOPPED[stop_broker(root, force=force)]
         case "status":
             pass
     status = broker_status(root)
     return finish(
-        common.look, result={"broker": to_builtins(status, enc_hook=str)}, text=said or text_of(status)
+        common.style, result={"broker": to_builtins(status, enc_hook=str)}, text=text or text_of(status)
     )
 
 
 def text_of(status: Status) -> str:
     if status.state == "stopped":
-        return "no broker runs"
+        return "the broker is not running"
     ends = "until it is stopped" if status.kept else "until the last command that uses it ends"
     used = "in use" if status.used else "idle"
     return "\n".join(

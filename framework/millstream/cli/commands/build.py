@@ -44,63 +44,63 @@ def command(common: Common, choice: Choice, changes: Changes, *, no_tests: bool)
     `seeds/`. Each query continues where it stopped. If a model fails, its tests and the models that read it
     are skipped. The exit code is 1 if a model or a test failed.
     """
-    return built(common, choice, changes, no_tests=no_tests)
+    return build_models(common, choice, changes, no_tests=no_tests)
 
 
-def built(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
+def build_models(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
     root = root_of(common)
-    found, job, diagnostics = compiled_job(common, root, choice, changes, tests=not no_tests)
+    compiled, job, diagnostics = compiled_job(common, root, choice, changes, tests=not no_tests)
     if job is None:
-        return finish(common.look, found.diagnostics, models=models_in(found))
-    if not common.look.json:
-        show(common.look, diagnostics, models_in(found))
-    return carried_out(common, root, found, job, choice, diagnostics, no_tests=no_tests)
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    if not common.style.json:
+        show(common.style, diagnostics, models_in(compiled))
+    return build_and_test(common, root, compiled, job, choice, diagnostics, no_tests=no_tests)
 
 
-def carried_out(
+def build_and_test(
     common: Common,
     root: Path,
-    found: Compiled,
+    compiled: Compiled,
     job: Job,
     choice: Choice,
     diagnostics: Sequence[Diagnostic],
     *,
     no_tests: bool,
 ) -> int:
-    """Build what a job asks for, then test what was built, and show how it ended."""
-    from millstream.cli.build_progress import telling
+    """Run a job and the data tests of what it built, and show the results."""
+    from millstream.cli.build_progress import build_progress
     from millstream.cli.signals import ending_well
     from millstream.deployment.intents import Apply
     from millstream.measured import with_counts
     from millstream.results import read_results, write_results
     from millstream.runner.commands.build import build
 
-    with ending_well(), telling(common.look) as told:
-        results = build(job, root / ".millstream", told.tell)
+    with ending_well(), build_progress(common.style) as progress:
+        results = build(job, root / ".millstream", progress.handle)
     folder = root / job.project.settings.target_path
     before = read_results(folder, results.project, results.target)
     results = with_counts(results, before, job.topology.written)
     write_results(folder, results)
-    problems = told.problems
-    if not common.look.json:
-        told.summary(results)
-    code, tests = (0, None) if no_tests else _tested(common, root, found, choice, results)
-    if common.look.json:
+    if not common.style.json:
+        progress.print_summary(results)
+    code, tests = (0, None) if no_tests else _run_data_tests(common, root, compiled, choice, results)
+    if common.style.json:
         from millstream.cli.diagnostics import as_data
 
-        listed = [as_data(each) for each in (*diagnostics, *problems)]
-        own = {"tests": to_builtins(tests.results)} if tests else {}
-        own |= {"compared": to_builtins(told.compared)} if isinstance(job.intent, Apply) else {}
-        print_json({"diagnostics": listed} | to_builtins(results) | own)
+        document = {"diagnostics": [as_data(each) for each in (*diagnostics, *progress.diagnostics)]}
+        document |= to_builtins(results)
+        document |= {"tests": to_builtins(tests.results)} if tests else {}
+        document |= {"compared": to_builtins(progress.compared)} if isinstance(job.intent, Apply) else {}
+        print_json(document)
     return 1 if results.failed else code
 
 
-def _tested(
-    common: Common, root: Path, found: Compiled, choice: Choice, results: RunResults
+def _run_data_tests(
+    common: Common, root: Path, compiled: Compiled, choice: Choice, results: RunResults
 ) -> tuple[int, TestResults | None]:
-    """Run the data tests of what was built; those of what failed, or was skipped, have nothing to ask."""
+    """Run the data tests that read only models that were built."""
     from millstream.cli.testing import data_tests, run_tests
 
-    bad = {each.id for each in results.results if each.status != "success"}
-    ids = data_tests(common, found, choice, bad)
-    return run_tests(common, root, found, ids) if ids else (0, None)
+    not_built = {each.id for each in results.results if each.status != "success"}
+    ids = data_tests(common, compiled, choice, not_built)
+    return run_tests(common, root, compiled, ids) if ids else (0, None)

@@ -41,7 +41,7 @@ class Removed(Struct, frozen=True):
 
 
 class Left(Struct, frozen=True):
-    """What is kept in a place that is not the project's own."""
+    """Data of the project that is stored elsewhere and not removed."""
 
     target: str
     what: str
@@ -71,57 +71,59 @@ def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
         raise click.UsageError("--artifacts and --target exclude each other")
     root = root_of(common)
     if common.target:
-        paths = [of_target(common, root, common.target)]
+        paths = [folder_of_target(common, root, common.target)]
     else:
         settings, problems = read_settings(root)
-        if errors := [found for found in problems if found.severity == "error"]:
+        if errors := [each for each in problems if each.severity == "error"]:
             raise MillstreamError(*errors)
-        paths = [artifacts_of(root, settings), *([] if artifacts else [root / OWN])]
-    found = [(path, measured(root, path)) for path in paths if os.path.lexists(path)]
-    removed = [each for _, each in found]
+        paths = [artifacts_folder(root, settings), *([] if artifacts else [root / OWN])]
+    sizes = {path: measure(root, path) for path in paths if os.path.lexists(path)}
+    removed = [*sizes.values()]
     data = [each for each in removed if Path(each.path).parts[0] == OWN]
     if data and not force:
         _check_idle(root, common.target)
-    if data and not yes and not common.look.json and not _agreed(data):
-        return finish(common.look, text="nothing was removed")
+    if data and not yes and not common.style.json and not _confirm(data):
+        return finish(common.style, text="nothing was removed")
     if data and not common.target and broker_folder(root).is_dir():
         _stop(root, force=force)
-    for path, _ in found:
+    for path in sizes:
         remove(path)
-    left = [] if artifacts else elsewhere(common, root)
+    left = [] if artifacts else stored_elsewhere(common, root)
     result = {"removed": to_builtins(removed), "bytes": sum(each.bytes for each in removed)}
     result |= {"left": to_builtins(left)}
-    return finish(common.look, result=result, text=None if common.look.quiet else text_of(removed, left))
+    return finish(common.style, result=result, text=None if common.style.quiet else text_of(removed, left))
 
 
-def of_target(common: Common, root: Path, name: str) -> Path:
-    """Return the folder of one target; that of a target which profiles.yml has no more is found, too."""
+def folder_of_target(common: Common, root: Path, name: str) -> Path:
+    """Return the folder of a target, which may be one that profiles.yml no longer has."""
     folder = root / OWN / folder_name(name)
     return folder if folder.is_dir() else root / OWN / folder_name(target_of(common, root).name)
 
 
-def elsewhere(common: Common, root: Path) -> list[Left]:
-    """Return what the target keeps in other places; nothing where profiles.yml doesn't tell them."""
+def stored_elsewhere(common: Common, root: Path) -> list[Left]:
+    """Return what the target stores outside the project; nothing if profiles.yml can't be read."""
     try:
         target = target_of(common, root)
         checkpoints, stores = checkpoints_of(target, root), all_local_tables(target, root)
     except MillstreamError:
         return []
     own = target_folder(root, target.name)
-    found = [("checkpoints", checkpoints)] if is_outside(checkpoints, own) else []
-    found += [("tables", place) for store in stores if (place := store.outside(own)) is not None]
+    outside = [("checkpoints", checkpoints)] if is_outside(checkpoints, own) else []
+    outside += [("tables", location) for store in stores if (location := store.outside(own)) is not None]
     secrets = secrets_in(target.settings)
-    return [Left(target.name, what, mask(place, secrets)) for what, place in found]
+    return [Left(target.name, what, mask(location, secrets)) for what, location in outside]
 
 
-def artifacts_of(root: Path, settings: Settings) -> Path:
-    """Return the folder of what is compiled; raise where it holds more than that."""
-    folder = Path(os.path.abspath(root / settings.target_path))  # noqa: PTH100 - a link stays one
+def artifacts_folder(root: Path, settings: Settings) -> Path:
+    """Return the folder of compiled files; raise if it also contains other files of the project."""
+    folder = Path(os.path.abspath(root / settings.target_path))  # noqa: PTH100 - keeps symbolic links
     real = folder.resolve()
-    kept = [root, *(root / path for path in settings.folders)]
-    if not real.is_relative_to(root.resolve()) or any(each.resolve().is_relative_to(real) for each in kept):
-        message = f"target-path is {settings.target_path}, which is not a folder of its own in the project"
-        remedy = "remove it yourself, or name another one in [tool.millstream]"
+    sources = [root, *(root / path for path in settings.folders)]
+    if not real.is_relative_to(root.resolve()) or any(
+        each.resolve().is_relative_to(real) for each in sources
+    ):
+        message = f"target-path is {settings.target_path}, which is not a separate folder in the project"
+        remedy = "remove it by hand, or set another target-path in [tool.millstream]"
         raise MillstreamError(Diagnostic("MS707", message, None, remedy))
     return folder
 
@@ -132,36 +134,37 @@ def _check_idle(root: Path, target: str | None) -> None:
     for lock in sorted((root / OWN).glob("*/build.lock")):
         name = lock.parent.name
         if (folder_name(target) if target else name) == name and is_locked(lock):
-            message = f"another command works with the target '{unquote(name)}'"
-            raise MillstreamError(
-                Diagnostic("MS874", message, None, "wait until it has ended, or use --force")
-            )
+            raise _in_use(f"target '{unquote(name)}'")
 
 
 def _stop(root: Path, *, force: bool) -> None:
     if stop_broker(root, force=force) == "in use":
-        message = "another command works with the local broker"
-        raise MillstreamError(Diagnostic("MS874", message, None, "wait until it has ended, or use --force"))
+        raise _in_use("local broker")
 
 
-def _agreed(data: list[Removed]) -> bool:
+def _in_use(what: str) -> MillstreamError:
+    message = f"another command is using the {what}"
+    return MillstreamError(Diagnostic("MS874", message, None, "wait until it ends, or use --force"))
+
+
+def _confirm(data: list[Removed]) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     listed = ", ".join(f"{each.path} ({size(each.bytes)})" for each in data)
     return click.confirm(f"Remove {listed} with its topics and tables?", err=True)
 
 
-def measured(root: Path, path: Path) -> Removed:
-    """Count the files, and what they take of the disk: Kafka's indexes are long, but mostly empty."""
+def measure(root: Path, path: Path) -> Removed:
+    """Count files and their size on disk, in blocks: Kafka's index files are sparse."""
     files, total = 0, 0
     inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else ()
     for each in (path, *inside):
         try:
-            found = each.lstat()
+            status = each.lstat()
         except OSError:
-            continue  # removed meanwhile, by who works with it
+            continue  # another process has removed it meanwhile
         files += not each.is_dir() or each.is_symlink()
-        total += found.st_blocks * 512 if hasattr(found, "st_blocks") else found.st_size
+        total += status.st_blocks * 512 if hasattr(status, "st_blocks") else status.st_size
     return Removed(path.relative_to(root).as_posix(), files, total)
 
 
@@ -175,7 +178,7 @@ def remove(path: Path) -> None:
         reason = (error.strerror or str(error)).lower()
         message = f"{error.filename or path} can't be removed: {reason}"
         raise MillstreamError(
-            Diagnostic("MS702", message, None, "make it writable, and clean again")
+            Diagnostic("MS702", message, None, "make it writable, then run `millstream clean` again")
         ) from None
 
 

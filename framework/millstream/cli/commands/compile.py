@@ -11,7 +11,7 @@ from millstream.cli.diagnostics import count
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
-from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.manifest import Compiled
 from millstream.project.settings import read_settings
@@ -34,39 +34,39 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     """
     start = time.perf_counter()
     root = root_of(common)
-    found = compiled(common, root, use_cache=not no_cache)
-    models = models_in(found)
-    if failed(found):
-        return finish(common.look, found.diagnostics, models=models, result={"models": []})
-    _, selection = chosen(common, found, choice)
-    ids = [id_ for id_ in selection.ids if id_ in found.sql]
+    compiled = compile_for(common, root, use_cache=not no_cache)
+    models = models_in(compiled)
+    if failed(compiled):
+        return finish(common.style, compiled.diagnostics, models=models, result={"models": []})
+    _, selection = select_nodes(common, compiled, choice)
+    ids = [id_ for id_ in selection.ids if id_ in compiled.sql]
     settings, _ = read_settings(root)
-    written = write_artifacts(root, settings.target_path, found, None if choice.everything else ids)
-    diagnostics = [*found.diagnostics, *selection.diagnostics]
+    written = write_artifacts(root, settings.target_path, compiled, None if choice.everything else ids)
+    diagnostics = [*compiled.diagnostics, *selection.diagnostics]
     text: str | None = None
     if len(ids) == 1 and not choice.everything:
-        text = found.sql[ids[0]].strip("\n")
-    elif not common.look.quiet:
-        text = _summary(found, len(ids), settings.target_path, written, time.perf_counter() - start)
+        text = compiled.sql[ids[0]].strip("\n")
+    elif not common.style.quiet:
+        text = _summary(compiled, len(ids), settings.target_path, written, time.perf_counter() - start)
     result = {
         "manifest": f"{settings.target_path}/{MANIFEST}",
-        "models": [_model(found, id_, settings.target_path) for id_ in ids],
+        "models": [_model(compiled, id_, settings.target_path) for id_ in ids],
         "written": len(written.changed),
         "removed": list(written.removed),
-        "from_cache": found.from_cache,
+        "from_cache": compiled.from_cache,
     }
-    return finish(common.look, diagnostics, result=result, text=text, models=models)
+    return finish(common.style, diagnostics, result=result, text=text, models=models)
 
 
-def _model(found: Compiled, id_: str, target_path: str) -> dict[str, str]:
-    node = found.manifest.nodes[id_]
+def _model(compiled: Compiled, id_: str, target_path: str) -> dict[str, str]:
+    node = compiled.manifest.nodes[id_]
     path = f"{target_path}/{place_of(node.compiled_path or '')}"
-    return {"id": id_, "name": node.name, "path": node.path, "compiled_path": path, "sql": found.sql[id_]}
+    return {"id": id_, "name": node.name, "path": node.path, "compiled_path": path, "sql": compiled.sql[id_]}
 
 
-def _summary(found: Compiled, models: int, target_path: str, written: Written, seconds: float) -> str:
-    cached = f" ({found.from_cache:,} unchanged)" if found.from_cache else ""
+def _summary(compiled: Compiled, models: int, target_path: str, written: Written, seconds: float) -> str:
+    cached = f" ({compiled.from_cache:,} unchanged)" if compiled.from_cache else ""
     files = f"{count(len(written.changed), 'file')} written"
     if written.removed:
-        files += f", {count(len(written.removed), 'stale one')} removed"
+        files += f", {count(len(written.removed), 'stale file')} removed"
     return f"Compiled {count(models, 'model')}{cached} to {target_path}/ in {seconds:.1f} s: {files}."

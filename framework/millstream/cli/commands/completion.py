@@ -29,7 +29,7 @@ def command(common: Common, *, shell: str) -> int:
     models, sources and tags from the last compile.
     """
     script = script_of(shell)
-    return finish(common.look, result={"shell": shell, "script": script}, text=script.strip("\n"))
+    return finish(common.style, result={"shell": shell, "script": script}, text=script.strip("\n"))
 
 
 def script_of(shell: str) -> str:
@@ -40,8 +40,8 @@ def script_of(shell: str) -> str:
     return kind(click.Command("millstream"), {}, "millstream", "_MILLSTREAM_COMPLETE").source()
 
 
-# Unlike click's own script it asks for whole words: bash cuts `tag:nightly` and `@orders` into several, and
-# replaces the last of them only.
+# Unlike click's own script, it completes whole words: bash splits `tag:nightly` and `@orders` into several
+# and replaces only the last one.
 _BASH = """\
 _millstream_completion() {
     local line="${COMP_LINE:0:COMP_POINT}" IFS=$' \\t\\n' kind value answers before

@@ -16,7 +16,7 @@ import msgspec
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
-from millstream.cli.project import compiled, root_of
+from millstream.cli.project import compile_for, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin
@@ -78,19 +78,19 @@ def command(
     if from_beginning and last is not None:
         raise click.UsageError("--from-beginning and --last exclude each other")
     if common.output == "csv" and len(names) > 1:
-        raise click.UsageError("--output csv is of one topic: name one")
+        raise click.UsageError("--output csv takes a single topic")
     try:
         written = _consume(common, names, from_beginning, last, follow, count, to, keys, headers)
     except MillstreamError as error:
-        if not common.look.json:
+        if not common.style.json:
             raise
         from millstream.cli.diagnostics import as_data
 
-        told = {"diagnostics": [as_data(each) for each in error.diagnostics]}
-        click.echo(msgspec.json.encode(told, enc_hook=str).decode())
+        document = {"diagnostics": [as_data(each) for each in error.diagnostics]}
+        click.echo(msgspec.json.encode(document, enc_hook=str).decode())
         return 2
-    if to is not None and not common.look.quiet and not common.look.json:
-        return finish(common.look, text=f"Wrote {written:,} record{'s' * (written != 1)} to {to}.")
+    if to is not None and not common.style.quiet and not common.style.json:
+        return finish(common.style, text=f"Wrote {written:,} record{'s' * (written != 1)} to {to}.")
     return 0
 
 
@@ -106,10 +106,10 @@ def _consume(
     headers: bool,
 ) -> int:
     root = root_of(common)
-    # A mistake in some model's SQL is no reason not to look at a topic.
-    nodes = compiled(common, root).manifest.nodes
+    # Topics can be read although models have errors.
+    nodes = compile_for(common, root).manifest.nodes
     project = load_project(root, common.target, common.vars, common.profiles_dir)
-    with fetching(common.look) as fetched, connected(project, fetched) as admin:
+    with fetching(common.style) as fetched, connected(project, fetched) as admin:
         readings = {each.topic: each for each in readings_of(project, nodes, admin, names)}
         messages = _messages(admin, [*readings], from_beginning, last, follow)
         head, line = _lines(common, [*readings.values()], keys=keys, headers=headers)
@@ -162,7 +162,7 @@ def _writing(to: Path | None) -> Iterator[TextIO]:
             yield sys.stdout
             sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever reads has seen enough, as `head` has.
+            # The reader closed the pipe, as `head` does.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     try:
@@ -170,5 +170,5 @@ def _writing(to: Path | None) -> Iterator[TextIO]:
             yield file
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        remedy = "name a file that can be written, with --to"
+        remedy = "choose a writable file with --to"
         raise MillstreamError(Diagnostic("MS702", f"{to} can't be written: {reason}", None, remedy)) from None

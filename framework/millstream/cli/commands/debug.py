@@ -31,13 +31,13 @@ from millstream.project.variables import merge_variables
 from millstream.text import clean
 
 CACHE = "cache"
-"""The folder below the target folder that `millstream.compile.cache` keeps; a test holds them together."""
+"""The folder in the target folder that `millstream.compile.cache` writes; a test compares the two."""
 _INDENT = " " * 13
 _MARKS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
 
 
 class Check(Struct, frozen=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     state: Literal["good", "warning", "bad"]
@@ -60,11 +60,11 @@ def command(common: Common, *, fetch: bool) -> int:
     fails. A missing Java is only a warning, because only running pipelines needs it.
     """
     checks = [*machine(common, fetch=fetch), *project(common)]
-    if common.look.json:
+    if common.style.json:
         print_json({"diagnostics": [], "checks": to_builtins(checks)})
     else:
-        shown = [check for check in checks if not common.look.quiet or check.state == "bad"]
-        finish(common.look, text=Text("\n").join(map(line, shown)) if shown else None)
+        shown = [check for check in checks if not common.style.quiet or check.state == "bad"]
+        finish(common.style, text=Text("\n").join(map(line, shown)) if shown else None)
     return 2 if any(check.state == "bad" for check in checks) else 0
 
 
@@ -87,17 +87,17 @@ def java() -> Check:
     try:
         found = find_java()
     except MillstreamError as error:
-        (unfit,) = error.diagnostics
-        return Check("Java", "warning", unfit.message.removeprefix("Java: "), unfit.help)
+        (diagnostic,) = error.diagnostics
+        return Check("Java", "warning", diagnostic.message.removeprefix("Java: "), diagnostic.help)
     return Check("Java", "good", f"{found.version} at {found.program}")
 
 
 def jars(common: Common, *, fetch: bool) -> Check:
-    """Count the jars of all features; with `fetch`, read those that are here whole and get the others."""
+    """Count the jars of all features; with `fetch`, verify the cached ones and download the others."""
     catalog, folder = read_catalog(), jars_folder()
     if fetch:
         try:
-            with fetching(common.look) as progress:
+            with fetching(common.style) as progress:
                 fetch_jars(tuple(catalog), progress, whole=True)
         except MillstreamError as error:
             return Check("jars", "bad", error.diagnostics[0].message, error.diagnostics[0].help)
@@ -106,7 +106,7 @@ def jars(common: Common, *, fetch: bool) -> Check:
         return Check("jars", "good", f"all {len(everything)} in {folder}")
     size = sum(jar.size for jar in lacking) / 1e6
     found = f"{len(everything) - len(lacking)} of {len(everything)} in {folder}"
-    later = f"the others ({size:,.0f} MB) are fetched when they are needed; --fetch does it now"
+    later = f"the others ({size:,.0f} MB) are downloaded when needed; --fetch downloads them now"
     return Check("jars", "good", found, details=(later,))
 
 
@@ -140,16 +140,17 @@ def profile(common: Common, root: Path, settings: Settings, variables: dict[str,
         details = tuple(f"{key}: {value}" for key, value in flat(target.settings))
         yield Check("target", "good", f"{target.name} of profile {target.profile}", details=details)
     for found in problems:
-        place = str(found.location or "")
-        yield _problem("target", found.message, found.help, place, warning=found.severity == "warning")
+        location = str(found.location or "")
+        yield _problem("target", found.message, found.help, location, warning=found.severity == "warning")
 
 
-def _problem(name: str, message: str, remedy: str, place: str, *, warning: bool = False) -> Check:
-    return Check(name, "warning" if warning else "bad", f"{message} ({place})" if place else message, remedy)
+def _problem(name: str, message: str, remedy: str, location: str, *, warning: bool = False) -> Check:
+    text = f"{message} ({location})" if location else message
+    return Check(name, "warning" if warning else "bad", text, remedy)
 
 
 def flat(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield settings by dotted key; what a name tells to be a secret is masked, wherever it came from."""
+    """Yield settings by dotted key; values are masked if their key sounds like a secret."""
     for key, value in settings.items():
         name = f"{above}{key}"
         if isinstance(value, dict):
@@ -168,11 +169,11 @@ def files(root: Path, settings: Settings) -> Check:
         ("test file", settings.test_paths, (".sql", ".yml", ".yaml", ".py")),
     )
     counts = {noun: sum(1 for _ in find_files(root, folders, suffixes)) for noun, folders, suffixes in kinds}
-    told = ", ".join(count(number, noun) for noun, number in counts.items())
+    text = ", ".join(count(number, noun) for noun, number in counts.items())
     if counts["model"] == 0:
         where = ", ".join(f"{folder}/" for folder in settings.model_paths)
-        return Check("files", "bad", told, f"write a model: an .sql file with a SELECT in {where}")
-    return Check("files", "good", told)
+        return Check("files", "bad", text, f"write a model: an .sql file with a SELECT in {where}")
+    return Check("files", "good", text)
 
 
 def cache(root: Path, settings: Settings) -> Check:
@@ -180,13 +181,13 @@ def cache(root: Path, settings: Settings) -> Check:
     try:
         size = sum(file.stat().st_size for file in (root / shown).glob("*.msgpack"))
     except OSError as error:
-        remedy = "remove it: the next compile makes it anew"
+        remedy = "remove it; the next compile recreates it"
         return Check("cache", "warning", f"{shown}: {(error.strerror or str(error)).lower()}", remedy)
     return Check("cache", "good", f"{size / 1024:,.0f} KB in {shown}" if size else f"nothing yet in {shown}")
 
 
 def writes(root: Path, settings: Settings) -> Check:
-    """Try to write, below the nearest folder that exists: permissions alone don't tell."""
+    """Try to write to the nearest existing folder, because permission bits alone don't decide it."""
     target = root / settings.target_path
     folder = next(path for path in (target, *target.parents) if path.exists())
     try:

@@ -13,7 +13,7 @@ import click
 
 from millstream.cli.options import Common, common
 from millstream.cli.output import console, finish, say
-from millstream.cli.project import compiled, failed, models_in, root_of
+from millstream.cli.project import compile_for, failed, models_in, root_of
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.settings import read_settings
 
@@ -69,65 +69,68 @@ def command(
     generates it and serves it on this machine only, until Ctrl-C.
     """
     if common.output in _FORMATS and action == "serve":
-        raise click.UsageError("`docs serve` shows the site; formats are made by `docs generate`")
+        raise click.UsageError("`docs serve` serves only the site; use `docs generate` for other formats")
     root = root_of(common)
-    found = compiled(common, root)
-    if failed(found):
-        return finish(common.look, found.diagnostics, models=models_in(found))
+    compiled = compile_for(common, root)
+    if failed(compiled):
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     if common.output in _FORMATS:
-        return _document(common, root, found, to)
+        return _document(common, root, compiled, to)
     settings, _ = read_settings(root)
     folder = to or root / settings.target_path / _SITE
     shown = to.as_posix() if to else f"{settings.target_path}/{_SITE}"
-    result = _writing(shown, lambda: _site(common, root, found, folder, plan))
-    text = f"Made the site of {models_in(found):,} models: {shown}/index.html ({_size(result['bytes'])})."
+    result = _writing(shown, lambda: _site(common, root, compiled, folder, plan))
+    size = f"{result['bytes'] / 1e6:,.1f} MB"
+    text = f"Generated the site of {models_in(compiled):,} models: {shown}/index.html ({size})."
     code = finish(
-        common.look,
-        found.diagnostics,
+        common.style,
+        compiled.diagnostics,
         result={"site": {"folder": shown, **result}},
         text=text,
-        models=models_in(found),
+        models=models_in(compiled),
     )
     return _serve(common, folder, port, open_=open_) if action == "serve" and not code else code
 
 
-def _site(common: Common, root: Path, found: Compiled, folder: Path, plan: bool | None) -> dict[str, int]:
+def _site(common: Common, root: Path, compiled: Compiled, folder: Path, plan: bool | None) -> dict[str, int]:
     from millstream.docs.build import site_of
     from millstream.docs.material import gather
     from millstream.docs.write import foreign, write_site
 
     if page := foreign(folder):
-        message = f"{folder.name}/{page} is no site's of Millstream, and would be overwritten"
-        raise MillstreamError(Diagnostic("MS709", message, None, "name another folder with --to"))
+        message = f"{folder.name}/{page} was not written by Millstream, and would be overwritten"
+        raise MillstreamError(Diagnostic("MS709", message, None, "choose another folder with --to"))
     settings, _ = read_settings(root)
-    with _telling(common) as tell:
-        material = gather(root, found, settings.target_path, plan=plan, progress=tell)
-        tell("Drawing")
+    with _status(common) as set_status:
+        material = gather(root, compiled, settings.target_path, plan=plan, progress=set_status)
+        set_status("Drawing")
         sizes = write_site(folder, site_of(material))
     return {"files": len(sizes), "bytes": sum(sizes.values())}
 
 
 @contextmanager
-def _telling(common: Common) -> Iterator[Callable[[str], None]]:
-    """Say what is being done, where a person looks on."""
-    screen = None if common.look.json or common.look.quiet else console(common.look, sys.stderr)
+def _status(common: Common) -> Iterator[Callable[[str], None]]:
+    """Yield what sets the text of a spinner; without a terminal, nothing is shown."""
+    screen = None if common.style.json or common.style.quiet else console(common.style, sys.stderr)
     if screen is None or not screen.is_terminal:
         yield lambda _: None
         return
     with screen.status("") as status:
-        yield lambda doing: status.update(f"{doing} …")
+        yield lambda step: status.update(f"{step} …")
 
 
-def _document(common: Common, root: Path, found: Compiled, to: Path | None) -> int:
+def _document(common: Common, root: Path, compiled: Compiled, to: Path | None) -> int:
     from millstream.docs.formats import written_as
     from millstream.docs.material import gather
 
     settings, _ = read_settings(root)
-    text = written_as(common.output, gather(root, found, settings.target_path, plan=False))
+    text = written_as(common.output, gather(root, compiled, settings.target_path, plan=False))
     if to is None:
-        return finish(common.look, found.diagnostics, text=text, models=models_in(found))
+        return finish(common.style, compiled.diagnostics, text=text, models=models_in(compiled))
     _writing(to.as_posix(), lambda: _written(to, text))
-    return finish(common.look, found.diagnostics, text=f"Wrote {to.as_posix()}.", models=models_in(found))
+    return finish(
+        common.style, compiled.diagnostics, text=f"Wrote {to.as_posix()}.", models=models_in(compiled)
+    )
 
 
 def _written(file: Path, text: str) -> dict[str, int]:
@@ -139,14 +142,14 @@ def _written(file: Path, text: str) -> dict[str, int]:
 
 
 def _writing(shown: str, write: Callable[[], dict[str, int]]) -> dict[str, int]:
-    """Write, or say why a place can't be written."""
+    """Write, or raise an error that names the path."""
     try:
         return write()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         message = f"{shown} can't be written: {reason}"
         raise MillstreamError(
-            Diagnostic("MS702", message, None, "make it writable, or name another place with --to")
+            Diagnostic("MS702", message, None, "make it writable, or choose another path with --to")
         ) from None
 
 
@@ -154,7 +157,7 @@ def _serve(common: Common, folder: Path, port: int, *, open_: bool) -> int:
     from millstream.docs.serving import serving
 
     with serving(folder, port) as (address, server):
-        say(common.look, f"Look at {address} until Ctrl-C.", sys.stderr)
+        say(common.style, f"Serving at {address}; press Ctrl-C to stop.", sys.stderr)
         if open_ and sys.stderr.isatty():
             webbrowser.open(address)
         try:
@@ -162,7 +165,3 @@ def _serve(common: Common, folder: Path, port: int, *, open_: bool) -> int:
         except KeyboardInterrupt:
             return 0
     return 0
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:,.1f} MB"

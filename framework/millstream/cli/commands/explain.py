@@ -10,7 +10,7 @@ import click
 from millstream.cli.complete import complete_model
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
-from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.settings import read_settings
@@ -52,43 +52,43 @@ def command(
     if models and not choice.everything:
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")
     root = root_of(common)
-    found = compiled(common, root)
-    if failed(found):
-        return finish(common.look, found.diagnostics, models=models_in(found))
+    compiled = compile_for(common, root)
+    if failed(compiled):
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     from millstream.explain.about import about_of
     from millstream.results import read_results
     from millstream.topology import compiled_topology, physical_of
 
     named = Choice(models, (), None) if models else choice
-    _, selection = chosen(common, found, named)
+    _, selection = select_nodes(common, compiled, named)
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
     settings, _ = read_settings(root)
-    results = read_results(root / settings.target_path, found.manifest.project, found.manifest.target)
-    topology = compiled_topology(found, results)
-    about = about_of(found, topology, physical_of(topology), settings.target_path, ids)
-    explained = _explained(topology, about, rule, nothing=ids == ())
+    results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)
+    topology = compiled_topology(compiled, results)
+    about = about_of(compiled, topology, physical_of(topology), settings.target_path, ids)
+    explained = _explained(topology, about, rule, empty=ids == ())
     data, text = _shown(explained, common.output, rule=bool(rule), sql=sql, written=written)
-    diagnostics = [*found.diagnostics, *selection.diagnostics]
-    return finish(common.look, diagnostics, result=data, text=text, models=models_in(found))
+    diagnostics = [*compiled.diagnostics, *selection.diagnostics]
+    return finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
 
 
-def _explained(topology: Topology, about: About, rule: str | None, *, nothing: bool) -> list[Explanation]:
+def _explained(topology: Topology, about: About, rule: str | None, *, empty: bool) -> list[Explanation]:
     from millstream.explain.explanation import explain, explain_step
     from millstream.optimizer.driver import Optimized
     from millstream.plan.nodes import Plan
 
     if rule:
         return [explain_step(step, about) for step in _steps(topology, rule)]
-    return [explain(Optimized(Plan(()), Plan(())) if nothing else topology.optimized, about)]
+    return [explain(Optimized(Plan(()), Plan(())) if empty else topology.optimized, about)]
 
 
 def _steps(topology: Topology, rule: str) -> list[Step]:
-    """Return what a rule did, step by step; a name that is no rule's is the user's mistake."""
+    """Return what a rule did, step by step; raise if there is no such rule."""
     from millstream.optimizer.rules import RULES
 
     names = [known.__name__ for known in RULES]
     if rule not in names:
-        remedy = did_you_mean(rule, names, f"there are {', '.join(names)}")
+        remedy = did_you_mean(rule, names, f"rules: {', '.join(names)}")
         raise MillstreamError(Diagnostic("MS701", f"there is no rule '{rule}'", None, remedy))
     return [step for step in topology.optimized.steps if step.rule == rule]
 
@@ -126,7 +126,7 @@ def _text(explained: list[Explanation], *, sql: bool) -> Text:
     from millstream.explain.formats.text import lines
 
     if not explained:
-        return Text("This rule found nothing to make better.")
+        return Text("This rule changed nothing.")
     width = shutil.get_terminal_size((100, 24)).columns
     parts = [
         Text("\n").join(Text(line.text, _STYLES.get(line.kind, "")) for line in lines(each, width, sql=sql))

@@ -19,7 +19,7 @@ SCHEMAS = ("properties", "profiles", "project", "selectors")
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "project"
 _PLACEHOLDER = "__name__"
 _DOT = "dot_"
-"""How the templates' hidden files begin, so that no tool takes them for its own."""
+"""The prefix of hidden files in the templates; with a real dot, tools would read them."""
 
 
 @click.command("init", epilog="\b\nExamples:\n  millstream init cafe\n  cd cafe && millstream compile")
@@ -37,8 +37,8 @@ def command(common: Common, *, name: str) -> int:
     root = parent / name
     paths = make_project(root, name)
     shown = str(root)
-    text = None if common.look.quiet else _next_steps(name, shown, len(paths))
-    return finish(common.look, result={"project": name, "path": shown, "files": paths}, text=text)
+    text = None if common.style.quiet else _next_steps(name, shown, len(paths))
+    return finish(common.style, result={"project": name, "path": shown, "files": paths}, text=text)
 
 
 def check_name(name: str) -> None:
@@ -46,7 +46,7 @@ def check_name(name: str) -> None:
         return
     plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
     plain = f"project_{plain}" if not plain or plain[0].isdigit() or keyword.iskeyword(plain) else plain
-    message = f"'{name}' can't be the name of a project"
+    message = f"'{name}' is not a valid project name"
     remedy = f"use letters, digits and '_', such as `millstream init {plain.removesuffix('_')}`"
     raise MillstreamError(Diagnostic("MS704", message, None, remedy))
 
@@ -67,9 +67,7 @@ def make_project(root: Path, name: str) -> list[str]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         message = f"the project can't be written to {root}: {reason}"
-        raise MillstreamError(
-            Diagnostic("MS702", message, None, "choose a folder that you may write to")
-        ) from None
+        raise MillstreamError(Diagnostic("MS702", message, None, "choose a writable folder")) from None
     return sorted([*paths, *(f".schemas/{schema}.json" for schema in SCHEMAS)])
 
 
@@ -86,7 +84,7 @@ def _check_empty(root: Path) -> None:
 
 
 def _templates(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the template files by the path that they get in a project."""
+    """Yield each template file with its path in a project."""
     for file in sorted(folder.rglob("*")):
         if file.is_file() and file.suffix != ".pyc":
             path = file.relative_to(folder)
@@ -96,8 +94,8 @@ def _templates(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _next_steps(name: str, shown: str, files: int) -> str:
     return (
-        f"Made project {name} in {shown}/ ({files} files).\n\n"
+        f"Created project {name} in {shown}/ ({files} files).\n\n"
         f"Next:\n  cd {shown}\n  millstream compile      check it and write target/\n"
         "  millstream lineage      see what depends on what\n"
-        "  README.md               tells what is where\n"
+        "  README.md               explains the files\n"
     ).rstrip("\n")

@@ -9,7 +9,7 @@ import click
 from millstream.cli.complete import complete_model
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
-from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.lineage.values import End, Lineage
 from millstream.manifest import Manifest
@@ -45,22 +45,22 @@ def command(
 
     if name and not choice.everything:
         raise click.UsageError("a name and --select, --exclude or --selector can't be combined")
-    found = compiled(common, root_of(common))
-    if failed(found):
-        return finish(common.look, found.diagnostics, models=models_in(found))
-    diagnostics = found.diagnostics
+    compiled = compile_for(common, root_of(common))
+    if failed(compiled):
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    diagnostics = compiled.diagnostics
     if name:
         both = upstream == downstream
-        root = find_end(found.manifest, name)
+        root = find_end(compiled.manifest, name)
         lineage = lineage_of(
-            found.manifest, root, upstream=upstream or both, downstream=downstream or both, depth=depth
+            compiled.manifest, root, upstream=upstream or both, downstream=downstream or both, depth=depth
         )
     else:
-        _, selection = chosen(common, found, choice)
-        lineage = whole_graph(found.manifest, selection.ids)
+        _, selection = select_nodes(common, compiled, choice)
+        lineage = whole_graph(compiled.manifest, selection.ids)
         diagnostics += selection.diagnostics
-    text = _drawn(common.output, lineage, found.manifest)
-    return finish(common.look, diagnostics, result=as_data(lineage), text=text, models=models_in(found))
+    text = _drawn(common.output, lineage, compiled.manifest)
+    return finish(common.style, diagnostics, result=as_data(lineage), text=text, models=models_in(compiled))
 
 
 def _drawn(output: str, lineage: Lineage, manifest: Manifest) -> str | Text:
@@ -77,16 +77,16 @@ def _drawn(output: str, lineage: Lineage, manifest: Manifest) -> str | Text:
             return ""
         case _:
             by_column = bool(lineage.root and lineage.root.column)
-            return tree(lineage, lambda end: _about(manifest, end, by_column=by_column))
+            return tree(lineage, lambda end: _annotation(manifest, end, by_column=by_column))
 
 
-def _about(manifest: Manifest, end: End, *, by_column: bool) -> str:
-    """Return what a tree says beside a name: a column's type, a model's materialization."""
+def _annotation(manifest: Manifest, end: End, *, by_column: bool) -> str:
+    """Return what a tree shows after a name: a column's type, a model's materialization."""
     node = manifest.nodes.get(end.node)
     if node is None:
         return ""
     if by_column and not end.column:
-        return "(which rows it has)"
+        return "(decides which rows exist)"
     if end.column:
         return next((column.type for column in node.columns if column.name == end.column), "")
     stored = node.materialization

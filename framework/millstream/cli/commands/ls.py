@@ -11,14 +11,14 @@ from msgspec.structs import asdict
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
-from millstream.cli.project import chosen, compiled, failed, models_in, root_of
+from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import ManifestNode
 
 KINDS = ("model", "source", "seed", "test", "unit_test", "exposure", "metric")
 KEYS = ("id", "resource_type", "name", "fqn", "path", "tags", "materialized", "depends_on", "description")
-"""What JSON tells of a node when nobody chose keys."""
+"""The keys of a node in JSON by default."""
 MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*KEYS, "kind"})
 
 
@@ -52,43 +52,43 @@ def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_ke
     One node per line, in the order of the graph: `project.folder.model`. --output chooses what is printed:
     the name, the path of the file, or (by default) a selector that selects only this node.
     """
-    if output_keys and not common.look.json:
+    if output_keys and not common.style.json:
         raise click.UsageError("--output-keys needs --output json")
     keys = keys_of(output_keys)
-    found = compiled(common, root_of(common))
-    if failed(found):
-        return finish(common.look, found.diagnostics, models=models_in(found), result={"nodes": []})
-    _, selection = chosen(common, found, choice, with_tests=True)
-    nodes = [found.manifest.nodes[id_] for id_ in selection.ids]
+    compiled = compile_for(common, root_of(common))
+    if failed(compiled):
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled), result={"nodes": []})
+    _, selection = select_nodes(common, compiled, choice, with_tests=True)
+    nodes = [compiled.manifest.nodes[id_] for id_ in selection.ids]
     if kinds and "all" not in kinds:
         nodes = [node for node in nodes if node.kind in kinds]
     lines = lines_of(nodes, common.output)
     return finish(
-        common.look,
-        [*found.diagnostics, *selection.diagnostics],
+        common.style,
+        [*compiled.diagnostics, *selection.diagnostics],
         result={"nodes": [as_data(node, keys) for node in nodes]},
         text="\n".join(lines) if lines else None,
-        models=models_in(found),
+        models=models_in(compiled),
     )
 
 
 def keys_of(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the keys that are asked for, separated by blanks or commas; all that are unknown are told."""
-    wanted = tuple(dict.fromkeys(key for text in given for key in text.replace(",", " ").split()))
+    """Split the requested keys at blanks and commas; raise one error for each unknown key."""
+    keys = tuple(dict.fromkeys(key for text in given for key in text.replace(",", " ").split()))
     known = (*KEYS, *MORE_KEYS)
-    listed = f"there are {', '.join(known)}"
+    listed = f"keys: {', '.join(known)}"
     unknown = [
         Diagnostic("MS701", f"a node has no key '{key}'", None, did_you_mean(key, known, listed))
-        for key in wanted
+        for key in keys
         if key not in known
     ]
     if unknown:
         raise MillstreamError(*unknown)
-    return wanted or KEYS
+    return keys or KEYS
 
 
 def lines_of(nodes: Iterable[ManifestNode], output: str) -> list[str]:
-    """Return a line for each node, those of one path only once."""
+    """Return a line for each node; each path only once."""
     match output:
         case "name":
             return [node.name for node in nodes]
@@ -99,7 +99,7 @@ def lines_of(nodes: Iterable[ManifestNode], output: str) -> list[str]:
 
 
 def dotted(node: ManifestNode) -> str:
-    """Return dbt's name of a node, which --select takes too: `shop.orders`, `source:shop.web.clicks`."""
+    """Return a node's name as dbt writes it, which is also a selector: `source:shop.web.clicks`."""
     match node.kind:
         case "model" | "seed" | "test":
             return ".".join(node.fqn)
@@ -110,5 +110,5 @@ def dotted(node: ManifestNode) -> str:
 
 
 def as_data(node: ManifestNode, keys: Iterable[str] = KEYS) -> dict[str, Any]:
-    told = asdict(node) | {"resource_type": node.kind, "materialized": node.config.get("materialized")}
-    return {key: told[key] for key in keys}
+    data = asdict(node) | {"resource_type": node.kind, "materialized": node.config.get("materialized")}
+    return {key: data[key] for key in keys}

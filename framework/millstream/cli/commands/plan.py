@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from millstream.cli.deployment import deployment_of, outcome
+from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, common
 from millstream.cli.output import finish
@@ -32,14 +32,16 @@ def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept
     they were last started. Nothing is run or changed.
     """
     root = root_of(common)
-    found, job, diagnostics = compiled_job(common, root, Choice(), Changes())
+    compiled, job, diagnostics = compiled_job(common, root, Choice(), Changes())
     if job is None:
-        return finish(common.look, found.diagnostics, models=models_in(found))
-    told = deployment_of(common, root, found, job, accept_forward=accept_forward, ask_kafka=ask_kafka)
-    data, text = shown(told.review, common.output)
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    deployment = plan_deployment(
+        common, root, compiled, job, accept_forward=accept_forward, ask_kafka=ask_kafka
+    )
+    data, text = shown(deployment.review, common.output)
     if common.output == "json":
-        data |= {"made_anew": [each.name for each in told.anew]}
+        data |= {"rebuilds": [each.name for each in deployment.rebuilds]}
     elif common.output == "text":
-        text = text + f"\n\n{outcome(told)}"
-    code = finish(common.look, diagnostics, result=data, text=text, models=models_in(found))
-    return code or (1 if set(fail_on) & set(told.review.levels) else 0)
+        text = text + f"\n\n{summarize(deployment)}"
+    code = finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
+    return code or (1 if set(fail_on) & set(deployment.review.levels) else 0)

@@ -10,7 +10,7 @@ from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
-from millstream.cli.traffic import Made, chosen_generators, ready_topics, sending
+from millstream.cli.traffic import GeneratorTopic, chosen_generators, ready_topics, sending
 from millstream.kafka.generators import START, records
 from millstream.kafka.opening import connected
 from millstream.kafka.producing import FILL, Feed, SendResult, send
@@ -54,33 +54,34 @@ def command(
     time. Missing topics are created on the local broker only.
     """
     if rate and interval:
-        raise click.UsageError("--rate and --interval say the same: give one of them")
+        raise click.UsageError("--rate and --interval exclude each other")
     rate = rate or (1 / interval if interval else None)
     count = count or (None if rate else FILL)
     start = datetime.now(timezone.utc) if now or rate else START
     project = load_project(root_of(common), common.target, common.vars, common.profiles_dir)
-    made = chosen_generators(project, topics)
-    with fetching(common.look) as fetched, connected(project, fetched) as admin:
-        created = ready_topics(admin, made)
+    generators = chosen_generators(project, topics)
+    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+        created = ready_topics(admin, generators)
         feeds = [
-            Feed(topic.topic, records(project, generator, topic, seed, start)) for generator, topic in made
+            Feed(topic.topic, records(project, generator, topic, seed, start))
+            for generator, topic in generators
         ]
         with sending(common, {feed.topic: count for feed in feeds}) as progress:
             sent = send(admin, feeds, count, rate, progress)
     total = sum(sent.records.values())
     result = {
-        "topics": [_told(each, sent, created) for each in made],
+        "topics": [_topic_data(each, sent, created) for each in generators],
         "records": total,
         "seconds": round(sent.seconds, 3),
         "seed": seed,
         "start": start.isoformat(),
         "interrupted": sent.interrupted,
     }
-    return finish(common.look, result=result, text=None if common.look.quiet else _text(sent))
+    return finish(common.style, result=result, text=None if common.style.quiet else _text(sent))
 
 
-def _told(made: Made, sent: SendResult, created: tuple[str, ...]) -> dict[str, object]:
-    generator, topic = made
+def _topic_data(pair: GeneratorTopic, sent: SendResult, created: tuple[str, ...]) -> dict[str, object]:
+    generator, topic = pair
     return {
         "topic": topic.topic,
         "source": topic.id,

@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from millstream.cli import result_tables as answers
+from millstream.cli import result_tables
 from millstream.cli.diagnostics import count
 from millstream.cli.options import Common, common
 from millstream.cli.output import console, print_json, say
-from millstream.cli.project import compiled, root_of
+from millstream.cli.project import compile_for, root_of
 from millstream.errors import MillstreamError
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
@@ -23,7 +23,7 @@ from millstream.tables.known import known_in
 from millstream.tables.values import Answer
 
 SHOWN = 100
-"""Rows that people see where they ask for no number."""
+"""Rows that text output shows without --limit."""
 
 
 @click.command(
@@ -53,8 +53,8 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
         sql = sys.stdin.read()
     root = root_of(common)
     target = target_of(common, root)
-    # With mistakes in some models, the tables of all are there as before.
-    nodes = compiled(common, root).manifest.nodes
+    # Stored tables can be queried although models have errors.
+    nodes = compile_for(common, root).manifest.nodes
     stored = StoredProject(root, target, known_in(nodes.values()), lambda: seeds_of(common, root))
     bound = SHOWN if limit is None and common.output == "text" else limit
     return show(common, answer(sql, stored, bound), ZoneInfo(stored.zone))
@@ -64,7 +64,7 @@ def target_of(common: Common, root: Path) -> Target:
     settings, _ = read_settings(root)
     variables, _ = merge_variables(settings.vars, common.vars)
     target, problems = read_target(root, settings, common.target, common.profiles_dir, variables)
-    if errors := [found for found in problems if found.severity == "error"]:
+    if errors := [each for each in problems if each.severity == "error"]:
         raise MillstreamError(*errors)
     return target
 
@@ -75,19 +75,19 @@ def seeds_of(common: Common, root: Path) -> dict[str, Seed]:
     return load_project(root, common.target, common.vars, common.profiles_dir).seeds
 
 
-def show(common: Common, found: Answer, zone: ZoneInfo) -> int:
-    if common.look.json:
-        told = {"columns": found.columns, "rows": answers.records(found.columns, found.rows, zone)}
-        print_json({"diagnostics": [], **told, "more": found.more})
+def show(common: Common, result: Answer, zone: ZoneInfo) -> int:
+    if common.style.json:
+        records = result_tables.records(result.columns, result.rows, zone)
+        print_json({"diagnostics": [], "columns": result.columns, "rows": records, "more": result.more})
         return 0
     if common.output == "csv":
-        click.echo(answers.csv(found.columns, found.rows, zone))
+        click.echo(result_tables.csv(result.columns, result.rows, zone))
         return 0
-    screen = console(common.look, sys.stdout)
+    screen = console(common.style, sys.stdout)
     width = screen.width if screen.is_terminal else None
-    say(common.look, answers.table(found.columns, found.rows, width, zone), sys.stdout)
+    say(common.style, result_tables.table(result.columns, result.rows, width, zone), sys.stdout)
     sys.stdout.flush()
-    if not common.look.quiet:
-        more = "; there are more, see --limit" if found.more else ""
-        click.echo(f"({count(len(found.rows), 'row')}{more})", err=True)
+    if not common.style.quiet:
+        more = "; more rows exist, see --limit" if result.more else ""
+        click.echo(f"({count(len(result.rows), 'row')}{more})", err=True)
     return 0

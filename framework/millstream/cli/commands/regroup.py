@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from millstream.cli.commands.build import built
+from millstream.cli.commands.build import build_models
 from millstream.cli.options import Changes, Choice, Common, common
 
 
@@ -20,4 +20,4 @@ def command(common: Common) -> int:
     deployment. Groups that change are rebuilt from the start of their sources, alongside the running version,
     and swapped when all rebuilds have finished. The project must not run meanwhile.
     """
-    return built(common, Choice(), Changes(regroup=True), no_tests=True)
+    return build_models(common, Choice(), Changes(regroup=True), no_tests=True)

@@ -9,8 +9,8 @@ import click
 
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
-from millstream.cli.project import compiled, failed, models_in, older, root_of
-from millstream.cli.review_output import failing, known_of, shown
+from millstream.cli.project import compile_for, failed, models_in, older_version, root_of
+from millstream.cli.review_output import failing, shown, statistics_of
 from millstream.collector import collector_paused
 from millstream.project.settings import read_settings
 
@@ -60,18 +60,18 @@ def command(
     """
     _check(against, against_manifest, merge_base=merge_base)
     root = root_of(common)
-    new = compiled(common, root)
+    new = compile_for(common, root)
     if failed(new):
-        return finish(common.look, new.diagnostics, models=models_in(new))
-    found, problems = _found(
+        return finish(common.style, new.diagnostics, models=models_in(new))
+    found, diagnostics = _review(
         common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
     )
     data, text = shown(found, common.output)
-    code = finish(common.look, problems, result=data, text=text, models=models_in(new))
+    code = finish(common.style, diagnostics, result=data, text=text, models=models_in(new))
     return code or (1 if set(fail_on) & set(found.levels) else 0)
 
 
-def _found(
+def _review(
     common: Common,
     root: Path,
     new: Compiled,
@@ -81,36 +81,36 @@ def _found(
     merge_base: bool,
     ask_kafka: bool,
 ) -> tuple[Review, list[Diagnostic]]:
-    """Return the review, and what there is to say of both versions."""
+    """Return the review, and the diagnostics of both versions."""
     from millstream.review.version import version_of
 
-    old, warnings = older(common, root, against, manifest, where_it_left=merge_base)
+    old, warnings = older_version(common, root, against, manifest, merge_base=merge_base)
     now = version_of("the working tree", new, root)
-    found = _reviewed(root, old, now, known_of(common, root, now, ask_kafka=ask_kafka))
+    found = _cached_review(root, old, now, statistics_of(common, root, now, ask_kafka=ask_kafka))
     return found, [*new.diagnostics, *warnings]
 
 
 def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> None:
     if not against and manifest is None:
-        raise click.UsageError("say what to compare with: --against REF or --against-manifest FILE")
+        raise click.UsageError("nothing to compare with: use --against REF or --against-manifest FILE")
     if against and manifest is not None:
         raise click.UsageError("--against and --against-manifest can't be combined")
     if merge_base and not against:
         raise click.UsageError("--merge-base needs --against REF")
 
 
-def _reviewed(root: Path, old: Version, now: Version, known: Statistics) -> Review:
-    """Return the review of two versions, as it was remembered if nothing has changed since."""
-    from millstream.review.last_review import key_of, recall, remember
+def _cached_review(root: Path, old: Version, now: Version, known: Statistics) -> Review:
+    """Return the review of two versions; the last one is reused if nothing has changed since."""
+    from millstream.review.last_review import key_of, load_review, save_review
 
     target = root / read_settings(root)[0].target_path
     key = key_of(old, now, known)
-    if (found := recall(target, key)) is None:
+    if (found := load_review(target, key)) is None:
         from msgspec.structs import replace
 
         from millstream.review.compare import review
 
         cache = target / "cache"
         found = review(replace(old, cache=old.cache or cache), replace(now, cache=cache), known)
-        remember(target, key, found)
+        save_review(target, key, found)
     return found

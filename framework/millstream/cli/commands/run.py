@@ -43,13 +43,13 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     show the lag.
     """
     root = root_of(common)
-    found, job, diagnostics = compiled_job(common, root, choice, changes)
+    compiled, job, diagnostics = compiled_job(common, root, choice, changes)
     if job is None:
-        return finish(common.look, found.diagnostics, models=models_in(found))
-    if not common.look.json:
-        show(common.look, diagnostics, models_in(found))
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    if not common.style.json:
+        show(common.style, diagnostics, models_in(compiled))
 
-    from millstream.cli.run_progress import shown
+    from millstream.cli.run_progress import run_progress
     from millstream.cli.signals import stopping_well
     from millstream.ops.seen import Watcher
     from millstream.ops.serving import serving
@@ -59,12 +59,12 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     watcher = Watcher()
     with (
         stopping_well() as stopping,
-        shown(common.look, watcher) as told,
-        told.refusals() as refused,
+        run_progress(common.style, watcher) as progress,
+        progress.errors() as errors,
         serving(watcher, host, port) if port else nullcontext() as address,
     ):
-        told.answers(address)
-        for each in diagnostics if common.look.json else ():
-            told.tell(Told(each))
-        run(job, root / ".millstream", told.tell, stopping)
-    return 2 if refused else 0
+        progress.show_address(address)
+        for each in diagnostics if common.style.json else ():
+            progress.handle(Told(each))
+        run(job, root / ".millstream", progress.handle, stopping)
+    return 2 if errors else 0

@@ -39,16 +39,15 @@ def command(common: Common, *, name: str | None, folder: Path | None) -> int:
     Editors use them to complete and check YAML; `millstream init` configures VS Code to use them.
     `manifest` describes target/manifest.json, `review` what `millstream review --output json` prints.
     """
-    found = schemas()
-    wanted = {name: found[name]} if name else found
+    known = schemas()
+    selected = {name: known[name]} if name else known
     if folder is None:
-        document: Any = found[name] if name else found
-        if common.look.json:
-            return finish(common.look, result={"schemas": wanted})
-        return finish(common.look, text=as_text(document).rstrip("\n"))
-    paths = write_schemas(folder, wanted)
-    text = None if common.look.quiet else "\n".join(f"Wrote {path}" for path in paths)
-    return finish(common.look, result={"written": paths}, text=text)
+        if common.style.json:
+            return finish(common.style, result={"schemas": selected})
+        return finish(common.style, text=as_text(selected[name] if name else selected).rstrip("\n"))
+    paths = write_schemas(folder, selected)
+    text = None if common.style.quiet else "\n".join(f"Wrote {path}" for path in paths)
+    return finish(common.style, result={"written": paths}, text=text)
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -67,15 +66,13 @@ def as_text(schema: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
 
 
-def write_schemas(folder: Path, wanted: dict[str, dict[str, Any]]) -> list[str]:
+def write_schemas(folder: Path, selected: dict[str, dict[str, Any]]) -> list[str]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, schema in wanted.items():
+        for name, schema in selected.items():
             replace_file(folder / f"{name}.json", as_text(schema).encode(), mode=0o644)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        problem = Diagnostic(
-            "MS702", f"schemas can't be written to {folder}: {reason}", None, "name another folder"
-        )
-        raise MillstreamError(problem) from None
-    return [str(folder / f"{name}.json") for name in wanted]
+        message = f"schemas can't be written to {folder}: {reason}"
+        raise MillstreamError(Diagnostic("MS702", message, None, "choose another folder")) from None
+    return [str(folder / f"{name}.json") for name in selected]

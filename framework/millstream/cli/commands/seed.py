@@ -34,22 +34,22 @@ def command(common: Common, *, topics: tuple[str, ...], count: int, seed: int) -
     """
     project = load_project(root_of(common), common.target, common.vars, common.profiles_dir)
     if not is_embedded(project.target):
-        message = f"the target '{project.target.name}' has a Kafka of its own"
+        message = f"the target '{project.target.name}' does not use the local broker"
         remedy = "use a target with `kafka: embedded`, or send traffic with `millstream produce`"
         raise MillstreamError(Diagnostic("MS837", message, None, remedy))
-    made = chosen_generators(project, topics)
-    names = list(dict.fromkeys(topic.topic for _, topic in made))
-    with fetching(common.look) as fetched, connected(project, fetched) as admin:
-        ready_topics(admin, made)
+    generators = chosen_generators(project, topics)
+    names = list(dict.fromkeys(topic.topic for _, topic in generators))
+    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+        ready_topics(admin, generators)
         with sending(common, dict.fromkeys(names, count)) as progress:
             filled = fill_empty(admin, project, names, count, seed, progress)
-    left = [name for name in names if name not in filled]
-    result = {"filled": filled, "left": left, "seed": seed}
-    return finish(common.look, result=result, text=None if common.look.quiet else _text(filled, left))
+    skipped = [name for name in names if name not in filled]
+    result = {"filled": filled, "left": skipped, "seed": seed}
+    return finish(common.style, result=result, text=None if common.style.quiet else _text(filled, skipped))
 
 
-def _text(filled: dict[str, int], left: list[str]) -> str:
-    width = max(map(len, (*filled, *left)))
+def _text(filled: dict[str, int], skipped: list[str]) -> str:
+    width = max(map(len, (*filled, *skipped)))
     lines = [f"{topic:<{width}}  {count:>10,} records" for topic, count in filled.items()]
-    lines += [f"{topic:<{width}}  had records before" for topic in left]
+    lines += [f"{topic:<{width}}  skipped: has held records before" for topic in skipped]
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from millstream.cli.commands import query
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
-from millstream.cli.project import compiled, failed, models_in, root_of
+from millstream.cli.project import compile_for, failed, models_in, root_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
 from millstream.stores.query import StoredProject, answer
@@ -54,70 +54,67 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     committed. A computed aggregate covers the records that were read, up to the end.
     """
     root = root_of(common)
-    found = compiled(common, root)
-    known = known_in(found.manifest.nodes.values())
-    wanted = resolved(name, known)
+    compiled = compile_for(common, root)
+    known = known_in(compiled.manifest.nodes.values())
+    relation = resolve(name, known)
     stored = StoredProject(root, query.target_of(common, root), known, lambda: query.seeds_of(common, root))
-    is_model = wanted.id.startswith("model.")
-    if compute and not is_model:
-        raise click.UsageError(f"--compute is of a model, and '{wanted.name}' is a {_called(wanted)}")
-    if compute or (wanted.stored is not None and wanted.stored.inlined):
-        # Only what the model stands on needs to be right, but a plan is made of a whole project.
-        if failed(found):
-            return finish(common.look, found.diagnostics, models=models_in(found))
-        rows = _computed(common, root, found, wanted, limit, last)
-    elif not wanted.at_rest:
-        rows = _records(common, root, found.manifest.nodes, wanted, limit)
+    if compute and not relation.id.startswith("model."):
+        kind = "seed" if relation.kind == "seed" else "source"
+        raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
+    if compute or (relation.stored is not None and relation.stored.inlined):
+        # Only the model's ancestors need to be valid, but a plan covers the whole project.
+        if failed(compiled):
+            return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+        rows = _compute(common, root, compiled, relation, limit, last)
+    elif not relation.at_rest:
+        rows = _records(common, root, compiled.manifest.nodes, relation, limit)
     else:
-        rows = answer(_sql(wanted), stored, limit)
+        rows = answer(_sql(relation), stored, limit)
     return query.show(common, rows, ZoneInfo(stored.zone))
 
 
-def resolved(name: str, known: dict[str, Known]) -> Known:
-    """Return what a name means: as SQL has it, or a source by its last part."""
+def resolve(name: str, known: dict[str, Known]) -> Known:
+    """Find a relation by its name in SQL, or a source by the last part of its name."""
     folded = name.lower()
-    found = known.get(folded)
-    parts = [each for full, each in known.items() if full.endswith(f".{folded}")]
-    if found is not None:
-        return found
-    if len(parts) == 1:
-        return parts[0]
-    if parts:
-        remedy = f"name one of {', '.join(each.name for each in parts)}"
-        raise MillstreamError(Diagnostic("MS705", f"'{name}' means several sources", None, remedy))
-    remedy = did_you_mean(name, [each.name for each in known.values()], "`millstream ls` lists what there is")
+    if folded in known:
+        return known[folded]
+    sources = [each for full, each in known.items() if full.endswith(f".{folded}")]
+    if len(sources) == 1:
+        return sources[0]
+    if sources:
+        remedy = f"name one of {', '.join(each.name for each in sources)}"
+        raise MillstreamError(Diagnostic("MS705", f"several sources are called '{name}'", None, remedy))
+    remedy = did_you_mean(name, [each.name for each in known.values()], "`millstream ls` lists all names")
     raise MillstreamError(Diagnostic("MS705", f"there is no model, source or seed '{name}'", None, remedy))
 
 
-def _called(known: Known) -> str:
-    return "seed" if known.kind == "seed" else "source"
-
-
-def _sql(known: Known) -> str:
-    """Return a query of all rows: the newest first, where a table tells which those are."""
-    order = known.options.get("order_by") if known.stored is not None else None
-    there = {name.lower(): name for name, _ in known.columns}
+def _sql(relation: Known) -> str:
+    """Return a query of all rows, the newest first if a table declares `order_by`."""
+    order = relation.options.get("order_by") if relation.stored is not None else None
+    columns = {name.lower(): name for name, _ in relation.columns}
     by = (
-        f' order by "{there[order.lower()]}" desc'
-        if isinstance(order, str) and order.lower() in there
+        f' order by "{columns[order.lower()]}" desc'
+        if isinstance(order, str) and order.lower() in columns
         else ""
     )
-    return f"select * from {known.name}{by}"  # noqa: S608 - a relation of the project
+    return f"select * from {relation.name}{by}"  # noqa: S608 - a relation of the project
 
 
-def _records(common: Common, root: Path, nodes: dict[str, ManifestNode], wanted: Known, limit: int) -> Answer:
+def _records(
+    common: Common, root: Path, nodes: dict[str, ManifestNode], relation: Known, limit: int
+) -> Answer:
     from millstream.cli.latest_records import newest_rows
     from millstream.kafka.opening import connected
     from millstream.kafka.topic_names import readings_of
     from millstream.project.load import load_project
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
-    with fetching(common.look) as fetched, connected(project, fetched) as admin:
-        (reading,) = readings_of(project, nodes, admin, [wanted.name])
+    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+        (reading,) = readings_of(project, nodes, admin, [relation.name])
         return newest_rows(admin, reading, limit)
 
 
-def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit: int, last: int) -> Answer:
+def _compute(common: Common, root: Path, compiled: Compiled, model: Known, limit: int, last: int) -> Answer:
     from millstream.graph import build_graph
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
@@ -126,15 +123,15 @@ def _computed(common: Common, root: Path, found: Compiled, wanted: Known, limit:
     from millstream.topology import read_catalog
 
     project = load_project(root, common.target, common.vars, common.profiles_dir)
-    needed = build_graph(found.manifest.nodes).ancestors(wanted.id) | {wanted.id}
-    catalog = with_ancestors(read_catalog(found), frozenset(needed))
+    needed = build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}
+    catalog = with_ancestors(read_catalog(compiled), frozenset(needed))
     log = target_folder(root, project.target.name) / "log"
-    question = Question(project, catalog, wanted.id, limit, last, str(log / "spark.log"))
-    if not (common.look.quiet or common.look.json):
-        click.echo(f"computing '{wanted.name}' from the last {last:,} records of each partition", err=True)
+    question = Question(project, catalog, model.id, limit, last, str(log / "spark.log"))
+    if not (common.style.quiet or common.style.json):
+        click.echo(f"computing '{model.name}' from the last {last:,} records of each partition", err=True)
         sys.stderr.flush()
     with (
-        fetching(common.look) as fetched,
+        fetching(common.style) as fetched,
         connected(project, fetched) as admin,
         spark_for(question, log, fetched) as spark,
     ):

@@ -7,7 +7,7 @@ import click
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish, print_json, show
-from millstream.cli.project import compiled, failed, models_in, root_of
+from millstream.cli.project import compile_for, failed, models_in, root_of
 from millstream.cli.testing import run_tests, selected
 from millstream.errors import Diagnostic
 
@@ -41,26 +41,30 @@ def command(
     exit code is 1 if a test failed.
     """
     root = root_of(common)
-    found = compiled(common, root)
-    if failed(found):
-        return finish(common.look, found.diagnostics, models=models_in(found))
-    ids, warnings = selected(common, found, choice, unit=unit, data=data)
-    if not common.look.json:
-        show(common.look, [*found.diagnostics, *warnings])
+    compiled = compile_for(common, root)
+    if failed(compiled):
+        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    ids, warnings = selected(common, compiled, choice, unit=unit, data=data)
+    if not common.style.json:
+        show(common.style, [*compiled.diagnostics, *warnings])
     if ids is not None and not ids:
         nothing = Diagnostic(
-            "MS603", "no test is selected", None, "see `millstream ls --kind test`", severity="warning"
+            "MS603",
+            "no test is selected",
+            None,
+            "see `millstream ls --resource-type test`",
+            severity="warning",
         )
-        return finish(common.look, [nothing], result={"results": []})
+        return finish(common.style, [nothing], result={"results": []})
 
     flags = [*(["-x"] if fail_fast else []), *(["--update-expectations"] if update else [])]
     flags += ["--model-coverage"] if coverage else []
-    code, results = run_tests(common, root, found, ids, flags, strict=data and not unit)
-    if common.look.json:
+    code, results = run_tests(common, root, compiled, ids, flags, strict=data and not unit)
+    if common.style.json:
         import msgspec
 
         from millstream.cli.diagnostics import as_data
 
-        listed = [as_data(each) for each in found.diagnostics]
+        listed = [as_data(each) for each in compiled.diagnostics]
         print_json({"diagnostics": listed} | msgspec.to_builtins(results))
     return code

@@ -1,4 +1,4 @@
-"""Formats that other tools read: one file a format, and a line here."""
+"""Formats for other tools: one file for each format, and a line here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""AsyncAPI 3: the topics that a project reads and writes, with keys, settings and schemas of their records.
+"""AsyncAPI 3: the topics that a project reads and writes, with keys, settings and record schemas.
 
-No servers: where a target's brokers are is nobody's business who reads the schemas.
+Servers are omitted, because the addresses of brokers are not public.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _topics(manifest: Manifest) -> Iterator[_Topic]:
 
 
 def _name(id_: str) -> str:
-    """Return a name of the letters that AsyncAPI allows; what is replaced says its number."""
+    """Return a name with the characters that AsyncAPI allows; others are replaced by their code points."""
     return re.sub(r"[^A-Za-z0-9_\-]", lambda m: "_" if m[0] == "." else f"_{ord(m[0]):x}_", id_)
 
 
@@ -93,16 +93,20 @@ def _binding(topic: _Topic) -> dict[str, Any]:
         if isinstance(config.get(known), int):
             found[name] = config[known]
     settings = config.get("topic_config") or {}
-    asked = {
+    configuration = {
         name: settings[name]
         for name in ("retention.ms", "retention.bytes", "max.message.bytes")
         if name in settings
     }
-    asked = {name: int(value) for name, value in asked.items() if str(value).lstrip("-").isdigit()}
+    configuration = {
+        name: int(value) for name, value in configuration.items() if str(value).lstrip("-").isdigit()
+    }
     policies = [each for each in str(settings.get("cleanup.policy") or "").split(",") if each in _CLEANUP]
     if policies:
-        asked["cleanup.policy"] = policies
-    return found | ({"topicConfiguration": asked} if asked else {}) | {"bindingVersion": "0.5.0"}
+        configuration["cleanup.policy"] = policies
+    return (
+        found | ({"topicConfiguration": configuration} if configuration else {}) | {"bindingVersion": "0.5.0"}
+    )
 
 
 def _message(topic: _Topic) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A badge for a README: how many models there are, described and tested."""
+"""A badge for a README: the number of models, and how many are described and tested."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from millstream.docs.material import Material
 
-_CHARACTER, _AROUND, _HEIGHT = 6.6, 12, 20
+_CHARACTER, _PADDING, _HEIGHT = 6.6, 12, 20
 _GOOD, _FAIR, _POOR = "#1c7a45", "#8a5a00", "#b3261e"
 
 
@@ -17,9 +17,9 @@ def badge(material: Material) -> str:
     described = _share(sum(bool(node.description) for node in models), len(models))
     checked = _share(sum(node.id in tested for node in models), len(models))
     count = f"{len(models):,} model{'' if len(models) == 1 else 's'}"
-    said = f"{count} · {described} % described · {checked} % tested"
+    text = f"{count} · {described} % described · {checked} % tested"
     least = min(described, checked)
-    return _drawn("millstream", said, _GOOD if least >= 80 else _FAIR if least >= 50 else _POOR)
+    return _drawn("millstream", text, _GOOD if least >= 80 else _FAIR if least >= 50 else _POOR)
 
 
 def _share(part: int, whole: int) -> int:
@@ -27,7 +27,7 @@ def _share(part: int, whole: int) -> int:
 
 
 def _drawn(left: str, right: str, color: str) -> str:
-    widths = [round(len(text) * _CHARACTER) + _AROUND for text in (left, right)]
+    widths = [round(len(text) * _CHARACTER) + _PADDING for text in (left, right)]
     width = sum(widths)
     title = escape(f"{left}: {right}")
     return "\n".join((

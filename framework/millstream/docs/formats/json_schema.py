@@ -1,4 +1,4 @@
-"""Columns as JSON Schema: what a record of a topic looks like, as Spark's JSON writes it."""
+"""Columns as JSON Schema: the records of a topic, as Spark writes them in JSON."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SIMPLE: dict[str, dict[str, Any]] = {
 
 
 def of_columns(columns: Sequence[ManifestColumn]) -> dict[str, Any]:
-    """Return the schema of a record; a field that is NULL is left out, so only others are required."""
+    """Return the schema of a record; only columns that are never NULL are required, since NULL is omitted."""
     properties: dict[str, Any] = {}
     for column in columns:
-        said = {"description": column.description} if column.description else {}
-        properties[column.name] = of_text(column.type) | said
+        description = {"description": column.description} if column.description else {}
+        properties[column.name] = of_text(column.type) | description
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     required = [column.name for column in columns if not column.nullable]
     return schema | ({"required": required} if required else {})

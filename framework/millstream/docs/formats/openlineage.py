@@ -1,7 +1,7 @@
-"""OpenLineage: an event for each model, a JSON document a line, as its file and HTTP transports take them.
+"""OpenLineage: an event for each model, one JSON document per line, as its file and HTTP transports expect.
 
-A model is a job whose output has the columns' lineage; what decides which rows there are is lineage of the
-whole dataset. They are job events: what the project says, not what a run did.
+A model is a job whose output has column lineage; columns that decide which rows exist are lineage of the
+whole dataset. The events are job events: they describe the project, not a run.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def _namespace(manifest: Manifest) -> str:
     return f"millstream://{manifest.project}/{manifest.target}"
 
 
-def _facet(name: str, **said: Any) -> dict[str, Any]:
+def _facet(name: str, **fields: Any) -> dict[str, Any]:
     file = _FACETS[name]
     url = f"{_SPEC}/facets/{file}.json#/$defs/{file.partition('/')[2]}"
-    return {"_producer": PRODUCER, "_schemaURL": url, **said}
+    return {"_producer": PRODUCER, "_schemaURL": url, **fields}
 
 
 def _of_job(material: Material, node: ManifestNode) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _dataset(manifest: Manifest, node: ManifestNode, *, lineage: bool = False) -
     if node.owner:
         facets["ownership"] = _facet("ownership", owners=[{"name": node.owner}])
     if topic := _topic(node):
-        # Its name in Kafka, by which other tools know it; where its brokers are is not said.
+        # The topic's name, by which other tools know it; the addresses of brokers are omitted.
         identifier = {"namespace": "kafka", "name": topic, "type": "TOPIC"}
         facets["symlinks"] = _facet("symlinks", identifiers=[identifier])
     if lineage:
@@ -117,12 +117,12 @@ def _lineage(manifest: Manifest, node: ManifestNode) -> dict[str, Any]:
 
 
 def _inputs(manifest: Manifest, influences: Iterable[Influence]) -> list[dict[str, Any]]:
-    """Return each column once, with all the ways in which it has influence."""
-    ways: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
+    """Return each column once, with all of its influences."""
+    transformations: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     for each in influences:
         kind, subtype = _TRANSFORMATIONS[each.kind]
-        ways[each.relation, each.column].append({"type": kind, "subtype": subtype})
+        transformations[each.relation, each.column].append({"type": kind, "subtype": subtype})
     return [
-        {"namespace": _namespace(manifest), "name": relation, "field": column, "transformations": found}
-        for (relation, column), found in ways.items()
+        {"namespace": _namespace(manifest), "name": relation, "field": column, "transformations": listed}
+        for (relation, column), listed in transformations.items()
     ]

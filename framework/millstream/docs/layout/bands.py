@@ -30,7 +30,7 @@ def bands(items: Sequence[Item], edges: Sequence[Edge], graph: Layered) -> list[
 
 
 def _homes(items: Sequence[Item], graph: Layered) -> list[str]:
-    """Return the cluster that each node goes with; one that would stand within its box goes beside it."""
+    """Return the cluster that each node goes with; one that would be inside its box goes next to it."""
     inner: dict[str, Span] = {}
     for node, item in enumerate(items):
         if item.cluster:
@@ -45,7 +45,7 @@ def _homes(items: Sequence[Item], graph: Layered) -> list[str]:
 
 
 def _spans(graph: Layered, homes: Sequence[str]) -> dict[str, Span]:
-    """Return the first and last column of each cluster and of what stands beside it."""
+    """Return the first and last column of each cluster and of the nodes next to it."""
     found: dict[str, Span] = {}
     for node, home in enumerate(homes):
         rank = graph.rank[node]
@@ -66,7 +66,7 @@ def _weights(edges: Sequence[Edge], homes: Sequence[str]) -> Counter[tuple[str, 
 
 
 def _tracks(spans: Mapping[str, Span], weights: Counter[tuple[str, str]]) -> dict[str, int]:
-    """Put each cluster into the band with most of its neighbours, where it shares no column with another."""
+    """Put each cluster into the band with most of its neighbours in which it shares no column with others."""
     found: dict[str, int] = {}
     members: list[list[str]] = []
     for name, (first, last) in sorted(spans.items(), key=lambda each: (each[1][0] - each[1][1], each[0])):
@@ -85,18 +85,18 @@ def _tracks(spans: Mapping[str, Span], weights: Counter[tuple[str, str]]) -> dic
 
 
 def _ordered(track: Mapping[str, int], weights: Counter[tuple[str, str]]) -> list[int]:
-    """Return the bands in an order that brings those which many edges join together."""
+    """Return the bands in an order in which those that share many edges are close."""
     left = sorted(set(track.values()))
     partners: Partners = {each: Counter() for each in left}
     for (one, other), weight in weights.items():
         if track[one] != track[other]:
             partners[track[one]][track[other]] += weight
     order: list[int] = []
-    # Edges of a band to what stands already, and to what does not.
+    # The edges of a band to bands that are placed already, and to the others.
     gain = dict.fromkeys(left, 0)
     rest = {each: sum(partners[each].values()) for each in left}
     while left:
-        # The next band is the one with most edges to what stands already, or else the one with fewest at all.
+        # The next band is the one with most edges to placed bands, or else the one with fewest edges.
         best = max(left, key=lambda each: (gain[each], rest[each] > 0, -rest[each], -each))
         order.append(best)
         left.remove(best)

@@ -1,4 +1,4 @@
-"""The graph with each edge cut where it passes a column, so that every piece joins neighbouring columns."""
+"""Splits each edge at the columns that it crosses, so that every piece joins neighbouring columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millstream.docs.layout.values import Edge
 
 
 class Layered(Struct):
-    """Nodes from `real` on are bends: places where an edge passes a column."""
+    """Nodes from number `real` on are bends, where an edge crosses a column."""
 
     real: int
     rank: list[int]
@@ -31,7 +31,7 @@ class Layered(Struct):
 
 
 def layered(count: int, edges: Sequence[Edge], rank: Sequence[int]) -> Layered:
-    """Cut the edges. Those of one node run together as far as they go the same way: a calmer picture."""
+    """Split the edges; edges of one node share bends as long as possible, for a calmer picture."""
     made = Layered(count, list(rank), [[] for _ in rank], [[] for _ in rank], [])
     trunks: dict[tuple[int, int], int] = {}
     for source, target in edges:

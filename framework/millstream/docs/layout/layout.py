@@ -17,17 +17,17 @@ from millstream.docs.layout.values import Box, ClusterBox, Column, Edge, Item, L
 
 BETWEEN_NODES, BETWEEN_BENDS, BETWEEN_BANDS = 14, 9, 22
 PADDING, TITLE = 12, 20
-"""Of a cluster's box, and of its name above."""
+"""The padding of a cluster's box, and the height of its name."""
 MARGIN = 24
 _HIGHER = 1.5
 _LEAST, _MOST = 64, 220
 """Between columns; more where many edges change their height there."""
 _LEAST_DOWN = 44
-"""Between rows, where no two boxes with their names must stand in between."""
+"""Between rows, unless boxes with their names are in between."""
 
 
 def lay_out(items: Sequence[Item], edges: Sequence[Edge], *, down: bool = False) -> Layout:
-    """Return where nodes and edges stand; edges must make no cycle.
+    """Return the positions of nodes and edges; the graph must be acyclic.
 
     Edges go to the right. Or down: then what is called a column is a row, and each x is a y.
     """
@@ -58,7 +58,7 @@ def lay_out(items: Sequence[Item], edges: Sequence[Edge], *, down: bool = False)
 def _centres(
     items: Sequence[Item], graph: Layered, layers: list[list[int]], band: Sequence[int]
 ) -> list[float]:
-    """Place each band for itself, then one below the other as near as their columns allow."""
+    """Lay out each band separately, then one below the other, as close as their columns allow."""
 
     def half(node: int) -> float:
         return items[node].height / 2 if node < graph.real else 0.0

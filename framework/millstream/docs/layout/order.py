@@ -10,7 +10,7 @@ from millstream.docs.layout.layers import Layered
 
 _SWEEPS = 12
 _SWAPPED = 4_000
-"""Swaps of neighbours cost more than they bring in larger graphs."""
+"""In larger graphs, swaps of neighbours take too long."""
 
 
 def ordered(graph: Layered, band: Sequence[int]) -> list[list[int]]:
@@ -35,7 +35,7 @@ def ordered(graph: Layered, band: Sequence[int]) -> list[list[int]]:
 
 
 def _first(graph: Layered, band: Sequence[int]) -> list[list[int]]:
-    """Begin with the order of a walk in depth, which keeps what belongs together near to each other."""
+    """Start with the order of a depth-first walk, which keeps related nodes close."""
     seen = [False] * graph.count
     found: list[list[int]] = [[] for _ in graph.layers()]
     roots = sorted((n for n in range(graph.count) if not graph.above[n]), key=lambda n: (band[n], n))
@@ -65,7 +65,7 @@ def _sort(
     for index, node in enumerate(layer):
         at = sorted(place[each] for each in near[node] if each in place)
         if not at:
-            # What has no neighbour there keeps about its place.
+            # Nodes without neighbours there roughly keep their position.
             wanted[node] = index * len(before) / max(len(layer), 1)
         elif median:
             middle = len(at) // 2
@@ -76,7 +76,7 @@ def _sort(
 
 
 def _swap(graph: Layered, layers: list[list[int]], band: Sequence[int]) -> None:
-    """Swap neighbours in a column where that takes crossings away."""
+    """Swap neighbours in a column if that removes crossings."""
     place = [0] * graph.count
     for layer in layers:
         for index, node in enumerate(layer):
@@ -94,7 +94,7 @@ def _swap(graph: Layered, layers: list[list[int]], band: Sequence[int]) -> None:
 
 
 def _gain(graph: Layered, one: int, other: int, place: Sequence[int]) -> int:
-    """Return how many crossings fewer there are when `other`, now below `one`, stands above it."""
+    """Return how many crossings are removed if `other`, now below `one`, is moved above it."""
     gain = 0
     for near in (graph.above, graph.below):
         first, second = [place[n] for n in near[one]], [place[n] for n in near[other]]

@@ -11,7 +11,7 @@ from itertools import pairwise
 from millstream.docs.layout.layers import Layered
 
 Gap = Callable[[int, int], float]
-"""How far apart the centres of two nodes must be that follow each other in a column."""
+"""The minimum distance of the centers of two successive nodes in a column."""
 
 
 def positions(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict[int, float]:
@@ -113,7 +113,7 @@ def _compacted(layers: Sequence[Sequence[int]], root: dict[int, int], gap: Gap) 
 
 
 def _balanced(found: list[dict[int, float]]) -> dict[int, float]:
-    """Move the four to where the narrowest stands and take the mean of the middle two."""
+    """Align the four layouts with the narrowest one, and take the mean of the middle two."""
     spans = [(min(each.values()), max(each.values())) for each in found]
     narrow = min(range(len(found)), key=lambda index: spans[index][1] - spans[index][0])
     shifts = [

@@ -1,4 +1,4 @@
-"""The column of each node: right of all that it reads, and as near to its neighbours as that allows."""
+"""The column of each node: right of all nodes that it reads, and as close to its neighbours as possible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ranks(count: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def _shorten(node: int, rank: list[int], above: list[int], below: list[int]) -> None:
-    """Move a node to where more of its edges become shorter than longer."""
+    """Move a node if that makes more of its edges shorter than longer."""
     first = max((rank[each] + 1 for each in above), default=0)
     if below and len(below) > len(above):
         rank[node] = min(rank[each] for each in below) - 1

@@ -21,7 +21,7 @@ def relaxed(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict[i
     steps = [[gap(a, b) for a, b in pairwise(layer)] for layer in layers]
     at: dict[int, float] = {}
     for layer, apart in zip(layers, steps, strict=True):
-        # The middle of each column on one line.
+        # Center all columns on one line.
         height = -sum(apart) / 2
         for node, step in zip(layer, [*apart, 0.0], strict=False):
             at[node] = height

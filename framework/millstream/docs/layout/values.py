@@ -1,20 +1,20 @@
-"""A graph to be laid out, and the layout; nodes are numbers, in the order in which they were given."""
+"""The values of a layout: its input and its result. Nodes are numbers, in the given order."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 Edge = tuple[int, int]
-"""From a node to one that reads it."""
+"""From a node to a node that reads it."""
 
 
 class Item(Struct, frozen=True):
     width: int
     height: int
     cluster: str = ""
-    """Nodes of one cluster stand within one box, and no other node does."""
+    """Nodes of a cluster are inside one box, which contains no other nodes."""
     near: str = ""
-    """The cluster that a node without one stands beside."""
+    """The cluster that a node without a cluster is placed next to."""
 
 
 class Column(Struct, frozen=True):
@@ -35,7 +35,7 @@ class Route(Struct, frozen=True):
     source: int
     target: int
     ys: tuple[int, ...] = ()
-    """Where it runs through each of the columns between."""
+    """Its y in each of the columns that it crosses."""
 
 
 class ClusterBox(Struct, frozen=True):

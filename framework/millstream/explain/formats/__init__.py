@@ -1,1 +1,1 @@
-"""One file a format."""
+"""Formats of an explanation, one file each."""

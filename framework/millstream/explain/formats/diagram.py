@@ -1,4 +1,4 @@
-"""A drawing of a plan as a diagram: a group for each query."""
+"""A drawing of a plan as a diagram, with a group for each query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An explanation for programs, whole; `schema_version` changes when a field goes or means something else."""
+"""An explanation as JSON; `schema_version` changes when a field is removed or changes its meaning."""
 
 from __future__ import annotations
 

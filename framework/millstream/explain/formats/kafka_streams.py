@@ -1,7 +1,7 @@
-"""The optimized plan as Kafka Streams' `Topology.describe()` prints it, which its viewers read.
+"""The optimized plan in the format of Kafka Streams' `Topology.describe()`, for its viewers.
 
-A query is a sub-topology. A shuffle is a processor, since Spark needs no topic for it. State, and what a
-stream is joined with at rest, are stores named after models, seeds and topics.
+A query is a sub-topology. A shuffle is a processor, since Spark needs no topic for it. State and rows at rest
+that a stream is joined with are stores, named after models, seeds and topics.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def kafka_streams(found: Drawing) -> str:
         inputs[edge.target].append(edge.source)
     lines: list[str] = []
     for index, group in enumerate(groups):
-        # Kafka Streams writes the first one on the line that its header leaves a blank on.
+        # Kafka Streams writes the first sub-topology with one more blank.
         lines.append(f"{'   ' if index == 0 else '  '}Sub-topology: {index}")
         lines += _sub_topology([nodes[name] for name in group], inputs, nodes, names)
         lines.append("")
@@ -68,7 +68,7 @@ def _sub_topology(
 
 
 def _at_rest(node: DrawnNode) -> bool:
-    """Tell whether a node is a store, or part of what is read from one, where rows of a stream meet it."""
+    """Tell whether a node has rows at rest, so that it is part of a store."""
     return node.mode == "static" and not node.output
 
 
@@ -85,11 +85,11 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _names(found: Drawing) -> dict[str, str]:
-    """Return names without what the format's readers take for its syntax.
+    """Return names without characters that are syntax in the format.
 
-    Viewers draw a topic or store and a processor of one name as one thing, so no two are called the same.
+    Viewers merge a topic or store and a processor of the same name, so all names are unique.
     """
-    made: dict[str, str] = {}
+    names: dict[str, str] = {}
     used = {_plain(node.topic) for node in found.nodes}
     used |= {store for node in found.nodes for store in (*_leaf_store(node), *_table(node))}
     for node in found.nodes:
@@ -99,8 +99,8 @@ def _names(found: Drawing) -> dict[str, str]:
         while name in used:
             name += "_"
         used.add(name)
-        made[node.id] = name
-    return made
+        names[node.id] = name
+    return names
 
 
 def _plain(name: str) -> str:

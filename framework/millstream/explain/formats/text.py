@@ -1,4 +1,4 @@
-"""An explanation for people: two columns where there is room, else one below the other."""
+"""An explanation as text: plans side by side in a wide terminal, otherwise one below the other."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from millstream.explain.explanation import Explanation, RuleReport
 from millstream.explain.figures import Figure
-from millstream.explain.figures import said as said_figure
+from millstream.explain.figures import in_words as figure_in_words
 from millstream.explain.formats.tree import Tree
 from millstream.explain.formats.wrap import cells, padded, wrapped
 from millstream.explain.names import plain
 from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Query
-from millstream.explain.savings import said, said_saved, table
+from millstream.explain.savings import in_words, savings_in_words, table
 from millstream.explain.topology import brief
 from millstream.optimizer.context import Change
 from millstream.text import clean
@@ -37,7 +37,7 @@ def text(found: Explanation, width: int = 100, *, sql: bool = False) -> str:
 
 
 def lines(found: Explanation, width: int = 100, *, sql: bool = False) -> list[Line]:
-    """Return all lines; none but those of SQL is wider than `width`, which is at least 80."""
+    """Return all lines; only lines of SQL may be wider than `width`, which is at least 80."""
     width = max(width, LEAST)
     parts = [
         _trees(found, width),
@@ -50,18 +50,18 @@ def lines(found: Explanation, width: int = 100, *, sql: bool = False) -> list[Li
     ]
     if sql:
         parts.append(_sql(found.queries))
-    made: list[Line] = []
+    all_lines: list[Line] = []
     for part in parts:
-        listed = list(part)
-        if listed:
-            made += [*([Line("")] if made else []), *listed]
-    return made
+        section = list(part)
+        if section:
+            all_lines += [*([Line("")] if all_lines else []), *section]
+    return all_lines
 
 
 def _trees(found: Explanation, width: int) -> Iterator[Line]:
     names = ("before", f"after {found.step}") if found.step else ("as written", "as optimized")
     if not found.written.outputs:
-        yield Line("There is nothing to run: no model is chosen.", "title")
+        yield Line("No model is selected.", "title")
         return
     if width < TWO_COLUMNS:
         yield from _stacked(found, width, names)
@@ -89,12 +89,12 @@ def _stacked(found: Explanation, width: int, names: tuple[str, str]) -> Iterator
 
 def _rules(found: Explanation, width: int) -> Iterator[Line]:
     yield Line("RULES", "title")
-    if found.together is not None and said(found.together):
+    if found.together is not None and in_words(found.together):
         yield Line("  one plan for all models", "title")
-        yield from _bullet("what several models read is read once", width, "    - ")
-        yield from _bullet(said_saved(found.together), width, "      saves ", "good")
+        yield from _bullet("relations that several models read are read once", width, "    - ")
+        yield from _bullet(savings_in_words(found.together), width, "      saves ", "good")
     elif not found.rules:
-        yield Line("  No rule found anything to make better.")
+        yield Line("  No rule changed the plan.")
     for report in found.rules:
         yield from _rule(report, width, most=len(report.changes) if found.step else _MOST_CHANGES)
     if found.rules and found.cost_written.rows_read is None:
@@ -107,12 +107,12 @@ def _rule(report: RuleReport, width: int, *, most: int) -> Iterator[Line]:
         yield from _bullet(_where(change), width, "    - ")
     if (more := len(report.changes) - most) > 0:
         yield from _bullet(f"and {more:,} more: see --rule {report.rule}", width, "    - ")
-    if less := said_saved(report.saves):
+    if less := savings_in_words(report.saves):
         yield from _bullet(less, width, "      saves ", "good")
 
 
 def _where(change: Change) -> str:
-    """Return what changed, with the models that it is in where the sentence names none of them."""
+    """Return what changed, with its models unless the sentence names one of them."""
     what = brief(change.what)
     names = [plain(model) for model in change.models]
     if not names or set(names).intersection(re.findall(r"\w+", what)):
@@ -122,7 +122,7 @@ def _where(change: Change) -> str:
 
 
 _UNKNOWN = """\
-(What filters save is not known: `rows_per_second` of all sources and `keeps` of models say it, in YAML or \
+(What filters save is unknown: it needs `rows_per_second` of all sources and `keeps` of models, declared or \
 measured.)"""
 
 
@@ -131,9 +131,11 @@ def _queries(found: Explanation, width: int) -> Iterator[Line]:
         return
     yield Line("QUERIES", "title")
     for query in found.queries:
-        makes = [*query.models, *(f"dead letters in {topic}" for topic in query.dead_letters)]
-        makes += [f"the newest rows of {query.keeps}, kept as a table"] if query.keeps else []
-        yield from _bullet(f"{query.name} ({query.kind}, {query.mode} mode): {', '.join(makes)}", width, "  ")
+        outputs = [*query.models, *(f"dead letters in {topic}" for topic in query.dead_letters)]
+        outputs += [f"the newest rows of {query.keeps}, stored as a table"] if query.keeps else []
+        yield from _bullet(
+            f"{query.name} ({query.kind}, {query.mode} mode): {', '.join(outputs)}", width, "  "
+        )
         if query.sources:
             yield from _bullet(f"reads {', '.join(query.sources)}", width, "    ")
         if query.memory:
@@ -141,8 +143,9 @@ def _queries(found: Explanation, width: int) -> Iterator[Line]:
         real = "; ".join(query.realtime)
         yield from _bullet(f"real-time mode: {f'no: {real}' if real else 'possible'}", width, "    ")
     for each in found.apart:
-        others = f"not in one query with {', '.join(each.others)}" if each.others else "in a query of its own"
-        yield from _bullet(f"{each.model} is {others}: {each.why}", width, "  ")
+        others = f"does not share a query with {', '.join(each.others)}"
+        separation = others if each.others else "runs in a separate query"
+        yield from _bullet(f"{each.model} {separation}: {each.why}", width, "  ")
 
 
 def _calls(found: Explanation, width: int) -> Iterator[Line]:
@@ -158,11 +161,11 @@ def _calls(found: Explanation, width: int) -> Iterator[Line]:
 def _unsupported(found: Iterable[Unsupported], width: int) -> Iterator[Line]:
     listed = list(found)
     if listed:
-        yield Line("NOT UNDERSTOOD: it runs as it is, and nothing moves across it", "title")
+        yield Line("OPAQUE SQL: runs as written, and is not optimized", "title")
     for each in listed:
-        place = f"{each.compiled_path}:{each.line}" if each.line else each.compiled_path
+        location = f"{each.compiled_path}:{each.line}" if each.line else each.compiled_path
         yield from _bullet(f"{each.model} ({each.path}): {each.reason}", width, "  ", "warning")
-        yield from _bullet(f"{place}: {each.text}" if each.text else place, width, "    at ")
+        yield from _bullet(f"{location}: {each.text}" if each.text else location, width, "    at ")
         yield from _bullet(each.remedy, width, "    instead: ")
 
 
@@ -171,7 +174,7 @@ def _figures(found: Iterable[Figure], width: int) -> Iterator[Line]:
     if listed:
         yield Line("FIGURES", "title")
     for each in listed:
-        yield from _bullet(said_figure(each), width, "  ")
+        yield from _bullet(figure_in_words(each), width, "  ")
 
 
 def _cost(found: Explanation, width: int) -> Iterator[Line]:
@@ -190,8 +193,8 @@ def _sql(queries: Iterable[Query]) -> Iterator[Line]:
 
 
 def _bullet(
-    said_: str, width: int, first: str, kind: Literal["title", "plain", "good", "warning"] = "plain"
+    text: str, width: int, first: str, kind: Literal["title", "plain", "good", "warning"] = "plain"
 ) -> Iterator[Line]:
     indent = " " * min(cells(first), 12)
-    for line in wrapped(clean(said_), width, first, indent):
+    for line in wrapped(clean(text), width, first, indent):
         yield Line(line, kind)

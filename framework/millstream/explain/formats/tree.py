@@ -1,4 +1,4 @@
-"""A drawing as lines, from each output down to its sources; what several read is drawn once."""
+"""A drawing as a tree of lines, from each output down to its sources; shared nodes are drawn once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Tree:
     def lines(self, output: str) -> list[str]:
         """Return the lines of an output; a chain goes straight down, other inputs branch off before it."""
         lines: list[str] = []
-        # Each entry: a node, what its lines begin with, and what stands before its first line.
+        # Each entry: a node, the indent of its lines, and the prefix of its first line.
         waiting = [(output, "", "")]
         while waiting:
             name, indent, head = waiting.pop()

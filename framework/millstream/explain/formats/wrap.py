@@ -1,4 +1,4 @@
-"""Text in a given number of terminal cells."""
+"""Wraps and pads text to a number of terminal cells."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[st
 
 
 def _pieces(words: Iterable[str], room: int) -> Iterable[str]:
-    """Cut words that fit into no line."""
+    """Split words that are longer than a line."""
     for word in words:
         rest = word
         while cells(rest.strip()) > room:

@@ -1,1 +1,1 @@
-"""How a review is written: a Markdown comment, or lines for a terminal."""
+"""Formats of a review: a Markdown comment, or lines for a terminal."""

@@ -1,4 +1,4 @@
-"""Texts of users in Markdown: nothing in them is markup, a mention, or a link."""
+"""Escapes texts of users in Markdown, so that they contain no markup, mentions or links."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ _CONTROL = dict.fromkeys(range(32), " ") | {127: " "}
 
 
 def plain(text: str) -> str:
-    """Return a text that is shown as it is; `@name` pings nobody, `#1` links to nothing."""
-    said = _SPECIAL.sub(r"\\\1", text.translate(_CONTROL))
-    # A zero-width space: Markdown knows no escape for mentions and addresses.
-    return said.replace("@", "@\u200b").replace("://", ":\u200b//").replace("www.", "www\u200b.")
+    """Return a text that is shown literally; `@name` notifies no one, and `#1` is not a link."""
+    escaped = _SPECIAL.sub(r"\\\1", text.translate(_CONTROL))
+    # A zero-width space, because Markdown has no escape for mentions and addresses.
+    return escaped.replace("@", "@\u200b").replace("://", ":\u200b//").replace("www.", "www\u200b.")
 
 
 def code(text: str) -> str:
-    """Return a text as code, in a line or a cell of a table."""
-    said = text.translate(_CONTROL).strip()
-    if not said:
+    """Return a text as code, for a line or a cell of a table."""
+    line = text.translate(_CONTROL).strip()
+    if not line:
         return ""
-    ticks = "`" * (max((len(run) for run in re.findall("`+", said)), default=0) + 1)
-    room = " " if said[0] == "`" or said[-1] == "`" else ""
-    return f"{ticks}{room}{said}{room}{ticks}".replace("|", "\\|")
+    ticks = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    blank = " " if line[0] == "`" or line[-1] == "`" else ""
+    return f"{ticks}{blank}{line}{blank}{ticks}".replace("|", "\\|")
 
 
 def sentence(text: str) -> str:
-    """Return a sentence whose SQL and names stand between backticks."""
+    """Return a sentence in which SQL and names are between backticks."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
-        return plain(text)  # one is left over, so that nobody knows which are code
+        return plain(text)  # a backtick is unpaired, so it is unclear which parts are code
     return "".join(code(part) if index % 2 else plain(part) for index, part in enumerate(parts))
 
 

@@ -1,4 +1,4 @@
-"""A review as one comment: short on top, details folded, the same text for the same change."""
+"""A review as a Markdown comment: a summary, then folded details. The same change gives the same text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.review.summary import changed, count, headline, lines, number, s
 from millstream.review.values import ContractChange, Level, QueryChange, Replay, Review, RuleChange
 
 LARGEST = 60_000
-"""GitHub takes 65,536 characters of a comment."""
+"""GitHub allows 65,536 characters."""
 _MARKS: dict[Level | None, str] = {
     "breaking": "❌ breaking",
     "rebuild": "♻️ rebuild",
@@ -20,25 +20,25 @@ _MARKS: dict[Level | None, str] = {
     None: "🔀 rows",
 }
 _MOST_LINES = 12
-_UNKNOWN = "and what it still holds only Kafka knows (`--ask-kafka`)"
+_UNKNOWN = "contents unknown without `--ask-kafka`"
 
 
 def markdown(found: Review) -> str:
-    """Return the comment; its first line is a mark by which a bot finds it again."""
+    """Return the comment; its first line is a marker by which a bot finds it."""
     head = [*_head(found), ""]
     folded = [(title, text) for title, text in _sections(found) if text]
     size = sum(map(len, head))
-    left_out: list[str] = []
+    omitted: list[str] = []
     body: list[str] = []
     for title, text in folded:
         block = f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>\n"
         if size + len(block) > LARGEST:
-            left_out.append(title)
+            omitted.append(title)
             continue
         size += len(block)
         body.append(block)
-    if left_out:
-        body.append(f"Too long for a comment, see `--output json`: {'; '.join(left_out)}.\n")
+    if omitted:
+        body.append(f"Too long for a comment, see `--output json`: {'; '.join(omitted)}.\n")
     return "\n".join([*head, *body]).rstrip() + "\n"
 
 
@@ -51,13 +51,13 @@ def _head(found: Review) -> Iterator[str]:
     yield f"{_capital(plain(changed(found)))}, compared with {code(found.against.name)}{at}."
     for limit in found.limits:
         yield f"\n> {sentence(limit)}"
-    told = list(lines(found))
-    if told:
+    rows = list(lines(found))
+    if rows:
         yield "\n| | | why |\n|---|---|---|"
-        for each in told[:_MOST_LINES]:
+        for each in rows[:_MOST_LINES]:
             yield f"| {_MARKS[each.level]} | {sentence(each.what)} | {sentence(each.why)} |"
-        if len(told) > _MOST_LINES:
-            yield f"| | {len(told) - _MOST_LINES} more below | |"
+        if len(rows) > _MOST_LINES:
+            yield f"| | {len(rows) - _MOST_LINES} more below | |"
 
 
 def _marker(text: str) -> str:
@@ -73,39 +73,39 @@ def _sections(found: Review) -> Iterator[tuple[str, str]]:
 
 
 def _state_title(found: Review) -> str:
-    told = [
+    counts = [
         f"{sum(each.status == status for each in found.queries)} {status}"
         for status in ("rebuild", "forward", "new", "removed")
         if any(each.status == status for each in found.queries)
     ]
-    return f"State: {', '.join([*told, f'{found.same_queries} the same'])}"
+    return f"State: {', '.join([*counts, f'{found.same_queries} unchanged'])}"
 
 
 def _query(query: QueryChange) -> str:
-    told = [f"**{code(query.name)}: {query.status}** ({', '.join(map(code, query.models))})\n"]
-    told += [f"- {sentence(each)}" for each in (*query.reasons, *query.notes)]
+    parts = [f"**{code(query.name)}: {query.status}** ({', '.join(map(code, query.models))})\n"]
+    parts += [f"- {sentence(each)}" for each in (*query.reasons, *query.notes)]
     if query.stages:
-        told.append(f"- `millstream apply`: {', '.join(query.stages)}")
+        parts.append(f"- `millstream apply`: {', '.join(query.stages)}")
     if query.command:
-        told.append(f"\nGo on, old rows as they were counted:\n\n{fenced(query.command, 'sh')}")
+        parts.append(f"\nContinue with existing state:\n\n{fenced(query.command, 'sh')}")
     if query.replay:
-        told.append(_replay(query.replay, "Or count all anew" if query.command else "Build it anew"))
-    return "\n".join(told)
+        parts.append(_replay(query.replay, "Or rebuild it" if query.command else "Rebuild it"))
+    return "\n".join(parts)
 
 
 def _replay(replay: Replay, title: str) -> str:
     estimate = f", about {seconds(replay.seconds)}" if replay.seconds else ""
-    told = [f"\n{title}{estimate}:\n\n{fenced(replay.command, 'sh')}\n"]
+    parts = [f"\n{title}{estimate}:\n\n{fenced(replay.command, 'sh')}\n"]
     for read in replay.reads:
         records = f", about {read.records:,} records" if read.records is not None else ""
         holds = f"which holds {plain(read.holds)}" if read.holds else _UNKNOWN
-        told.append(f"- reads topic {code(read.topic)} from {plain(read.start)}, {holds}{records}")
+        parts.append(f"- reads topic {code(read.topic)} from {plain(read.start)}, {holds}{records}")
     if replay.tables:
-        told.append(f"- makes anew, and swaps, the rows of {_codes(replay.tables)}")
+        parts.append(f"- rebuilds and swaps the rows of {_codes(replay.tables)}")
     if replay.sent_again:
         listed = ", ".join(_topic(each) for each in replay.sent_again)
-        told.append(f"- sends records again to {listed}")
-    return "\n".join(told)
+        parts.append(f"- sends records again to {listed}")
+    return "\n".join(parts)
 
 
 def _topic(text: str) -> str:
@@ -124,11 +124,11 @@ def _contract_title(found: Review) -> str:
 
 def _contract(contract: ContractChange) -> str:
     by = named((contract.model,))[0]
-    told = [f"**{contract.kind} {code(contract.name)}** {contract.status} ({code(by)})\n"]
-    told += [f"- ❌ {sentence(each)}" for each in contract.breaking]
-    told += [f"- {sentence(each)}" for each in contract.notes]
-    told += [f"- to do: {sentence(each)}" for each in contract.todo]
-    return "\n".join(told).rstrip()
+    parts = [f"**{contract.kind} {code(contract.name)}** {contract.status} ({code(by)})\n"]
+    parts += [f"- ❌ {sentence(each)}" for each in contract.breaking]
+    parts += [f"- {sentence(each)}" for each in contract.notes]
+    parts += [f"- to do: {sentence(each)}" for each in contract.todo]
+    return "\n".join(parts).rstrip()
 
 
 def _costs(found: Review) -> str:
@@ -139,17 +139,17 @@ def _costs(found: Review) -> str:
 
 
 def _rules(rules: Iterable[RuleChange]) -> str:
-    told: list[str] = []
+    items: list[str] = []
     for each in rules:
         models = f" ({_codes(named(each.models))})" if each.models else ""
         line = f"- {code(each.rule)} {each.status}: {plain(each.what)}{models}"
         if each.place:
             line += f", since {code(f'{each.place.path}:{each.place.line}')} {code(each.place.text)}".rstrip()
-        told.append(line)
+        items.append(line)
     most = 20
-    if len(told) > most:
-        told = [*told[:most], f"- and {count(len(told) - most, 'more', 'more')}"]
-    return "\n".join(told)
+    if len(items) > most:
+        items = [*items[:most], f"- and {count(len(items) - most, 'more', 'more')}"]
+    return "\n".join(items)
 
 
 def _capital(text: str) -> str:

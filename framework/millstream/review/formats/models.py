@@ -1,4 +1,4 @@
-"""What changed, node by node, in Markdown."""
+"""The changed nodes in Markdown."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _KINDS = {
 
 def node_details(found: Review) -> str:
     edited = [each for each in found.nodes if each.status != "affected" and each.kind not in _QUIET]
-    told = [_node(each) for each in edited[:_MOST_NODES]]
+    parts = [_node(each) for each in edited[:_MOST_NODES]]
     if len(edited) > _MOST_NODES:
-        told.append(f"… and {len(edited) - _MOST_NODES} more, see `--output json`.")
+        parts.append(f"… and {len(edited) - _MOST_NODES} more, see `--output json`.")
     if affected := [each for each in found.nodes if each.status == "affected"]:
-        told.append("\n".join(_affected(affected)))
+        parts.append("\n".join(_affected(affected)))
     if quiet := [each for each in found.nodes if each.kind in _QUIET]:
-        told.append("\n".join(_quiet(quiet)))
-    return "\n\n".join(told)
+        parts.append("\n".join(_quiet(quiet)))
+    return "\n\n".join(parts)
 
 
 def _node(node: NodeChange) -> str:
     kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
     was = f" (was {code(_plain(node.old_id))})" if node.old_id else ""
-    told = [f"**{kind}{code(_plain(node.id))}** {node.status}{was}, {_where(node)}", ""]
-    told += [f"- {sentence(each)}" for each in node.what]
+    parts = [f"**{kind}{code(_plain(node.id))}** {node.status}{was}, {_where(node)}", ""]
+    parts += [f"- {sentence(each)}" for each in node.what]
     if node.rows and node.kind == "model":
-        told.append("- so it has other rows: all of its columns change")
+        parts.append("- so its rows change, and all of its columns")
     if node.because:
-        told.append(f"- because of {_names(map(_plain, node.because))}")
+        parts.append(f"- because of {_names(map(_plain, node.because))}")
     if node.columns:
-        told += [*([""] if told[-1] else []), *_columns(node.columns)]
-    return "\n".join(told).rstrip()
+        parts += [*([""] if parts[-1] else []), *_columns(node.columns)]
+    return "\n".join(parts).rstrip()
 
 
 def _where(node: NodeChange) -> str:
-    """Return the file, and the first edited line; of a macro or a variable, that is in another file."""
+    """Return the file, and the first edited line, which may be in another file (a macro, a variable)."""
     if not node.places:
         return code(node.path)
     first = node.places[0]
@@ -62,7 +62,7 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
     for column in columns:
         by_name.setdefault(column.name, []).append(column)
     for changes in list(by_name.values())[:_MOST_COLUMNS]:
-        # A column that has another type is calculated in another way, too: one row says both.
+        # A column with another type is also computed differently: one row shows both.
         first, last = changes[0], changes[-1]
         kinds = ", ".join(_KINDS[each.kind] for each in changes)
         before, after = (first.before, first.after) if last is first else (last.before, last.after)
@@ -74,7 +74,7 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
             after_text = code(after)
         name = f"{code(first.name)} {kinds}"
         rows.append((name, code(before), after_text, _readers(first), _tests(first)))
-    # A comment is narrow: what none of them has takes no place.
+    # A comment is narrow: omit columns that are empty in all rows.
     shown = [n for n in range(len(_TITLES)) if n == 0 or any(row[n] for row in rows)]
     yield f"| {' | '.join(_TITLES[n] for n in shown)} |\n|{'---|' * len(shown)}"
     for row in rows:
@@ -107,7 +107,7 @@ def _affected(nodes: Iterable[NodeChange]) -> Iterator[str]:
 
 
 def _quiet(nodes: Iterable[NodeChange]) -> Iterator[str]:
-    yield "Beside them:\n"
+    yield "Also changed:\n"
     for node in nodes:
         yield f"- {node.kind.replace('_', ' ')} {code(_plain(node.id))} {node.status}"
 

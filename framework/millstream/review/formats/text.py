@@ -1,4 +1,4 @@
-"""A review as lines for a terminal: the verdict, why, and what to type."""
+"""A review as lines for a terminal: the verdict, the reasons, and commands to run."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _MOST = 60
 
 
 def text_lines(found: Review) -> Iterator[Line]:
-    told = list(lines(found))
+    summary = list(lines(found))
     worst = _KINDS[found.levels[0]] if found.levels else "good"
     yield Line(headline(found)[:1].upper() + headline(found)[1:], worst)
     at = f" ({found.against.commit})" if found.against.commit else ""
     yield Line(f"{changed(found)}, compared with {found.against.name}{at}", "quiet")
     for limit in found.limits:
         yield Line(limit, "warning")
-    if told:
+    if summary:
         yield Line("")
-    for each in told:
+    for each in summary:
         kind = _KINDS[each.level] if each.level else "plain"
         yield Line(f"{each.level or 'rows':>8}  {each.what}: {each.why}", kind)
     yield from _nodes(found)
@@ -48,13 +48,13 @@ def _nodes(found: Review) -> Iterator[Line]:
     yield Line("")
     yield Line("WHAT CHANGED", "title")
     for node in found.nodes[:_MOST]:
-        place = f"  {node.path}:{node.places[0].line}" if node.places else ""
+        location = f"  {node.path}:{node.places[0].line}" if node.places else ""
         through = f" through {', '.join(plain(node.because))}" if node.because else ""
         kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
-        yield Line(f"{_MARKS[node.status]} {kind}{_name(node)} {node.status}{through}{place}")
+        yield Line(f"{_MARKS[node.status]} {kind}{_name(node)} {node.status}{through}{location}")
         yield from (Line(f"    {each}") for each in node.what)
         if node.rows and node.status != "affected" and node.kind == "model":
-            yield Line("    so it has other rows: all of its columns change")
+            yield Line("    so its rows change, and all of its columns")
         yield from map(_column, node.columns)
     if len(found.nodes) > _MOST:
         yield Line(f"  … {len(found.nodes) - _MOST} more, see --output json", "quiet")
@@ -76,15 +76,15 @@ def _column(column: ColumnChange) -> Line:
     readers = f"; read by {', '.join(dict.fromkeys(read))}" if read else ""
     tests = f"; {count(len(column.tests), 'test')}" if column.tests else ""
     through = f" through {', '.join(plain(column.because))}" if column.because else ""
-    said = " → ".join(filter(None, (column.before, column.after)))
-    return Line(f"    {column.name}: {column.kind}{through}{f' {said}' if said else ''}{readers}{tests}")
+    change = " → ".join(filter(None, (column.before, column.after)))
+    return Line(f"    {column.name}: {column.kind}{through}{f' {change}' if change else ''}{readers}{tests}")
 
 
 def _queries(found: Review) -> Iterator[Line]:
     if not found.queries:
         return
     yield Line("")
-    yield Line(f"STATE  {found.same_queries} of the queries are the same", "title")
+    yield Line(f"STATE  {count(found.same_queries, 'query', 'queries')} unchanged", "title")
     for query in found.queries:
         yield Line(f"{query.name}: {query.status} ({', '.join(query.models)})")
         yield from (Line(f"    {each}") for each in (*query.reasons, *query.notes))
@@ -95,17 +95,17 @@ def _queries(found: Review) -> Iterator[Line]:
 
 def _commands(query: QueryChange) -> Iterator[Line]:
     if query.command:
-        yield Line(f"    to go on, old rows as they were counted: {query.command}")
+        yield Line(f"    to continue with existing state: {query.command}")
     if query.replay is None:
         return
     estimate = f", about {seconds(query.replay.seconds)}" if query.replay.seconds else ""
-    yield Line(f"    to build it anew{estimate}: {query.replay.command}")
+    yield Line(f"    to rebuild it{estimate}: {query.replay.command}")
     for read in query.replay.reads:
         records = f", about {read.records:,} records" if read.records is not None else ""
-        holds = f"which holds {read.holds}" if read.holds else "and what it still holds only Kafka knows"
+        holds = f"which holds {read.holds}" if read.holds else "contents unknown without --ask-kafka"
         yield Line(f"      reads topic {read.topic} from {read.start}, {holds}{records}")
     if query.replay.tables:
-        yield Line(f"      makes anew, and swaps, the rows of {', '.join(query.replay.tables)}")
+        yield Line(f"      rebuilds and swaps the rows of {', '.join(query.replay.tables)}")
     if query.replay.sent_again:
         yield Line(f"      sends records again to {', '.join(query.replay.sent_again)}")
 
@@ -130,5 +130,5 @@ def _plan(found: Review) -> Iterator[Line]:
     for row in found.costs:
         yield Line(f"{row.name}: {number(row.before)} → {number(row.after)}")
     for rule in found.rules:
-        place = f"  {rule.place.path}:{rule.place.line}" if rule.place else ""
-        yield Line(f"{rule.rule} {rule.status}: {rule.what}{place}")
+        location = f"  {rule.place.path}:{rule.place.line}" if rule.place else ""
+        yield Line(f"{rule.rule} {rule.status}: {rule.what}{location}")

@@ -84,7 +84,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
         now.isoformat(timespec="seconds"),
         took,
         tuple(_results(queries, outcomes, written)),
-        anew=isinstance(job.intent, FullRefresh),
+        full_refresh=isinstance(job.intent, FullRefresh),
     )
 
 

@@ -1,4 +1,4 @@
-"""The branches of CASE and IF in an expression, as conditions of which exactly one holds for a row."""
+"""The branches of CASE and IF in an expression, as conditions; exactly one of them is true for each row."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\w+|\S", re
 
 class Branch(Struct, frozen=True):
     label: str
-    """As people read it: `when type = 'purchase'`."""
+    """For people, such as `when type = 'purchase'`."""
     condition: str
     start: int
-    """Where it begins in the expression."""
+    """Offset in the expression."""
 
 
 class _Case(Struct):
     start: int
-    """Where what comes after CASE begins."""
+    """Offset after the word CASE."""
     operand: str = ""
     when: int = 0
     conditions: list[tuple[str, int]] = []
-    """With where each begins."""
+    """Each with its offset."""
     otherwise: int = -1
-    """Where ELSE begins; without one, END."""
+    """Offset of ELSE; -1 if there is none."""
     depth: int = 0
 
 
@@ -59,14 +59,14 @@ def find_branches(sql: str) -> Iterator[tuple[Branch, ...]]:
 
 
 def _branches(conditions: list[tuple[str, int]], otherwise: int) -> tuple[Branch, ...]:
-    found: list[Branch] = []
-    before: list[str] = []
+    branches: list[Branch] = []
+    negated: list[str] = []
     for condition, start in conditions:
-        holds = f"coalesce({condition}, false)"
-        found.append(Branch(f"when {condition}", " and ".join([*before, holds]), start))
-        before.append(f"not {holds}")
-    found.append(Branch(f"else of {conditions[0][0]}", " and ".join(before), otherwise))
-    return tuple(found)
+        is_true = f"coalesce({condition}, false)"
+        branches.append(Branch(f"when {condition}", " and ".join([*negated, is_true]), start))
+        negated.append(f"not {is_true}")
+    branches.append(Branch(f"else of {conditions[0][0]}", " and ".join(negated), otherwise))
+    return tuple(branches)
 
 
 def _first_argument(sql: str, start: int) -> str:

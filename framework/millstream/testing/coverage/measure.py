@@ -1,4 +1,4 @@
-"""A unit test's rows are sent through the plan as written, to see which ways they take."""
+"""Counts which branches the rows of a unit test take in the plan as written."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from millstream.topology import hints_of
 def measure_coverage(
     context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]
 ) -> RowCoverage:
-    """Return which ways the rows of a test take; those that can't be counted are left out."""
+    """Return which branches the rows of a test take, except those that can't be counted."""
     from millstream.runner.samples.trial import as_batch
 
     plan = plan_unit_test(test, context.relations, nodes)
     output = _as_written(context, test, plan)
     models = frozenset({test.model, *(model for node in in_order((output,)) for model in node.models)})
-    run, given = UnitTestRun(context, test, plan), batch_per_step(test)
+    run, batches = UnitTestRun(context, test, plan), batch_per_step(test)
     ways: dict[Way, int] = {}
     for query, counted in coverage_queries(plan.query, output, SourceLines(context.project)):
-        one = replace(freeze_clock(query, test.now), deliver=ToKafka(()))
+        frozen = replace(freeze_clock(query, test.now), deliver=ToKafka(()))
         try:
-            (made,) = as_batch(context.spark(), run.trial(given, given, one), context.log).made
+            (result,) = as_batch(context.spark(), run.trial(batches, batches, frozen), context.log).made
         except MillstreamError:
             continue
-        ways |= dict(zip(counted, made.rows[0].values(), strict=True))
+        ways |= dict(zip(counted, result.rows[0].values(), strict=True))
     return RowCoverage(models - test.relations, ways)
 
 
 def _as_written(context: RunContext, test: UnitTestCase, plan: UnitTestPlan) -> Output:
-    """Return the plan before the rules, without the topics between models of a chain: no test writes them."""
-    found = optimize(plan.written, (bypass_topics,), hints_of(context.relations.catalog)).plan
-    return next(each for each in found.outputs if each.model == test.model)
+    """Return the plan before the rules, but without topics between models, which a test does not write."""
+    bypassed = optimize(plan.written, (bypass_topics,), hints_of(context.relations.catalog)).plan
+    return next(each for each in bypassed.outputs if each.model == test.model)

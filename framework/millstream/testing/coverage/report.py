@@ -1,4 +1,4 @@
-"""What all unit tests together reach of each model, and the lines that show it."""
+"""What all unit tests together reach of each model, as values and as lines of text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from millstream.testing.coverage.ways import RowCoverage, Way
 def summarize_coverage(
     runs: Sequence[tuple[str, RowCoverage]], nodes: Mapping[str, ManifestNode]
 ) -> tuple[ModelCoverage, ...]:
-    """Return what all tests reach together, model by model; each run comes with the tested model."""
+    """Add up the runs for each model; each run comes with the id of the tested model."""
     ways: dict[Way, int] = {}
     for _, run in runs:
         for way, rows in run.ways.items():
             ways[way] = ways.get(way, 0) + rows
-    found: list[ModelCoverage] = []
+    models: list[ModelCoverage] = []
     for node in nodes.values():
         if node.kind != "model":
             continue
         own = {way: rows for way, rows in ways.items() if way.model == node.id}
         missed = tuple(Missed(way.label, way.line) for way, rows in own.items() if not rows)
-        found.append(
+        models.append(
             ModelCoverage(
                 node.id,
                 node.path,
@@ -35,19 +35,19 @@ def summarize_coverage(
                 node.checksum,
             )
         )
-    return tuple(found)
+    return tuple(models)
 
 
 def coverage_lines(models: Sequence[ModelCoverage]) -> Iterator[str]:
-    """Yield a line for each model, and below it what is not reached, with where it is written."""
+    """Yield a line for each model, and below it its branches that are not reached, with their locations."""
     width = max((len(each.id) for each in models), default=0)
     for each in models:
         name = each.id.partition(".")[2]
-        counts = f"{each.reached} of {each.ways} ways" if each.ways else "no branches"
+        counts = f"{each.reached} of {each.ways} branches" if each.ways else "no branches"
         yield f"{name:<{width}}  {each.tests:>3} tests  {counts if each.run else 'no unit test runs it'}"
         for missed in each.missed:
-            place = f"{each.path}:{missed.line}: " if missed.line else ""
-            yield f"    {place}{missed.said}"
+            location = f"{each.path}:{missed.line}: " if missed.line else ""
+            yield f"    {location}{missed.said}"
     reached, ways = sum(each.reached for each in models), sum(each.ways for each in models)
     run = sum(each.run for each in models)
-    yield f"{run} of {len(models)} models, {reached} of {ways} ways through filters and branches"
+    yield f"{run} of {len(models)} models, {reached} of {ways} branches of filters, CASE and IF"

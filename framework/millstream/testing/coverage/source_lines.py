@@ -1,4 +1,4 @@
-"""Where expressions of a plan were written: lines of their model's own file."""
+"""Finds the lines of expressions in the file of their model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millstream.project.values import Project, SqlFile
 
 
 class SourceLines:
-    """Renders a model again when needed: only rendering knows where its text comes from."""
+    """Renders models again when needed, because only rendering knows where text comes from."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -20,32 +20,32 @@ class SourceLines:
         self._known: dict[str, Rendered | None] = {}
 
     def text(self, model: str, expression: Expression) -> str:
-        """Return an expression as it stands in the compiled SQL, comments and all."""
-        found = self._rendered(model)
-        return found.sql[expression.start : expression.stop] if found else ""
+        """Return the text of an expression in the compiled SQL, with its comments."""
+        rendered = self._rendered(model)
+        return rendered.sql[expression.start : expression.stop] if rendered else ""
 
     def line(self, model: str, expression: Expression, offset: int = 0) -> int:
-        """Return the line of a place within an expression; of what a macro wrote, that of its call."""
-        found = self._rendered(model)
-        if found is None or self._renderer is None or not expression.stop:
+        """Return the line of an offset within an expression; for a macro's text, the line of its call."""
+        rendered = self._rendered(model)
+        if rendered is None or self._renderer is None or not expression.stop:
             return 0
         start = expression.start + offset
-        location, _, notes = self._renderer.locate(found.spans, start, start + 1)
-        places = [location, *(note.location for note in notes)]
+        location, _, notes = self._renderer.locate(rendered.spans, start, start + 1)
+        locations = [location, *(note.location for note in notes)]
         path = self._file(model).path
-        return next((each.line for each in places if each and each.path == path), 0)
+        return next((each.line for each in locations if each and each.path == path), 0)
 
     def _file(self, model: str) -> SqlFile:
         return self._project.models[model.partition(".")[2]]
 
     def _rendered(self, model: str) -> Rendered | None:
-        """Return a model's SQL; None for what a source derives, or where a test's environment is gone."""
+        """Return a model's SQL; None for derived columns of sources, or if it can't be rendered again."""
         if model.partition(".")[2] not in self._project.models:
             return None
         if model not in self._known:
             self._renderer = self._renderer or Renderer(self._project)
-            found = self._renderer.render(self._file(model), self._config(model))
-            self._known[model] = None if found.failed else found
+            rendered = self._renderer.render(self._file(model), self._config(model))
+            self._known[model] = None if rendered.failed else rendered
         return self._known[model]
 
     def _config(self, model: str) -> dict[str, object]:

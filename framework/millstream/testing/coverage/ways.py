@@ -1,6 +1,6 @@
 """Which models, branches and filters the rows of unit tests reach.
 
-The plan as written is asked, node by node: of the rows that a filter or a CASE gets, how many take which way.
+For each filter and CASE of the plan as written, a query counts how many of its rows take each branch.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _LONGEST = 90
 
 
 class Way(Struct, frozen=True):
-    """A way that a row can take."""
+    """A branch of a filter, a CASE or an IF that a row can take."""
 
     model: str
     kind: Literal["branch", "filter"]
     label: str
     condition: str
     line: int = 0
-    """Where it begins in the model's file; 0: not in this file."""
+    """Its line in the model's file; 0: not in this file."""
 
 
 class RowCoverage(Struct, frozen=True):
     models: frozenset[str]
-    """Those whose SQL has been run."""
+    """The models whose SQL was run."""
     ways: Mapping[Way, int]
-    """By way: how many rows took it."""
+    """How many rows took each branch."""
 
 
 def find_ways(output: Output, lines: SourceLines) -> list[tuple[Node, list[Way]]]:
-    """Return the nodes of a plan as written that let rows go several ways, and these."""
+    """Return the nodes of a plan as written that have branches, with their branches."""
     found: list[tuple[Node, list[Way]]] = []
     for node in in_order((output,)):
         model = node.models[0] if node.models else ""
@@ -71,7 +71,7 @@ def _filter(model: str, condition: Expression, lines: SourceLines) -> Iterable[W
 
 
 def _branches(model: str, expression: Expression, lines: SourceLines) -> Iterable[Way]:
-    # What a lambda's variable or an aggregate decides can't be asked outside of it.
+    # A branch that depends on a lambda's variable or a subquery can't be evaluated outside of it.
     if expression.variables or expression.reads or expression.functions:
         return
     branches = [each for one in find_branches(_sql(expression)) for each in one]
@@ -83,11 +83,11 @@ def _branches(model: str, expression: Expression, lines: SourceLines) -> Iterabl
 def _lines(
     model: str, expression: Expression, branches: Sequence[Branch], lines: SourceLines
 ) -> Iterator[int]:
-    """Yield the line of each branch: it has as many in the SQL as it was written, in the same order."""
+    """Yield the line of each branch; the SQL as written usually has the same branches in the same order."""
     written = [each for one in find_branches(lines.text(model, expression)) for each in one]
     if len(written) == len(branches):
         yield from (lines.line(model, expression, each.start) for each in written)
-    else:  # a comment within it has such a word
+    else:  # a comment contains such a word
         yield from (lines.line(model, expression) for _ in branches)
 
 
@@ -101,7 +101,7 @@ def _short(text: str) -> str:
 
 
 def coverage_queries(query: Query, output: Output, lines: SourceLines) -> list[tuple[Query, list[Way]]]:
-    """Return a query for each node, whose one row has a count for each of its ways."""
+    """Return a query for each node, whose single row has a count for each branch."""
     found: list[tuple[Query, list[Way]]] = []
     for node, ways in find_ways(output, lines):
         views = Views()
@@ -109,12 +109,12 @@ def coverage_queries(query: Query, output: Output, lines: SourceLines) -> list[t
         order = in_order((node,))
         counts = ", ".join(f"count_if({way.condition}) as way_{i}" for i, way in enumerate(ways))
         sql = f"select {counts} from (\n{stepped.emitted.statement()}\n)"  # noqa: S608 - of the project
-        asked = replace(
+        count_query = replace(
             query,
             sources=sources(order, views),
             reads=static_reads(order, views),
             steps=stepped.steps,
             sql=sql,
         )
-        found.append((asked, ways))
+        found.append((count_query, ways))
     return found

@@ -1,4 +1,4 @@
-"""What a data test found, and how many wrong rows it tolerates."""
+"""The result of a data test, and how many wrong rows it tolerates."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from millstream.testing.styled_text import Line
 
 
 class NotBuilt(Struct, frozen=True):
-    """A relation that nothing has built yet, so there is nothing to test."""
+    """A relation that has not been built yet, so it can't be tested."""
 
     name: str
 
 
 class DataTestResult(Struct, frozen=True):
     failures: int = 0
-    """Rows that are wrong; 1 where an aggregate is wrong."""
+    """Rows that fail the test; 1 if the test is about an aggregate."""
     rows: int = 0
-    """All rows that a test of single rows looked at."""
+    """All rows that a test of single rows has checked."""
     message: str = ""
     lines: tuple[Line, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Data tests of stored relations: all that look at one row of a relation run in a single pass over it."""
+"""Runs data tests of stored relations; all row and total tests of a relation run in one pass over it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DataTests:
         self._lock = threading.Lock()
 
     def run(self, node: ManifestNode) -> DataTestResult | NotBuilt:
-        """Run a test; raise what prevents it."""
+        """Run a test; raise if it can't be run."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -39,8 +39,8 @@ class DataTests:
             with self._lock:
                 return self._result(test)
         except (PySparkException, Py4JError) as error:
-            said = str(error).strip().partition("\n")[0]
-            message = f"data test '{node.name}' can't be run: {said[:400]}"
+            reason = str(error).strip().partition("\n")[0]
+            message = f"data test '{node.name}' can't be run: {reason[:400]}"
             raise MillstreamError(Diagnostic("MS661", message, None, "fix its SQL")) from None
 
     def _test(self, node: ManifestNode) -> DataTest:
@@ -60,11 +60,11 @@ class DataTests:
                     return view
                 self._run_all(test.relation, view)
                 if test.id not in self._results:
-                    self._run(view, [test])  # raises again what is wrong with it
+                    self._run(view, [test])  # raises its error again
                 return self._results[test.id]
 
     def _run_all(self, relation: str, view: str) -> None:
-        """Run all tests of a relation that one pass over it can answer."""
+        """Run all row and total tests of a relation in one pass."""
         from pyspark.errors import PySparkException
 
         nodes = self._compiled.manifest.nodes.values()
@@ -74,7 +74,7 @@ class DataTests:
         try:
             self._run(view, tests)
         except PySparkException:
-            # The SQL of one of them is wrong: only that one shall fail.
+            # The SQL of one of them is invalid; run each on its own, so that only that one fails.
             for test in tests:
                 with suppress(PySparkException):
                     self._run(view, [test])

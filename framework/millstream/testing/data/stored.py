@@ -1,4 +1,4 @@
-"""The relations that a project has stored, as views of a session of their own."""
+"""The stored relations of a project, as views of a separate Spark session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = re.compile(r"('(?:[^'\\]|\\.)*')|\b((?:models|seeds)\.\w+|sources\.\w+\
 
 
 class StoredRelations:
-    """Each relation is opened when it is first asked for."""
+    """Opens each relation when it is first used."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class StoredRelations:
         return self._views[relation]
 
     def with_views(self, sql: str) -> str:
-        """Write the names of views for those of relations; subqueries may name any."""
+        """Replace the names of relations in SQL by those of their views; subqueries may name any relation."""
         return _NAMES.sub(self._view_name, sql)
 
     def close(self) -> None:
@@ -88,9 +88,8 @@ class StoredRelations:
         )
         name = f"stored_{id(self)}_" + re.sub(r"\W", "_", named(relation))
         try:
-            # Each relation is read in a session of its own, so that its views collide with no others.
-            own = self.session.newSession()
-            relations.rows(own, relation).createGlobalTempView(name)
+            # Each relation is read in a separate session, so that its views can't collide with others.
+            relations.rows(self.session.newSession(), relation).createGlobalTempView(name)
         except NotBuiltError as error:
             return NotBuilt(str(error))
         except MillstreamError as error:
@@ -103,7 +102,7 @@ class StoredRelations:
         return build_graph(self._nodes).ancestors(relation) | {relation}
 
     def _connect(self) -> Admin:
-        """Return the target's Kafka; the local one is started only where it has topics."""
+        """Return the target's Kafka; the local broker is started only if it has topics."""
         if self._admin is None:
             from millstream.kafka.opening import connected
             from millstream.runner.samples.stored_rows import NotBuiltError

@@ -1,1 +1,1 @@
-"""Tests as items of pytest, and what runs pytest over them."""
+"""The pytest plugin that collects a project's tests, and the runner of `millstream test`."""

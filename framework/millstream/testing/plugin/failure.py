@@ -1,4 +1,4 @@
-"""How pytest shows a test of a project that failed."""
+"""How pytest shows a failed test of a project."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MARKUP: dict[Style, dict[str, bool]] = {
 
 
 class TestFailedError(Exception):
-    """A test that failed: what is wrong, and the rows that show it."""
+    """A failed test, with its diagnostics and the rows that differ."""
 
-    __test__ = False  # not a test of pytest's
+    __test__ = False  # pytest must not collect it
 
     def __init__(self, problems: Iterable[Diagnostic], lines: Iterable[Line]) -> None:
         self.problems = tuple(problems)
@@ -37,7 +37,7 @@ class TestFailedError(Exception):
 
 
 class FailureReport(TerminalRepr):
-    """Diagnostics and rows, in colours where the terminal has them."""
+    """Diagnostics and rows, in color on a terminal."""
 
     def __init__(self, problems: Iterable[Diagnostic], rows: Iterable[Line]) -> None:
         self.problems = tuple(problems)
@@ -55,7 +55,7 @@ class FailureReport(TerminalRepr):
 
 
 def failure_report(error: BaseException) -> FailureReport | None:
-    """Return the report of a failed or wrong test; None for an internal error."""
+    """Return the report of a failed or invalid test; None for an internal error."""
     match error:
         case TestFailedError(problems=problems, lines=rows):
             return FailureReport(problems, rows)

@@ -1,4 +1,4 @@
-"""What tests in Python get from their fixtures."""
+"""The values of the fixtures `run_model` and `topic` for tests in Python."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Rows(list[dict[str, Any]]):
 
     @property
     def df(self) -> DataFrame:
-        """The same rows with the types of their columns, all of which may be NULL."""
+        """The same rows with the types of their columns; all columns are nullable."""
         return self._frame()
 
 
@@ -53,18 +53,17 @@ class RunModel:
         vars: Mapping[str, Any] | None = None,  # noqa: A002 - as in YAML
         functions: Mapping[str, Any] | None = None,
     ) -> Rows:
-        """Return the rows that a model gives, as a unit test in YAML would see them.
+        """Return the rows of a model, as in a unit test in YAML.
 
-        `+name` computes the models above, too; `at` is the event time that has been reached in the end.
+        `+name` also computes the models upstream; `at` is the event time at the end.
         """
         given = [{"input": each, "rows": [dict(row) for row in rows]} for each, rows in inputs.items()]
         body: dict[str, Any] = {"given": given, "expect": [], "strict": False}
         body |= {key: value for key, value in (("at", at), ("now", now)) if value is not None}
         body |= {"vars": dict(vars)} if vars else {}
         body |= {"overrides": {"functions": dict(functions)}} if functions else {}
-        place = Location("", 1, 1)
-        chain = name.startswith("+")
-        unit = UnitTest(f"run_model({name!r})", place, tested_model(name), body=body, chain=chain)
+        location, chain = Location("", 1, 1), name.startswith("+")
+        unit = UnitTest(f"run_model({name!r})", location, tested_model(name), body=body, chain=chain)
         verdict = self.session.judge(unit)
         if verdict.outcome is None:
             raise MillstreamError(*verdict.problems)
@@ -74,12 +73,12 @@ class RunModel:
     def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
         from millstream.runner.samples.trial import frame
 
-        made = [{each.name: arrow_value(row.get(each.name), each.type) for each in columns} for row in rows]
-        return frame(self.session.spark(), made, column_ddl(columns))
+        values = [{each.name: arrow_value(row.get(each.name), each.type) for each in columns} for row in rows]
+        return frame(self.session.spark(), values, column_ddl(columns))
 
 
 class ReadTopic:
-    """Reads what is stored: `topic("processed_events")` gives the rows of a sink, a table or a source."""
+    """Reads stored rows: `topic("processed_events")` returns the rows of a sink, a table or a source."""
 
     def __init__(self, session: TestSession) -> None:
         self.session = session

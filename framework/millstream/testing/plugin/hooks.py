@@ -1,6 +1,6 @@
-"""The tests of a project's YAML and SQL files are pytest items; loaded everywhere, it does nothing elsewhere.
+"""Hooks that make the tests in a project's YAML and SQL files pytest items.
 
-What it needs is imported when there is a project: pytest starts in folders that have nothing to do with it.
+pytest loads this plugin in every folder, so it imports the rest only if the folder is a project.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TESTS = pytest.StashKey["ProjectTests | None"]()
 _SUFFIXES = {".yml", ".yaml", ".sql"}
 REPORTER = "millstream-reporter"
-"""The plugin with which `millstream test` makes its request and hears the results."""
+"""The name of the plugin through which `millstream test` passes its request and receives results."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def project_tests(config: pytest.Config) -> ProjectTests | None:
-    """Return the tests of the project that pytest runs in; None where there is none."""
+    """Return the tests of the project in pytest's root folder; None if it is not a project."""
     if _TESTS not in config.stash:
         config.stash[_TESTS] = _find_tests(config)
     return config.stash[_TESTS]
@@ -72,10 +72,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if (tests := project_tests(config)) is None:
         return
-    kept = [item for item in items if tests.wants(item)]
-    if len(kept) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if not tests.wants(item)])
-        items[:] = kept
+    selected = [item for item in items if tests.is_selected(item)]
+    if len(selected) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not tests.is_selected(item)])
+        items[:] = selected
 
 
 def pytest_runtestloop(session: pytest.Session) -> None:
@@ -106,10 +106,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def millstream_tests(request: pytest.FixtureRequest) -> ProjectTests:
-    found = project_tests(request.config)
-    if found is None:
+    tests = project_tests(request.config)
+    if tests is None:
         pytest.fail(f"{request.config.rootpath} is not a Millstream project: it has no [tool.millstream]")
-    return found
+    return tests
 
 
 @pytest.fixture(scope="session")
@@ -120,13 +120,13 @@ def project(millstream_tests: ProjectTests) -> Any:
 
 @pytest.fixture
 def spark(millstream_tests: ProjectTests) -> SparkSession:
-    """Return a session of Spark whose views and settings no other test sees."""
+    """Return a Spark session whose views and settings are not shared with other tests."""
     return millstream_tests.session.spark().newSession()
 
 
 @pytest.fixture
 def run_model(millstream_tests: ProjectTests) -> RunModel:
-    """Return what runs a model over rows: `run_model("orders", inputs={"ref('raw')": [{...}]})`."""
+    """Run a model over rows: `run_model("orders", inputs={"ref('raw')": [{...}]})`."""
     from millstream.testing.plugin.fixtures import RunModel
 
     return RunModel(millstream_tests.session)
@@ -134,7 +134,7 @@ def run_model(millstream_tests: ProjectTests) -> RunModel:
 
 @pytest.fixture
 def topic(millstream_tests: ProjectTests) -> ReadTopic:
-    """Return what the topic of a source or a sink holds now: `topic("orders")` gives its rows."""
+    """Read the rows of a source, a sink or a table: `topic("orders")`."""
     from millstream.testing.plugin.fixtures import ReadTopic
 
     return ReadTopic(millstream_tests.session)

@@ -1,4 +1,4 @@
-"""Tests of YAML and SQL files as items of pytest."""
+"""The tests in YAML and SQL files as pytest items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from millstream.text import Location
 
 
 class ProjectFile(pytest.File):
-    """A YAML file with tests, or an SQL file that is one."""
+    """A YAML file with tests, or an SQL file with a data test."""
 
     def __init__(self, *, tests: ProjectTests, **rest: Any) -> None:
         super().__init__(**rest)
@@ -28,12 +28,12 @@ class ProjectFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         nodes = self.tests.nodes_in(self.path)
         names = [node.name for node in nodes]
-        found: list[ProjectItem] = []
+        items: list[ProjectItem] = []
         for node in nodes:
             name = node.name if names.count(node.name) == 1 else node.id.partition(".")[2]
             kind = UnitItem if node.kind == "unit_test" else DataItem
-            found.append(kind.from_parent(self, name=name, node=node, tests=self.tests))
-        yield from sorted(found, key=lambda item: item.reportinfo()[1] or 0)
+            items.append(kind.from_parent(self, name=name, node=node, tests=self.tests))
+        yield from sorted(items, key=lambda item: item.reportinfo()[1] or 0)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
         return failure_report(excinfo.value) or super().repr_failure(excinfo)
@@ -59,13 +59,13 @@ class UnitItem(ProjectItem):
 
     def runtest(self) -> None:
         verdict = self.tests.verdict(self.nodeid, self.unit)
-        if not verdict.passed and self.tests.update and self._updated(verdict):
+        if not verdict.passed and self.tests.update and self._update(verdict):
             return
         if not verdict.passed:
             raise TestFailedError(verdict.problems, verdict.lines)
 
-    def _updated(self, verdict: Verdict) -> bool:
-        """Replace the expected rows by the actual ones, if nothing else is wrong."""
+    def _update(self, verdict: Verdict) -> bool:
+        """Replace the expected rows by the actual ones, if only rows differ."""
         if len(verdict.differences) < len(verdict.problems):
             return False
         written = update_expectations(self.tests.session.files, self.unit, verdict.differences)
@@ -74,52 +74,52 @@ class UnitItem(ProjectItem):
         return written
 
     def reportinfo(self) -> tuple[Any, int, str]:
-        place = self.tests.session.files.location(self.unit, ("name",))
-        return self.path, place.line - 1, f"{self.unit.model}: {self.name}"
+        location = self.tests.session.files.location(self.unit, ("name",))
+        return self.path, location.line - 1, f"{self.unit.model}: {self.name}"
 
 
 class DataItem(ProjectItem):
-    """A data test of what is stored."""
+    """A data test of stored rows."""
 
     def runtest(self) -> None:
-        found = self.tests.session.data_tests.run(self.node)
-        if isinstance(found, NotBuilt):
-            self._skip(found.name)
-        elif not is_tolerated(self.node, found):
-            self._fail(found)
+        result = self.tests.session.data_tests.run(self.node)
+        if isinstance(result, NotBuilt):
+            self._skip(result.name)
+        elif not is_tolerated(self.node, result):
+            self._fail(result)
 
     def _skip(self, name: str) -> None:
         if self.tests.request.strict:
-            remedy = "build it: `millstream build`"
-            raise MillstreamError(Diagnostic("MS661", f"'{name}' has not been built", self._place(), remedy))
+            message, remedy = f"'{name}' has not been built", "run `millstream build`"
+            raise MillstreamError(Diagnostic("MS661", message, self._location(), remedy))
         pytest.skip(f"'{name}' has not been built")
 
-    def _fail(self, found: DataTestResult) -> None:
+    def _fail(self, result: DataTestResult) -> None:
         severity = self.node.config.get("severity", "error")
-        place = self._place()
-        text, _ = self.tests.session.files.file(place.path)
-        said = found.message or f"{_rows(found.failures)} wrong{describe_tolerance(self.node)}"
-        message = f"data test '{self.node.name}': {said}"
+        location = self._location()
+        text, _ = self.tests.session.files.file(location.path)
+        finding = result.message or f"{_rows(result.failures)}{describe_tolerance(self.node)}"
+        message = f"data test '{self.node.name}': {finding}"
         remedy = "fix the model, or the test"
-        problem = Diagnostic("MS660", message, place, remedy, text.line(place.line))
+        diagnostic = Diagnostic("MS660", message, location, remedy, text.line(location.line))
         if severity == "warn":
             self.user_properties.append(("warned", message))
-            self.tests.warned.append(FailureReport((replace(problem, severity="warning"),), found.lines))
+            self.tests.warned.append(FailureReport((replace(diagnostic, severity="warning"),), result.lines))
             return
-        raise TestFailedError((problem,), found.lines)
+        raise TestFailedError((diagnostic,), result.lines)
 
-    def _place(self) -> Location:
+    def _location(self) -> Location:
         number = int(self.node.meta.get("line", 1))
         text, _ = self.tests.session.files.file(self.node.path)
         start = text.offset(number, 1)
-        whole = text.line(number)
-        return text.location(start + len(whole) - len(whole.lstrip()), start + len(whole))
+        line = text.line(number)
+        return text.location(start + len(line) - len(line.lstrip()), start + len(line))
 
     def reportinfo(self) -> tuple[Any, int, str]:
         return self.path, int(self.node.meta.get("line", 1)) - 1, self.name
 
 
 def _rows(number: int) -> str:
-    """Say `3 rows are`; a query is not asked for more than a thousand."""
+    """Return `3 rows fail`; queries return about a thousand rows at most."""
     many = "more than 1,000" if number > 1000 else f"{number:,}"
-    return "1 row is" if number == 1 else f"{many} rows are"
+    return "1 row fails" if number == 1 else f"{many} rows fail"

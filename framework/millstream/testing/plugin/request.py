@@ -1,4 +1,4 @@
-"""What `millstream test` asks of a run of pytest."""
+"""What `millstream test` requests from a run of pytest."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from millstream.testing.variants import Options
 class TestRequest(Struct, frozen=True):
     options: Options = Options()
     ids: frozenset[str] | None = None
-    """None: all tests, those in Python included."""
+    """The tests to run; None: all, including those in Python."""
     strict: bool = False
-    """A relation that has not been built is an error."""
+    """Relations that have not been built are errors."""

@@ -1,4 +1,4 @@
-"""pytest over the tests of a project, as `millstream test` runs it."""
+"""Runs pytest over the tests of a project, for `millstream test`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXITS = {
 
 
 class Reporter:
-    """Makes the request of `millstream test`, and collects the results."""
+    """A pytest plugin that passes the request of `millstream test`, and collects the results."""
 
     __name__ = REPORTER
 
@@ -57,23 +57,23 @@ def run_pytest(
     silent: bool,
 ) -> int:
     """Run the tests and return the exit code."""
-    places = [
+    paths = [
         *settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths,
     ]  # fmt: skip
-    folders = list(dict.fromkeys(str(root / place) for place in places if (root / place).is_dir()))
+    folders = list(dict.fromkeys(str(root / path) for path in paths if (root / path).is_dir()))
     arguments = [*folders, f"--rootdir={root}", "--no-header", "--tb=short", *flags]
-    # pytest would rewrite the assertions of a plugin's modules, and these are imported already.
+    # pytest would rewrite the assertions of a plugin's modules, but these have been imported already.
     arguments += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     arguments += ["-q"] if quiet else ["-v"]
     arguments += ["--color=auto" if color else "--color=no"]
     with contextlib.redirect_stdout(io.StringIO()) if silent else contextlib.nullcontext():
         code = pytest.main(arguments, plugins=[reporter])
-    wrong = any(each.status == "error" for each in reporter.results)
-    return 2 if wrong else _EXITS.get(int(code), 2)
+    has_error = any(each.status == "error" for each in reporter.results)
+    return 2 if has_error else _EXITS.get(int(code), 2)
 
 
 def _result(report: pytest.TestReport) -> TestResult:
-    about = dict(report.user_properties)
+    properties = dict(report.user_properties)
     path, line, _ = report.location
     shown = report.longrepr if isinstance(report.longrepr, FailureReport) else None
     problems = shown.problems if shown else ()
@@ -84,12 +84,12 @@ def _result(report: pytest.TestReport) -> TestResult:
         details = str(report.longrepr[2])
     elif report.longrepr is not None:
         details = str(report.longrepr)
-    elif "warned" in about:
-        details = str(about["warned"])
+    elif "warned" in properties:
+        details = str(properties["warned"])
     return TestResult(
-        id=str(about.get("id", report.nodeid)),
-        kind=about.get("kind", "python"),  # type: ignore[arg-type]
-        status=_status(report, about, problems),
+        id=str(properties.get("id", report.nodeid)),
+        kind=properties.get("kind", "python"),  # type: ignore[arg-type]
+        status=_status(report, properties, problems),
         seconds=round(report.duration, 3),
         path=path,
         line=(line or 0) + 1,
@@ -98,25 +98,27 @@ def _result(report: pytest.TestReport) -> TestResult:
     )
 
 
-_WRONG = frozenset(f"MS{number}" for number in range(650, 658)) | {"MS661"}
-"""What is wrong with a test, not with what it tests."""
+_INVALID_TEST = frozenset(f"MS{number}" for number in range(650, 658)) | {"MS661"}
+"""Codes of errors in a test itself, not in what it tests."""
 
 
-def _status(report: pytest.TestReport, about: dict[str, object], problems: Sequence[Diagnostic]) -> Status:
+def _status(
+    report: pytest.TestReport, properties: dict[str, object], problems: Sequence[Diagnostic]
+) -> Status:
     if report.skipped:
         return "skipped"
     if report.passed:
-        return "warn" if about.get("warned") else "pass"
-    return "error" if any(each.code in _WRONG for each in problems) else "fail"
+        return "warn" if properties.get("warned") else "pass"
+    return "error" if any(each.code in _INVALID_TEST for each in problems) else "fail"
 
 
-def _as_data(found: Diagnostic) -> dict[str, Any]:
-    place = found.location
+def _as_data(diagnostic: Diagnostic) -> dict[str, Any]:
+    location = diagnostic.location
     return {
-        "code": found.code,
-        "message": found.message,
-        "path": place.path if place else None,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-        "help": found.help,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "path": location.path if location else None,
+        "line": location.line if location else None,
+        "column": location.column if location else None,
+        "help": diagnostic.help,
     }

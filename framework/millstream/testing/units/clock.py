@@ -1,4 +1,4 @@
-"""What SQL asks of the clock becomes what a test says that it is."""
+"""Replaces calls of the clock in SQL by the time that a test sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CLOCK_CALL = re.compile(
 
 
 def freeze_clock(query: Query, now: datetime | None) -> Query:
-    """Return a query for which it is always the same time; without one, as it is."""
+    """Return a query in which the clock always shows `now`; None leaves it as it is."""
     if now is None:
         return query
     clock = _Clock(now)
@@ -28,8 +28,8 @@ def freeze_clock(query: Query, now: datetime | None) -> Query:
     )
     deliver = query.deliver
     if isinstance(deliver, PerBatch):
-        kept = tuple(replace(each, sql=clock.sql(each.sql)) for each in deliver.deliveries)
-        deliver = replace(deliver, deliveries=kept)
+        deliveries = tuple(replace(each, sql=clock.sql(each.sql)) for each in deliver.deliveries)
+        deliver = replace(deliver, deliveries=deliveries)
     return replace(query, sql=clock.sql(query.sql), steps=steps, deliver=deliver)
 
 
@@ -46,9 +46,9 @@ class _Clock:
         }
 
     def sql(self, text: str) -> str:
-        return _CLOCK_CALL.sub(self._one, text)
+        return _CLOCK_CALL.sub(self._replacement, text)
 
-    def _one(self, match: re.Match[str]) -> str:
+    def _replacement(self, match: re.Match[str]) -> str:
         if match[1]:
             return match[0]
         return self.texts[(match[2] or match[3]).lower()]

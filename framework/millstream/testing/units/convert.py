@@ -1,4 +1,4 @@
-"""Values as YAML, CSV and JSON write them become values of a column's type, or the reason why they can't."""
+"""Converts values from YAML, CSV and JSON to the type of a column."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 
 
 class WrongValueError(ValueError):
-    """A value that a column can't hold; `path` leads to it within a nested one."""
+    """A value that doesn't fit the type of its column; `path` locates it inside a nested value."""
 
     def __init__(self, message: str, remedy: str, path: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
@@ -46,106 +46,106 @@ class WrongValueError(ValueError):
         self.path = path
 
 
-def convert(value: Any, wanted: Type, zone: ZoneInfo) -> Any:
-    """Return a value as one of a type; times without a zone are in `zone`, times come out in UTC."""
+def convert(value: Any, type_: Type, zone: ZoneInfo) -> Any:
+    """Convert a value to a type; times without a zone are in `zone`, results are in UTC."""
     if value is None:
         return None
-    match wanted:
+    match type_:
         case Array(element=element):
             if not isinstance(value, list | tuple):
-                raise _wrong(value, wanted, "write [a, b]")
+                raise _wrong(value, type_, "write [a, b]")
             return [_within(i, each, element, zone) for i, each in enumerate(value)]
         case Map(key=key, value=held):
             if not isinstance(value, Mapping):
-                raise _wrong(value, wanted, "write {key: value}")
+                raise _wrong(value, type_, "write {key: value}")
             return {_key(each, key, zone): _within(each, given, held, zone) for each, given in value.items()}
         case Row():
-            return _struct(value, wanted, zone)
+            return _struct(value, type_, zone)
         case Decimal():
-            return _decimal(value, wanted)
+            return _decimal(value, type_)
         case _:
-            return _simple(value, wanted, zone)
+            return _simple(value, type_, zone)
 
 
-def _within(place: str | int, value: Any, wanted: Type, zone: ZoneInfo) -> Any:
+def _within(step: str | int, value: Any, type_: Type, zone: ZoneInfo) -> Any:
     try:
-        return convert(value, wanted, zone)
+        return convert(value, type_, zone)
     except WrongValueError as error:
-        raise WrongValueError(str(error), error.remedy, (place, *error.path)) from None
+        raise WrongValueError(str(error), error.remedy, (step, *error.path)) from None
 
 
-def _key(text: Any, wanted: Type, zone: ZoneInfo) -> Any:
-    """Return a key of a map, which YAML and JSON may have made a text of."""
-    return convert_text(text, wanted, zone) if isinstance(text, str) else convert(text, wanted, zone)
+def _key(text: Any, type_: Type, zone: ZoneInfo) -> Any:
+    """Convert the key of a map, which may be text in YAML and JSON."""
+    return convert_text(text, type_, zone) if isinstance(text, str) else convert(text, type_, zone)
 
 
-def _struct(value: Any, wanted: Row, zone: ZoneInfo) -> dict[str, Any]:
+def _struct(value: Any, type_: Row, zone: ZoneInfo) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise _wrong(value, wanted, "write {field: value}")
-    names = [field.name for field in wanted.fields]
+        raise _wrong(value, type_, "write {field: value}")
+    names = [field.name for field in type_.fields]
     folded = {str(name).lower(): name for name in value}
     for name in value:
-        if wanted.field(str(name)) is None:
-            remedy = did_you_mean(str(name), names, f"its fields are {', '.join(names)}")
+        if type_.field(str(name)) is None:
+            remedy = did_you_mean(str(name), names, f"fields: {', '.join(names)}")
             raise WrongValueError(f"there is no field '{name}'", remedy, (str(name),))
     return {
         field.name: _within(field.name, value[folded[field.name.lower()]], field.type, zone)
         if field.name.lower() in folded
         else None
-        for field in wanted.fields
+        for field in type_.fields
     }
 
 
-def _decimal(value: Any, wanted: Decimal) -> decimal.Decimal:
+def _decimal(value: Any, type_: Decimal) -> decimal.Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str | decimal.Decimal):
-        raise _wrong(value, wanted, "write a number")
+        raise _wrong(value, type_, "write a number")
     try:
-        found = decimal.Decimal(str(value))
-        exact = found.quantize(decimal.Decimal(1).scaleb(-wanted.scale), context=decimal.Context(prec=60))
+        number = decimal.Decimal(str(value))
+        exact = number.quantize(decimal.Decimal(1).scaleb(-type_.scale), context=decimal.Context(prec=60))
     except decimal.InvalidOperation:
-        raise _wrong(value, wanted, "write a number") from None
-    if exact != found or len(exact.as_tuple().digits) > wanted.precision:
-        raise _wrong(value, wanted, f"write at most {wanted.scale} digits after the point")
+        raise _wrong(value, type_, "write a number") from None
+    if exact != number or len(exact.as_tuple().digits) > type_.precision:
+        raise _wrong(value, type_, f"write at most {type_.scale} digits after the point")
     return exact
 
 
-def _simple(value: Any, wanted: Type, zone: ZoneInfo) -> Any:
-    if wanted in INTEGERS:
+def _simple(value: Any, type_: Type, zone: ZoneInfo) -> Any:
+    if type_ in INTEGERS:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise _wrong(value, wanted, "write a whole number")
-        if not -(1 << _BITS[wanted] - 1) <= value < 1 << _BITS[wanted] - 1:
-            raise _wrong(value, wanted, "write a smaller number")
+            raise _wrong(value, type_, "write a whole number")
+        if not -(1 << _BITS[type_] - 1) <= value < 1 << _BITS[type_] - 1:
+            raise _wrong(value, type_, "write a smaller number")
         return value
-    if wanted in {FLOAT, DOUBLE}:
-        return _float(value, wanted)
-    if wanted == BOOLEAN:
+    if type_ in {FLOAT, DOUBLE}:
+        return _float(value, type_)
+    if type_ == BOOLEAN:
         if not isinstance(value, bool):
-            raise _wrong(value, wanted, "write true or false")
+            raise _wrong(value, type_, "write true or false")
         return value
-    if wanted == STRING:
+    if type_ == STRING:
         if not isinstance(value, str):
-            raise _wrong(value, wanted, f'put it in quotes: "{_shown(value)}"')
+            raise _wrong(value, type_, f'put it in quotes: "{_shown(value)}"')
         return value
-    if wanted == BINARY:
+    if type_ == BINARY:
         return to_bytes(value)
-    if wanted in {TIMESTAMP, TIMESTAMP_NTZ}:
-        return to_timestamp(value, zone, local=wanted == TIMESTAMP_NTZ)
-    if wanted == DATE:
+    if type_ in {TIMESTAMP, TIMESTAMP_NTZ}:
+        return to_timestamp(value, zone, local=type_ == TIMESTAMP_NTZ)
+    if type_ == DATE:
         return _date(value)
     return value
 
 
-def _float(value: Any, wanted: Type) -> float:
+def _float(value: Any, type_: Type) -> float:
     named = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf}
     if isinstance(value, str) and value.lower() in named:
         return named[value.lower()]
     if isinstance(value, bool) or not isinstance(value, int | float | decimal.Decimal):
-        raise _wrong(value, wanted, "write a number")
+        raise _wrong(value, type_, "write a number")
     return float(value)
 
 
 def to_bytes(value: Any) -> bytes:
-    """Return bytes: of a text its UTF-8, or what `{hex: …}` and `{base64: …}` say."""
+    """Convert a text, `{hex: …}` or `{base64: …}` to bytes."""
     try:
         match value:
             case bytes():
@@ -162,22 +162,22 @@ def to_bytes(value: Any) -> bytes:
 
 
 def to_timestamp(value: Any, zone: ZoneInfo, *, local: bool = False) -> datetime:
-    """Return a point in time in UTC; `local` keeps a time without zone as it is."""
+    """Convert a value to a time in UTC; `local` drops the zone instead."""
     if isinstance(value, datetime):
-        found = value
+        time = value
     else:
         try:
-            found = datetime.fromisoformat(_padded(value))
+            time = datetime.fromisoformat(_padded(value))
         except (TypeError, ValueError):
             remedy = 'write "2026-01-31 12:00:00"'
             raise WrongValueError(f"{_quoted(value)} is not a timestamp", remedy) from None
     if local:
-        return found.replace(tzinfo=None)
-    return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(timezone.utc)
+        return time.replace(tzinfo=None)
+    return (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(timezone.utc)
 
 
 def _padded(text: str) -> str:
-    """Return a time as Python 3.10 reads it: with +00:00 for Z, and three or six digits of a second."""
+    """Return a time in the form that Python 3.10 can read: +00:00 for Z, and six digits of a second."""
     text = text.strip()
     text = f"{text[:-1]}+00:00" if text.endswith(("Z", "z")) else text
     head, point, rest = text.partition(".")
@@ -196,25 +196,25 @@ def _date(value: Any) -> date:
         raise WrongValueError(f"{_quoted(value)} is not a date", 'write "2026-01-31"') from None
 
 
-def convert_text(text: str, wanted: Type, zone: ZoneInfo) -> Any:
-    """Return what a field of a CSV file says; nested values are JSON."""
+def convert_text(text: str, type_: Type, zone: ZoneInfo) -> Any:
+    """Convert a field of a CSV file; nested values are JSON."""
     try:
-        match wanted:
+        match type_:
             case Array() | Map() | Row():
-                return convert(json.loads(text), wanted, zone)
-            case _ if wanted in INTEGERS:
-                return convert(int(text), wanted, zone)
-            case _ if wanted in {FLOAT, DOUBLE}:
-                return convert(float(text), wanted, zone)
-            case _ if wanted == BOOLEAN:
+                return convert(json.loads(text), type_, zone)
+            case _ if type_ in INTEGERS:
+                return convert(int(text), type_, zone)
+            case _ if type_ in {FLOAT, DOUBLE}:
+                return convert(float(text), type_, zone)
+            case _ if type_ == BOOLEAN:
                 return {"true": True, "false": False}[text.lower()]
     except (ValueError, KeyError):
-        raise WrongValueError(f"'{text}' is not a valid {wanted}", "write a valid value") from None
-    return convert(text, wanted, zone)
+        raise WrongValueError(f"'{text}' is not a valid {type_}", "write a valid value") from None
+    return convert(text, type_, zone)
 
 
-def _wrong(value: Any, wanted: Type, remedy: str) -> WrongValueError:
-    return WrongValueError(f"{_quoted(value)} is not a valid {wanted}", remedy)
+def _wrong(value: Any, type_: Type, remedy: str) -> WrongValueError:
+    return WrongValueError(f"{_quoted(value)} is not a valid {type_}", remedy)
 
 
 def _quoted(value: Any) -> str:

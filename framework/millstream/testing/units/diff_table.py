@@ -1,4 +1,4 @@
-"""The rows that differ as a table: `-` was expected, `+` came, `~` marks what differs."""
+"""Formats rows that differ as a table: `-` is expected, `+` is actual, `~` marks the difference."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _WIDEST = 44
 _ROWS = 20
 
 
-def diff_lines(found: RowDiff) -> list[Line]:
-    pairs = found.pairs[:_ROWS]
-    columns = _columns(found)
+def diff_lines(diff: RowDiff) -> list[Line]:
+    pairs = diff.pairs[:_ROWS]
+    columns = _columns(diff)
     cells = [_cells(pair, columns) for pair in pairs]
     widths = [
         min(_WIDEST, max(len(name), *(len(text) for row in cells for text in row[i])))
@@ -25,24 +25,21 @@ def diff_lines(found: RowDiff) -> list[Line]:
     lines = [styled(f"    {header}", "bold")]
     for pair, row in zip(pairs, cells, strict=True):
         lines += _pair_lines(pair, columns, row, widths)
-    if len(found.pairs) > len(pairs):
-        lines.append(styled(f"    … and {len(found.pairs) - len(pairs)} more"))
+    if len(diff.pairs) > len(pairs):
+        lines.append(styled(f"    … and {len(diff.pairs) - len(pairs)} more"))
     return lines
 
 
-def _columns(found: RowDiff) -> list[str]:
-    """Return the columns that differ somewhere and those that identify rows; all, where they are few."""
-    if len(found.columns) <= 6:
-        return list(found.columns)
-    wrong = {name for pair in found.pairs for name in pair.wrong}
-    return [name for index, name in enumerate(found.columns) if index < 2 or name in wrong][:8]
+def _columns(diff: RowDiff) -> list[str]:
+    """Return all columns if there are few; otherwise the first two and those that differ."""
+    if len(diff.columns) <= 6:
+        return list(diff.columns)
+    wrong = {name for pair in diff.pairs for name in pair.wrong}
+    return [name for index, name in enumerate(diff.columns) if index < 2 or name in wrong][:8]
 
 
 def _cells(pair: RowPair, columns: Sequence[str]) -> list[tuple[str, str]]:
-    return [
-        (_cell(pair.expected, name), _cell(pair.actual, name))
-        for name in columns
-    ]  # fmt: skip
+    return [(_cell(pair.expected, name), _cell(pair.actual, name)) for name in columns]
 
 
 def _cell(row: Mapping[str, Any] | None, name: str) -> str:
@@ -60,35 +57,35 @@ def _pair_lines(
             continue
         base: Style = "green" if index == 0 else "red"
         pieces: list[Piece] = [Piece(f"  {sign} ", base)]
-        for place, (name, both, width) in enumerate(zip(columns, cells, widths, strict=True)):
+        for position, (name, both, width) in enumerate(zip(columns, cells, widths, strict=True)):
             strong: Style = "good" if index == 0 else "bad"
             pieces += [
-                Piece("  " if place else ""),
+                Piece("  " if position else ""),
                 Piece(_cut(both[index], width), strong if name in pair.wrong else base),
             ]
-        label = "expected" if index == 0 else "came"
-        where = f", {pair.location.path}:{pair.location.line}" if index == 0 and pair.location else ""
-        lines.append((*pieces, Piece(f"   {label}{where}", "dim")))
+        label = "expected" if index == 0 else "actual"
+        location = f", {pair.location.path}:{pair.location.line}" if index == 0 and pair.location else ""
+        lines.append((*pieces, Piece(f"   {label}{location}", "dim")))
     if pair.wrong and pair.expected is not None and pair.actual is not None:
-        for place, (name, width) in enumerate(zip(columns, widths, strict=True)):
-            marks.append(Piece("  " if place else "    "))
+        for position, (name, width) in enumerate(zip(columns, widths, strict=True)):
+            marks.append(Piece("  " if position else "    "))
             marks.append(Piece(("~" * width) if name in pair.wrong else " " * width, "cyan"))
         lines.append(tuple(marks))
     return lines + [_nested(pair, name) for name in pair.wrong if _long(pair, name)]
 
 
 def _long(pair: RowPair, name: str) -> bool:
-    """Tell whether what differs may be cut off in the table."""
+    """Tell whether a value is cut off in the table."""
     return any(len(_cell(row, name)) > _WIDEST for row in (pair.expected, pair.actual))
 
 
 def _nested(pair: RowPair, name: str) -> Line:
-    """Say where two long values differ."""
+    """Return a line that says where two long values differ."""
     paths = list(_paths((pair.expected or {}).get(name), (pair.actual or {}).get(name), name))
-    told = "; ".join(
-        f"{path}: expected {format_value(one)}, came {format_value(other)}" for path, one, other in paths[:3]
+    text = "; ".join(
+        f"{path}: expected {format_value(one)}, got {format_value(other)}" for path, one, other in paths[:3]
     )
-    return styled(f"    {told}", "cyan")
+    return styled(f"    {text}", "cyan")
 
 
 def _paths(one: Any, other: Any, path: str) -> Iterable[tuple[str, Any, Any]]:

@@ -1,4 +1,4 @@
-"""Actual rows replace the expected ones in the file of a test: only what differs changes."""
+"""Replaces expected rows by actual ones in the file of a test; changes only what differs."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _PLAIN = re.compile(r"[A-Za-z_][\w@./ -]*\Z")
 _WIDEST = 100
 
 Edit = tuple[int, int, str]
-"""Offsets in the file, and what stands between them then."""
+"""Start and end offset in the file, and the new text between them."""
 
 
 def update_expectations(
     files: YamlFiles, unit: UnitTest, differences: Iterable[tuple[int | None, RowDiff]]
 ) -> bool:
-    """Write the actual rows into the file of a test; tell whether all of it could be written."""
+    """Write the actual rows into the file of a test; return False if they can't be written."""
     path = unit.location.path
     text, _ = files.file(path)
     edits: list[Edit] = []
-    for step, found in differences:
+    for step, diff in differences:
         node = _rows_node(files, unit, step)
         if node is None:
             return False
-        edits += _edits(text, node, found)
+        edits += _edits(text, node, diff)
     content = text.content
     for start, stop, new in sorted(edits, reverse=True):
         content = content[:start] + new + content[stop:]
@@ -48,7 +48,7 @@ def update_expectations(
 
 
 def _rows_node(files: YamlFiles, unit: UnitTest, step: int | None) -> SequenceNode | None:
-    """Return the list of rows that are expected; None where they are CSV."""
+    """Return the list of expected rows; None if they are CSV."""
     node: Node | None = files.node(unit)
     if node is not None and step is not None:
         node = entries(node)["steps"][1].value[step]
@@ -58,17 +58,18 @@ def _rows_node(files: YamlFiles, unit: UnitTest, step: int | None) -> SequenceNo
     return node if isinstance(node, SequenceNode) else None
 
 
-def _edits(text: Text, rows: SequenceNode, found: RowDiff) -> list[Edit]:
+def _edits(text: Text, rows: SequenceNode, diff: RowDiff) -> list[Edit]:
     by_line = {span(text, node)[0]: node for node in rows.value}
-    missing = [pair for pair in found.pairs if pair.actual is None]
-    extra = [pair.actual for pair in found.pairs if pair.expected is None and pair.actual is not None]
-    changed = [pair for pair in found.pairs if pair.expected is not None and pair.actual is not None]
+    missing = [pair for pair in diff.pairs if pair.actual is None]
+    extra = [pair.actual for pair in diff.pairs if pair.expected is None and pair.actual is not None]
+    changed = [pair for pair in diff.pairs if pair.expected is not None and pair.actual is not None]
     edits = [edit for pair in changed for edit in _row(text, _node(text, by_line, pair), pair)]
     if not missing and not extra:
         return edits
-    new = [_flow(_named(row, found.columns)) for row in extra]
+    new = [_flow({name: row[name] for name in diff.columns if name in row}) for row in extra]
     if rows.flow_style or not rows.value:
-        return [_whole(text, rows, edits, {id(_node(text, by_line, pair)) for pair in missing}, new)]
+        removed = {id(_node(text, by_line, pair)) for pair in missing}
+        return [_flow_list(text, rows, edits, removed, new)]
     for pair in missing:
         start, stop = span(text, _node(text, by_line, pair))
         first = text.content.rfind("\n", 0, start) + 1
@@ -90,7 +91,7 @@ def _node(text: Text, by_line: Mapping[int, Node], pair: RowPair) -> Node:
 
 
 def _row(text: Text, node: Node, pair: RowPair) -> list[Edit]:
-    """Return the edits of one row: its values that differ."""
+    """Return the edits of one row, for each value that differs."""
     assert pair.expected is not None
     assert pair.actual is not None
     if DELETED in pair.wrong:
@@ -100,59 +101,58 @@ def _row(text: Text, node: Node, pair: RowPair) -> list[Edit]:
     return [(*span(text, cells[name.lower()]), flow_value(pair.actual.get(name))) for name in pair.wrong]
 
 
-def _whole(text: Text, rows: SequenceNode, edits: Sequence[Edit], gone: set[int], new: Sequence[str]) -> Edit:
-    """Return a list in brackets as it is then."""
-    kept: list[str] = []
+def _flow_list(
+    text: Text, rows: SequenceNode, edits: Sequence[Edit], removed: set[int], new: Sequence[str]
+) -> Edit:
+    """Return the edit of a whole list in brackets."""
+    items: list[str] = []
     for node in rows.value:
-        if id(node) in gone:
+        if id(node) in removed:
             continue
         start, stop = span(text, node)
         row = text.content[start:stop]
-        for first, last, said in sorted(edits, reverse=True):
+        for first, last, replacement in sorted(edits, reverse=True):
             if start <= first and last <= stop:
-                row = row[: first - start] + said + row[last - start :]
-        kept.append(row)
+                row = row[: first - start] + replacement + row[last - start :]
+        items.append(row)
+    items += new
     start, stop = span(text, rows)
     line = text.line(text.location(start).line)
-    flow = f"[{', '.join([*kept, *new])}]"
+    flow = f"[{', '.join(items)}]"
     if len(line) - (stop - start) + len(flow) > _WIDEST:
         indent = " " * (len(line) - len(line.lstrip(" -")) + 2)
-        flow = "[" + ",".join(f"\n{indent}{row}" for row in (*kept, *new)) + f"\n{indent[2:]}]"
+        flow = "[" + ",".join(f"\n{indent}{row}" for row in items) + f"\n{indent[2:]}]"
     return start, stop, flow
-
-
-def _named(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
-    return {name: row[name] for name in columns if name in row}
 
 
 def _flow(row: Mapping[str, Any]) -> str:
     return "{" + ", ".join(f"{name}: {flow_value(each)}" for name, each in row.items()) + "}"
 
 
-def flow_value(found: Any) -> str:
+def flow_value(value: Any) -> str:
     """Return a value as YAML within brackets."""
-    match found:
+    match value:
         case str():
-            plain = _PLAIN.match(found) and found == found.strip() and format_value(found) == found
-            return found if plain else json.dumps(found, ensure_ascii=False)
+            plain = _PLAIN.match(value) and value == value.strip() and format_value(value) == value
+            return value if plain else json.dumps(value, ensure_ascii=False)
         case datetime() | date():
-            return f'"{format_value(found)}"'
+            return f'"{format_value(value)}"'
         case Mapping():
-            return _flow(found)
+            return _flow(value)
         case list():
-            return "[" + ", ".join(map(flow_value, found)) + "]"
+            return "[" + ", ".join(map(flow_value, value)) + "]"
         case bytes():
-            return f"{{hex: {found.hex()}}}" if not _is_text(found) else flow_value(found.decode())
-        case float() if found.is_integer() and abs(found) < 1e15:
-            return f"{found:.1f}"
+            return f"{{hex: {value.hex()}}}" if not _is_text(value) else flow_value(value.decode())
+        case float() if value.is_integer() and abs(value) < 1e15:
+            return f"{value:.1f}"
         case Decimal() | None | bool() | int() | float():
-            return format_value(found)
+            return format_value(value)
         case _:
-            return json.dumps(str(found))
+            return json.dumps(str(value))
 
 
-def _is_text(found: bytes) -> bool:
+def _is_text(value: bytes) -> bool:
     try:
-        return found.decode().isprintable()
+        return value.decode().isprintable()
     except UnicodeDecodeError:
         return False

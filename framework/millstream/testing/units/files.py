@@ -1,4 +1,4 @@
-"""Where the parts of a unit test stand in its file."""
+"""Finds the locations of the parts of a unit test in its file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class YamlFiles:
         self.root = root
         self._files: dict[str, tuple[Text, Node | None]] = {}
         self._tests: dict[str, dict[tuple[str, str], Node]] = {}
-        """By file: the nodes of tests, by model and name."""
+        """For each file, the nodes of its tests by model and name."""
 
     def file(self, path: str) -> tuple[Text, Node | None]:
         if path not in self._files:
@@ -33,7 +33,7 @@ class YamlFiles:
         return self._files[path]
 
     def forget(self, path: str) -> None:
-        """Read a file again: it was changed."""
+        """Read a file again next time, because it has changed."""
         self._files.pop(path, None)
         self._tests.pop(path, None)
 
@@ -49,12 +49,15 @@ class YamlFiles:
         listed = entries(root).get("unit_tests") if root is not None else None
         found: dict[tuple[str, str], Node] = {}
         for node in listed[1].value if listed and isinstance(listed[1], SequenceNode) else ():
-            said = {name: value.value for name, (_, value) in entries(node).items()}
-            found[tested_model(str(said.get("model", ""))), str(said.get("name"))] = node
+            values = {name: value.value for name, (_, value) in entries(node).items()}
+            found[tested_model(str(values.get("model", ""))), str(values.get("name"))] = node
         return found
 
     def location(self, unit: UnitTest, path: NodePath = (), *, key: bool = False) -> Location:
-        """Return where a part of a test stands, or the nearest that there is; `key`: the name of the last."""
+        """Return the location of a part of a test, or of its nearest existing parent.
+
+        With `key`, the location of the last step's name instead of its value.
+        """
         text, _ = self.file(unit.location.path)
         node = self.node(unit)
         if node is None:
@@ -73,12 +76,12 @@ class YamlFiles:
     def problem(
         self, unit: UnitTest, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False
     ) -> Diagnostic:
-        where = self.location(unit, path, key=key)
-        text, _ = self.file(where.path)
-        return Diagnostic(code, f"unit test '{unit.name}': {message}", where, remedy, text.line(where.line))
+        location = self.location(unit, path, key=key)
+        line = self.file(location.path)[0].line(location.line)
+        return Diagnostic(code, f"unit test '{unit.name}': {message}", location, remedy, line)
 
 
 def tested_model(written: str) -> str:
-    """Return the name of the model that a test is of; `+` before it asks for all above, too."""
+    """Return the name of the tested model, without the `+` that also computes the models upstream."""
     bare = written.strip().removeprefix("+")
     return (reference(bare) or bare).removeprefix("model.")

@@ -1,4 +1,4 @@
-"""What runs for a unit test: the project's plan, restricted to what the tested model needs."""
+"""The plan of a unit test: the project's plan, restricted to what the tested model needs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class UnitTestPlan(Struct, frozen=True):
     """Before any rule."""
     traits: Traits
     dead_letters: tuple[Query, ...] = ()
-    """Queries that send on what can't be decoded, where the tested one does not."""
+    """Other queries that write the dead letters of records that can't be decoded."""
     references: Mapping[str, Query] = {}
-    """By reference topic: what keeps its newest rows."""
+    """For each reference topic, the query that stores its newest rows."""
     delay: int = 0
-    """Milliseconds that the watermark is behind the event time."""
+    """The delay of the watermark in milliseconds."""
 
     @property
     def closes(self) -> bool:
-        """Tell whether something happens when event time goes on, without rows that come in.
+        """Tell whether rows can be emitted when event time advances without new input.
 
-        A build lets Spark make batches without rows in this mode alone.
+        A build lets Spark run batches without input only in this mode.
         """
         return self.stateful and self.query.output_mode == "append"
 
@@ -55,52 +55,52 @@ class UnitTestPlan(Struct, frozen=True):
 def plan_unit_test(
     test: UnitTestCase, relations: Relations, nodes: Mapping[str, ManifestNode]
 ) -> UnitTestPlan:
-    """Return the query of a test's model over what the test gives, optimized as in production."""
+    """Return the query of the tested model over the test's rows, optimized as in production."""
     needed = _needed(test, relations, nodes)
     catalog = relations.catalog
-    # A test that gives only the columns that matter shall not fail by data tests of the others.
+    # Without data tests: a test may leave columns NULL that do not matter to it.
     models = {id_: spec.untested for id_, spec in catalog.models.items() if id_ in needed}
-    own = replace(catalog, models=models)
+    restricted = replace(catalog, models=models)
     stand_ins = {id_: relations.stand_in(id_) for id_ in test.relations if id_ in catalog.models}
-    written, problems = build_plan(own, stand_ins)
+    written, problems = build_plan(restricted, stand_ins)
     if problems:
-        raise MillstreamError(_not_testable(test, f"the plan can't be made: {problems[0].message}"))
-    wanted = {bypass_topics, *chosen(catalog.target.get("optimization"))}
-    rules = tuple(rule for rule in RULES if rule in wanted)
-    off = switched_off(((id_, model.options) for id_, model in own.models.items()), None)
-    optimized = optimize(written, rules, hints_of(own), off).plan
+        raise MillstreamError(_not_testable(test, f"planning failed: {problems[0].message}"))
+    selected = {bypass_topics, *chosen(catalog.target.get("optimization"))}
+    rules = tuple(rule for rule in RULES if rule in selected)
+    off = switched_off(((id_, model.options) for id_, model in restricted.models.items()), None)
+    optimized = optimize(written, rules, hints_of(restricted), off).plan
     output = next(each for each in optimized.outputs if each.model == test.model)
     order = in_order((output,))
-    if apart := [node.relation for node in order if isinstance(node, TopicScan) and node.relation in needed]:
-        said = "runs in a query of its own: its rows come through a topic"
-        raise MillstreamError(*(_not_testable(test, f"'{_name(each)}' {said}", each) for each in apart))
+    if topics := [node.relation for node in order if isinstance(node, TopicScan) and node.relation in needed]:
+        reason = "runs in a separate query, and its rows arrive through a topic"
+        raise MillstreamError(*(_not_testable(test, f"'{_name(each)}' {reason}", each) for each in topics))
     plan = Plan((output,))
-    # One part for each state: it is as right as many, and starts fewer tasks.
-    settings = replace(physical_settings(own), shuffle_partitions=1)
+    # A single state partition gives the same rows and starts fewer tasks.
+    settings = replace(physical_settings(restricted), shuffle_partitions=1)
     references = reference_outputs(plan, catalog.topics)
     queries = physical_plan(plan, settings, None, references, written, views=True).queries
     delays = [milliseconds(node.delay) for node in order if isinstance(node, Watermark)]
     return UnitTestPlan(
-        query=next(query for query in queries if _makes(query, test.model)),
+        query=next(query for query in queries if _computes(query, test.model)),
         output=output,
         written=written,
         traits=traits_of(output.input),
         dead_letters=tuple(
             query
             for query in queries
-            if not _makes(query, test.model) and any(isinstance(o, DeadLetters) for o in query.outputs)
+            if not _computes(query, test.model) and any(isinstance(o, DeadLetters) for o in query.outputs)
         ),
-        references={each.model: q for each in references for q in queries if _makes(q, each.model)},
+        references={each.model: q for each in references for q in queries if _computes(q, each.model)},
         delay=max(delays, default=0),
     )
 
 
-def _makes(query: Query, model: str) -> bool:
+def _computes(query: Query, model: str) -> bool:
     return any(not isinstance(each, DeadLetters) and each.model == model for each in query.outputs)
 
 
 def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, ManifestNode]) -> set[str]:
-    """Return the models whose SQL is run; refuse a test that leaves open what they read."""
+    """Return the models whose SQL is run; raise if the test gives no rows for what they read."""
     needed, used, problems = {test.model}, set[str](), list[Diagnostic]()
     waiting = [test.model]
     while waiting:
@@ -112,22 +112,22 @@ def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, Manife
             if parent in relations.catalog.models and test.chain:
                 if relations.catalog.models[parent].materialization.at_rest:
                     problems.append(
-                        _not_testable(test, f"'{_name(parent)}' is a table within the chain", parent)
+                        _not_testable(test, f"'{_name(parent)}' is a table inside the chain", parent)
                     )
                 elif parent not in needed:
                     needed.add(parent)
                     waiting.append(parent)
             elif not test.chain:
-                problems.append(_open(test, model, parent))
+                problems.append(_missing_input(test, model, parent))
     problems += [_unread(test, each) for each in sorted(test.relations - used)]
     if problems:
         raise MillstreamError(*problems)
     return needed
 
 
-def _open(test: UnitTestCase, model: str, parent: str) -> Diagnostic:
+def _missing_input(test: UnitTestCase, model: str, parent: str) -> Diagnostic:
     shown = _written(parent)
-    message = f"unit test '{test.name}': '{_name(model)}' reads {shown}, of which the test gives no rows"
+    message = f"unit test '{test.name}': '{_name(model)}' reads {shown}, but the test gives no rows for it"
     quoted = f'"{shown}"' if "," in shown else shown  # a comma would end the value
     remedy = f"add - {{input: {quoted}, rows: []}}"
     if parent.startswith("model."):
@@ -146,7 +146,11 @@ def _unread(test: UnitTestCase, relation: str) -> Diagnostic:
 
 
 def _not_testable(test: UnitTestCase, message: str, relation: str = "") -> Diagnostic:
-    remedy = f"give the rows of '{_name(relation)}'" if relation else "give the rows of a model nearer to it"
+    remedy = (
+        f"give the rows of '{_name(relation)}'"
+        if relation
+        else "give the rows of a model that is closer to it"
+    )
     return Diagnostic("MS657", f"unit test '{test.name}': {message}", test.location, remedy)
 
 

@@ -1,4 +1,4 @@
-"""A unit test as YAML writes it becomes one that can be run, or what is wrong with it."""
+"""Reads a unit test from YAML, or returns what is wrong with it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from millstream.testing.units.rows import RowReader
 from millstream.testing.units.values import ExpectedRow, Given, Overrides, Step, UnitTestCase
 
 DEAD_LETTER = ("key", "value", "reason", "topic")
-"""What can be expected of a dead letter."""
+"""The fields of an expected dead letter."""
 
 
 def read_unit_test(
     unit: UnitTest, relations: Relations, files: YamlFiles, zone: ZoneInfo
 ) -> tuple[UnitTestCase | None, list[Diagnostic]]:
-    """Return a test and everything that is wrong with it."""
+    """Return a test, or None and all of its problems."""
     reader = _Reader(files, unit, zone, relations)
-    found = reader.test()
-    return (found if not reader.problems else None), reader.problems
+    test = reader.test()
+    return (test if not reader.problems else None), reader.problems
 
 
 def read_overrides(body: Mapping[str, Any]) -> Overrides:
-    """Return the variables, environment and functions that a test replaces; values are not checked yet."""
+    """Return the variables, environment and functions that a test overrides; values are not checked yet."""
     over = body.get("overrides") or {}
     return Overrides(
         vars={**(over.get("vars") or {}), **(body.get("vars") or {})},
@@ -61,13 +61,13 @@ class _Reader(RowReader):
         if stepped and (body.get("given") or body.get("expect") is not None or body.get("at")):
             name = next(key for key in ("given", "expect", "at") if key in body)
             self.problem(
-                (name,), "MS656", f"'{name}' can't stand next to steps", "move it into a step", key=True
+                (name,), "MS656", f"'{name}' can't be combined with steps", "move it into a step", key=True
             )
         return UnitTestCase(
             id=f"unit_test.{self.unit.model}.{self.unit.name}",
             name=self.unit.name,
             model=model,
-            location=self._place(("name",)),
+            location=self._location(("name",)),
             steps=steps,
             chain=self.unit.chain,
             stepped=stepped,
@@ -76,82 +76,81 @@ class _Reader(RowReader):
             now=self._time(body.get("now"), ("now",)),
             dead_letters=dead_letters,
             error=error,
-            error_location=self._place(("expect_error",)) if error else None,
+            error_location=self._location(("expect_error",)) if error else None,
         )
 
     def _steps(self, body: Mapping[str, Any], relation: Relation) -> tuple[Step, ...]:
         return tuple(self._step(step, relation, ("steps", index)) for index, step in enumerate(body["steps"]))
 
-    def _step(self, said: Mapping[str, Any], relation: Relation, path: NodePath) -> Step:
+    def _step(self, body: Mapping[str, Any], relation: Relation, path: NodePath) -> Step:
         given = [
             found
-            for index, each in enumerate(said.get("given") or ())
+            for index, each in enumerate(body.get("given") or ())
             if (found := self._input(each, (*path, "given", index))) is not None
         ]
-        wanted = said.get("expect")
-        where = (*path, "expect")
+        expect = body.get("expect")
+        expect_path = (*path, "expect")
         return Step(
             tuple(given),
-            None if wanted is None else self.expected(wanted, relation, where),
-            self._time(said.get("at"), (*path, "at")),
-            self._place(where) if wanted is not None else None,
+            None if expect is None else self.expected(expect, relation, expect_path),
+            self._time(body.get("at"), (*path, "at")),
+            self._location(expect_path) if expect is not None else None,
         )
 
-    def _input(self, said: Mapping[str, Any], path: NodePath) -> Given | None:
-        id_ = reference(str(said["input"]))
+    def _input(self, body: Mapping[str, Any], path: NodePath) -> Given | None:
+        id_ = reference(str(body["input"]))
         relation = self.relations.find(id_) if id_ else None
         if relation is None:
             known = [*self.relations.catalog.models, *self.relations.catalog.topics]
-            close = did_you_mean(id_ or str(said["input"]), known, "write ref('model')")
-            self.problem((*path, "input"), "MS654", f"'{said['input']}' is not a relation", close)
+            remedy = did_you_mean(id_ or str(body["input"]), known, "write ref('model')")
+            self.problem((*path, "input"), "MS654", f"'{body['input']}' is not a relation", remedy)
             return None
-        rows = said if said.get("fixture") else said.get("rows")
-        where = path if said.get("fixture") else (*path, "rows")
-        return Given(relation.id, self.given(rows, relation, where))
+        if body.get("fixture"):
+            return Given(relation.id, self.given(body, relation, path))
+        return Given(relation.id, self.given(body.get("rows"), relation, (*path, "rows")))
 
-    def _time(self, said: Any, path: NodePath) -> datetime | None:
-        if said is None:
+    def _time(self, value: Any, path: NodePath) -> datetime | None:
+        if value is None:
             return None
         try:
-            return to_timestamp(said, self.zone)
+            return to_timestamp(value, self.zone)
         except WrongValueError as error:
             self.problem(path, "MS656", str(error), error.remedy)
             return None
 
-    def _dead_letters(self, said: Any) -> tuple[ExpectedRow, ...] | None:
-        if said is None:
+    def _dead_letters(self, body: Any) -> tuple[ExpectedRow, ...] | None:
+        if body is None:
             return None
-        path: NodePath = ("expect_dead_letters",)
-        found = []
-        for values, where, _ in self._listed(said, path):
-            unknown = next((name for name in values if name not in DEAD_LETTER), None)
+        rows = []
+        for fields, path, _ in self._listed(body, ("expect_dead_letters",)):
+            unknown = next((name for name in fields if name not in DEAD_LETTER), None)
             if unknown is not None:
-                remedy = did_you_mean(unknown, DEAD_LETTER, f"say {', '.join(DEAD_LETTER)}")
-                message = f"a dead letter has no '{unknown}'"
-                self.problem((*where, unknown), "MS650", message, remedy, key=True)
+                remedy = did_you_mean(unknown, DEAD_LETTER, f"fields: {', '.join(DEAD_LETTER)}")
+                message = f"a dead letter has no field '{unknown}'"
+                self.problem((*path, unknown), "MS650", message, remedy, key=True)
                 continue
-            made = {
+            values = {
                 name: (None if value is None else to_bytes(value) if name in {"key", "value"} else str(value))
-                for name, value in values.items()
+                for name, value in fields.items()
             }
-            found.append(ExpectedRow(made, self._place(where)))
-        return tuple(found)
+            rows.append(ExpectedRow(values, self._location(path)))
+        return tuple(rows)
 
     def _overrides(self, body: Mapping[str, Any]) -> Overrides:
-        found = read_overrides(body)
+        overrides = read_overrides(body)
         functions: dict[str, Any] = {}
         known = self.relations.catalog.functions
-        for name, value in found.functions.items():
+        for name, value in overrides.functions.items():
             path = ("overrides", "functions", name)
             if name not in known:
                 remedy = did_you_mean(name, known, "define it in macros/*.py")
                 self.problem(path, "MS656", f"there is no Python function '{name}'", remedy, key=True)
             elif known[name].keyed:
-                message = f"'{name}' keeps state by key, and nothing can stand in for it"
+                message = f"'{name}' is a keyed function, which can't be replaced"
                 self.problem(path, "MS656", message, "give the rows of the model that calls it", key=True)
             else:
                 functions[name] = self._returned(name, value, path)
-        return Overrides(found.vars, found.env, functions)
+        return Overrides(overrides.vars, overrides.env, functions)
 
     def _returned(self, name: str, value: Any, path: NodePath) -> Any:
         function = self.relations.catalog.functions[name]
@@ -160,5 +159,7 @@ class _Reader(RowReader):
                 return [convert(each, function.returns, self.zone) for each in value]
             return convert(value, function.returns, self.zone)
         except (WrongValueError, TypeError) as error:
-            self.problem(path, "MS651", f"{name}() gives: {error}", getattr(error, "remedy", "write a list"))
+            self.problem(
+                path, "MS651", f"value of {name}(): {error}", getattr(error, "remedy", "write a list")
+            )
             return None

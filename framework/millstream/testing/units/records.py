@@ -1,4 +1,4 @@
-"""Rows that a test gives become records of Kafka, and records that came out become rows."""
+"""Encodes the rows of a test as Kafka records, and decodes records of the output."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from millstream.testing.units.values import DELETED, GivenRow, UnitTestCase
 from millstream.types import BINARY, STRING, Array, Field, Map, Row, Type
 
 START = datetime(2000, 1, 1, tzinfo=timezone.utc)
-"""When the first record came, if nothing says otherwise; each next one a millisecond later."""
+"""The default timestamp of the first record; each following record is a millisecond later."""
 
 
 class RecordEncoder:
-    """Makes records; offsets of a topic go on from step to step."""
+    """Encodes rows as records; the offsets of a topic continue from step to step."""
 
     def __init__(self, test: UnitTestCase, project: Project, relations: Relations) -> None:
         self.test = test
@@ -36,19 +36,19 @@ class RecordEncoder:
         return tuple(self._record(relation, topic, row) for row in rows)
 
     def _record(self, relation: str, topic: str, row: GivenRow) -> dict[str, Any]:
-        partition = row.about.get("_partition", 0)
+        partition = row.metadata.get("_partition", 0)
         offset = self._offsets.get((relation, partition), 0)
         self._offsets[relation, partition] = offset + 1
-        started = (self.test.now or START) + timedelta(milliseconds=offset)
-        value = row.about["_value"] if "_value" in row.about else self._value(relation, row)
+        timestamp = (self.test.now or START) + timedelta(milliseconds=offset)
+        value = row.metadata["_value"] if "_value" in row.metadata else self._value(relation, row)
         return {
-            "key": row.about["_key"] if "_key" in row.about else self._key(relation, row),
+            "key": row.metadata["_key"] if "_key" in row.metadata else self._key(relation, row),
             "value": value,
             "topic": topic,
             "partition": partition,
             "offset": offset,
-            "timestamp": row.about.get("_timestamp", started),
-            "headers": row.about.get("_headers"),
+            "timestamp": row.metadata.get("_timestamp", timestamp),
+            "headers": row.metadata.get("_headers"),
         }
 
     def _key(self, relation: str, row: GivenRow) -> bytes | None:
@@ -63,12 +63,12 @@ class RecordEncoder:
         fields = topic.fields if topic else self.relations.catalog.models[relation].columns
         names = {column.name for column in fields}
         given = {name: value for name, value in row.values.items() if name in names}
-        found = [Field(column.name, column.type) for column in fields]
-        return format_of(topic.format if topic else None).local.encode(_finite(given), found)
+        typed = [Field(column.name, column.type) for column in fields]
+        return format_of(topic.format if topic else None).local.encode(_finite(given), typed)
 
 
 def _finite(value: Any) -> Any:
-    """Write what JSON has no number for as Spark reads it."""
+    """Replace NaN and infinity, which JSON lacks, by the texts that Spark reads."""
     match value:
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
@@ -81,25 +81,25 @@ def _finite(value: Any) -> Any:
 
 
 def arrow_rows(rows: Iterable[GivenRow], columns: Sequence[Column], *, deletes: bool) -> tuple[Any, ...]:
-    """Return rows with all columns, as Arrow takes them."""
-    found = []
+    """Return rows with all columns, as values for Arrow."""
+    converted = []
     for row in rows:
-        made = {column.name: arrow_value(row.values.get(column.name), column.type) for column in columns}
+        values = {column.name: arrow_value(row.values.get(column.name), column.type) for column in columns}
         if deletes:
-            made[DELETED] = row.about.get(DELETED, False)
-        found.append(made)
-    return tuple(found)
+            values[DELETED] = row.metadata.get(DELETED, False)
+        converted.append(values)
+    return tuple(converted)
 
 
-def arrow_value(value: Any, wanted: Type) -> Any:
-    """Return a value as Arrow takes it: a map is a list of pairs."""
-    match wanted:
+def arrow_value(value: Any, type_: Type) -> Any:
+    """Return a value for Arrow, where a map is a list of pairs."""
+    match type_:
         case Map() if isinstance(value, Mapping):
             return list(value.items())
         case Array(element=element) if isinstance(value, list):
             return [arrow_value(each, element) for each in value]
         case Row() if isinstance(value, Mapping):
-            return {field.name: arrow_value(value[field.name], field.type) for field in wanted.fields}
+            return {field.name: arrow_value(value[field.name], field.type) for field in type_.fields}
         case _:
             return value
 
@@ -107,16 +107,16 @@ def arrow_value(value: Any, wanted: Type) -> Any:
 def decode_record(
     record: Mapping[str, Any], sink: SinkOutput, columns: Sequence[Column], zone: ZoneInfo
 ) -> Any:
-    """Return the row of a record that came out; of a tombstone its keys."""
+    """Return the row of a record; for a tombstone, its keys."""
     keys = [column for column in columns if column.name in sink.keys]
     if record["value"] is None:
         return _keys(record["key"], keys, zone) | {DELETED: True}
     format_ = format_of(sink.format)
-    held = format_.value_columns([column.name for column in columns], sink.keys)
-    fields = [Field(column.name, column.type) for column in columns if column.name in held]
+    in_value = format_.value_columns([column.name for column in columns], sink.keys)
+    fields = [Field(column.name, column.type) for column in columns if column.name in in_value]
     row = format_.local.decode(record["value"], fields)
     if format_.single:
-        row = _keys(record["key"], keys, zone) | {held[0]: row}
+        row = _keys(record["key"], keys, zone) | {in_value[0]: row}
     folded = {name.lower(): value for name, value in row.items()}
     return {c.name: convert_json(folded.get(c.name.lower()), c.type, zone) for c in columns}
 
@@ -125,29 +125,29 @@ def _keys(key: bytes | None, keys: Sequence[Column], zone: ZoneInfo) -> dict[str
     if key is None:
         return dict.fromkeys(column.name for column in keys)
     if len(keys) == 1 and not isinstance(keys[0].type, Array | Map | Row):
-        (only,) = keys
-        return {only.name: key if only.type == BINARY else convert_text(key.decode(), only.type, zone)}
-    found = from_json(key)
-    return {column.name: convert_json(found.get(column.name), column.type, zone) for column in keys}
+        (column,) = keys
+        return {column.name: key if column.type == BINARY else convert_text(key.decode(), column.type, zone)}
+    values = from_json(key)
+    return {column.name: convert_json(values.get(column.name), column.type, zone) for column in keys}
 
 
-def convert_json(value: Any, wanted: Type, zone: ZoneInfo) -> Any:
-    """Return a value of JSON as one of a type."""
-    return convert(_bytes(value, wanted), wanted, zone)
+def convert_json(value: Any, type_: Type, zone: ZoneInfo) -> Any:
+    """Convert a value from JSON to a type."""
+    return convert(_bytes(value, type_), type_, zone)
 
 
-def _bytes(value: Any, wanted: Type) -> Any:
-    """Decode bytes, which JSON has as base64; a text may have become a number on its way."""
-    match wanted:
-        case _ if wanted == BINARY and isinstance(value, str):
+def _bytes(value: Any, type_: Type) -> Any:
+    """Decode bytes, which are base64 in JSON; a text may have become a number."""
+    match type_:
+        case _ if type_ == BINARY and isinstance(value, str):
             return base64.b64decode(value)
-        case _ if wanted == STRING and value is not None:
+        case _ if type_ == STRING and value is not None:
             return str(value)
         case Array(element=element) if isinstance(value, list):
             return [_bytes(each, element) for each in value]
         case Map(value=held) if isinstance(value, Mapping):
             return {key: _bytes(each, held) for key, each in value.items()}
         case Row() if isinstance(value, Mapping):
-            return {n: _bytes(v, f.type) if (f := wanted.field(n)) else v for n, v in value.items()}
+            return {n: _bytes(v, f.type) if (f := type_.field(n)) else v for n, v in value.items()}
         case _:
             return value

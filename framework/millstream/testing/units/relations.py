@@ -1,4 +1,4 @@
-"""What a test can give of each relation: its columns, and metadata of its records."""
+"""What a test can give for each relation: columns, and metadata of records."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from millstream.testing.units.values import DELETED
 from millstream.types import Type
 
 RECORD = ("_key", "_partition", "_timestamp", "_headers", "_value")
-"""What can be given of a record; `_value` are its bytes, whatever a format makes of them."""
+"""The metadata of a record; `_value` is its value in bytes, before decoding."""
 
 
 class Relation(Struct, frozen=True):
     id: str
     columns: dict[str, Type]
-    """By name, those that rows can give."""
+    """The columns that rows can give."""
     derived: dict[str, str] = {}
-    """Columns that are calculated when a record is decoded, and what from."""
-    about: tuple[str, ...] = ()
-    """Names besides the columns."""
+    """Columns that are computed when a record is decoded, each with the columns it depends on."""
+    metadata: tuple[str, ...] = ()
+    """Other names that rows can give."""
 
     def column(self, name: str) -> str | None:
-        """Return the column of a name in any case."""
+        """Return a column by its name in any case."""
         folded = name.lower()
         return next((each for each in self.columns if each.lower() == folded), None)
 
 
 class Relations:
-    """What a compiled project has."""
+    """The relations of a compiled project."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -40,14 +40,12 @@ class Relations:
         return StandIn(self.catalog.models[id_], self.traits[id_])
 
     def find(self, id_: str) -> Relation | None:
-        """Return a relation by its id; `model.x` is a seed where no model has that name."""
+        """Return a relation by its id; `model.x` is a seed if no model has that name."""
         if id_ in self.catalog.topics:
             return self._topic(id_)
         if id_ in self.catalog.models:
-            changing = self.traits[id_].mode == "upsert"
-            return Relation(
-                id_, _typed(self.catalog.models[id_].columns), about=(DELETED,) if changing else ()
-            )
+            metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()
+            return Relation(id_, _typed(self.catalog.models[id_].columns), metadata=metadata)
         seed = f"seed.{id_.partition('.')[2]}"
         if seed in self.catalog.seeds:
             return Relation(seed, _typed(self.catalog.seeds[seed].columns))

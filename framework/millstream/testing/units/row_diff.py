@@ -1,4 +1,4 @@
-"""Rows that are expected against rows that came, in no order; only what a test names is compared."""
+"""Compares expected and actual rows in any order, in the columns that a test names."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ Row = Mapping[str, Any]
 
 
 class RowPair(Struct, frozen=True):
-    """A row that was expected and the one that is nearest to it, or one of them alone."""
+    """An expected row and the most similar actual row, or only one of them."""
 
     expected: dict[str, Any] | None
     actual: dict[str, Any] | None
     wrong: tuple[str, ...] = ()
-    """Columns in which they differ."""
+    """The columns that differ."""
     location: Location | None = None
-    """Of the expected row."""
+    """The location of the expected row."""
     cell: Location | None = None
-    """Of its first value that differs."""
+    """The location of its first value that differs."""
 
 
 class RowDiff(Struct, frozen=True):
     columns: tuple[str, ...]
-    """Those that are compared."""
+    """The columns that are compared."""
     pairs: tuple[RowPair, ...]
     same: int
-    """Rows that are as expected."""
+    """How many rows are as expected."""
 
 
 def diff_rows(
     expected: Sequence[ExpectedRow], actual: Sequence[Row], keys: Sequence[str] = ()
 ) -> RowDiff | None:
-    """Return how rows differ, None where they do not; rows with equal `keys` are paired."""
-    matched = _matched([row.values for row in expected], actual)
+    """Return how rows differ, or None if they don't; rows with equal `keys` are paired."""
+    matched = _match_rows([row.values for row in expected], actual)
     if len(matched) == len(expected) == len(actual):
         return None
     missing = [row for index, row in enumerate(expected) if index not in matched]
@@ -47,21 +47,23 @@ def diff_rows(
     extra = [dict(row) for index, row in enumerate(actual) if index not in taken]
     named = dict.fromkeys(name for row in expected for name in row.values)
     shown = named or dict.fromkeys(name for row in actual for name in row)
-    pairs = _paired(missing, extra, keys)
+    pairs = _pair_rows(missing, extra, keys)
     if any(DELETED in (pair.actual or {}) for pair in pairs):
         shown[DELETED] = None
     return RowDiff(tuple(shown), tuple(pairs), len(matched))
 
 
 def wrong_columns(expected: Row, actual: Row) -> tuple[str, ...]:
-    """Return the columns that are named and differ; a deleted row is none that stays."""
-    gone = DELETED if bool(expected.get(DELETED)) != bool(actual.get(DELETED)) else None
+    """Return the named columns that differ, and `_deleted` if only one of the rows is deleted."""
+    deletion_differs = bool(expected.get(DELETED)) != bool(actual.get(DELETED))
     wrong = [
         name
         for name, value in expected.items()
-        if name != DELETED and not equal_values(value, actual.get(name)) and (gone is None or name in actual)
+        if name != DELETED
+        and not equal_values(value, actual.get(name))
+        and (not deletion_differs or name in actual)
     ]
-    return (*wrong, DELETED) if gone else tuple(wrong)
+    return (*wrong, DELETED) if deletion_differs else tuple(wrong)
 
 
 def equal_values(one: Any, other: Any) -> bool:
@@ -80,32 +82,35 @@ def equal_values(one: Any, other: Any) -> bool:
             return bool(one == other)
 
 
-def _matched(expected: Sequence[Row], actual: Sequence[Row]) -> dict[int, int]:
-    """Return which actual row each expected one is; as many as can be, since a row may name few columns."""
-    fits = [[i for i, row in enumerate(actual) if not wrong_columns(wanted, row)] for wanted in expected]
+def _match_rows(expected: Sequence[Row], actual: Sequence[Row]) -> dict[int, int]:
+    """Return the actual row of each expected one, by index.
+
+    A row that names few columns fits several actual rows, so this is a maximum bipartite matching.
+    """
+    candidates = [[i for i, row in enumerate(actual) if not wrong_columns(each, row)] for each in expected]
     owner: dict[int, int] = {}
 
-    def place(wanted: int, tried: set[int]) -> bool:
-        for found in fits[wanted]:
-            if found not in tried:
-                tried.add(found)
-                if found not in owner or place(owner[found], tried):
-                    owner[found] = wanted
+    def assign(index: int, tried: set[int]) -> bool:
+        for candidate in candidates[index]:
+            if candidate not in tried:
+                tried.add(candidate)
+                if candidate not in owner or assign(owner[candidate], tried):
+                    owner[candidate] = index
                     return True
         return False
 
-    for wanted in range(len(expected)):
-        place(wanted, set())
-    return {wanted: found for found, wanted in owner.items()}
+    for index in range(len(expected)):
+        assign(index, set())
+    return {index: candidate for candidate, index in owner.items()}
 
 
-def _paired(missing: list[ExpectedRow], extra: list[dict[str, Any]], keys: Sequence[str]) -> list[RowPair]:
-    """Put rows together that are likely meant to be one: of equal keys, or with most columns alike."""
+def _pair_rows(missing: list[ExpectedRow], extra: list[dict[str, Any]], keys: Sequence[str]) -> list[RowPair]:
+    """Pair rows that are likely meant to be the same: with equal keys, or with most columns equal."""
     left = list(extra)
     found: list[RowPair] = []
     for row in missing:
-        near = max(left, key=lambda each: _alike(row.values, each, keys), default=None)
-        if near is not None and _alike(row.values, near, keys) > 0:
+        near = max(left, key=lambda each: _similarity(row.values, each, keys), default=None)
+        if near is not None and _similarity(row.values, near, keys) > 0:
             left.remove(near)
             wrong = wrong_columns(row.values, near)
             found.append(RowPair(row.values, near, wrong, row.location, row.cells.get(wrong[0])))
@@ -114,7 +119,7 @@ def _paired(missing: list[ExpectedRow], extra: list[dict[str, Any]], keys: Seque
     return [*found, *(RowPair(None, row) for row in left)]
 
 
-def _alike(expected: Row, actual: Row, keys: Sequence[str]) -> float:
+def _similarity(expected: Row, actual: Row, keys: Sequence[str]) -> float:
     named = [name for name in keys if name in expected]
     if named and all(equal_values(expected[name], actual.get(name)) for name in named):
         return 1000.0

@@ -1,4 +1,4 @@
-"""Runs a unit test: its rows go in, and rows come out, step by step and in total."""
+"""Runs a unit test over micro-batches, and returns the rows of each step and of the end."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ Row = dict[str, Any]
 
 class Outcome(Struct, frozen=True):
     columns: tuple[Column, ...]
-    """Of the tested model."""
+    """The columns of the tested model."""
     steps: tuple[tuple[Row, ...], ...]
-    """What each step gave, in order; of an upsert relation the newest row of each key."""
+    """The output of each step; for an upsert relation, the newest row of each key."""
     final: tuple[Row, ...]
-    """All rows at the end; of an upsert relation those that are not deleted."""
+    """All rows at the end; for an upsert relation, those that are not deleted."""
     dead_letters: tuple[Row, ...] = ()
     late: int = 0
 
 
 class RunContext(Struct, frozen=True):
-    """What all unit tests of a project run with."""
+    """What all unit tests of a project share."""
 
     project: Project
     relations: Relations
@@ -58,24 +58,23 @@ def run_unit_test(
     *,
     each_step: bool = True,
 ) -> Outcome:
-    """Run a test's model over micro-batches; without `each_step`, only what there is at the end is right."""
+    """Run the tested model over micro-batches; without `each_step`, only the final rows are exact."""
     from millstream.runner.samples.trial import as_batch, as_stream
 
     run = UnitTestRun(context, test, plan)
     if plan.stateful:
         scheduled = schedule(batches, test, plan, each_step=each_step)
-        found = as_stream(context.spark(), run.trial(scheduled, scheduled), context.log)
-        made = run.rows(found, scheduled)
-        late = found.late
+        streamed = as_stream(context.spark(), run.trial(scheduled, scheduled), context.log)
+        output, late = run.rows(streamed, scheduled), streamed.late
     else:
-        made, late = [], 0
+        output, late = [], 0
         for index, batch in enumerate(batches):
             single = as_batch(context.spark(), run.trial([batch], batches[: index + 1]), context.log)
-            made += run.rows(single, [batch])
-    dead_letters = [row for _, row in made if row.get(_DEAD_LETTER)]
+            output += run.rows(single, [batch])
+    dead_letters = [row for _, row in output if row.get(_DEAD_LETTER)]
     if _has_dead_letters(test):
         dead_letters += run.dead_letters_of_others(batches)
-    rows = [(step, row) for step, row in made if not row.get(_DEAD_LETTER)]
+    rows = [(step, row) for step, row in output if not row.get(_DEAD_LETTER)]
     return Outcome(
         plan.output.columns,
         tuple(_newest([row for s, row in rows if s == i], plan) for i in range(len(test.steps))),
@@ -90,12 +89,12 @@ _DEAD_LETTER = "_letter"
 
 def _has_dead_letters(test: UnitTestCase) -> bool:
     return test.dead_letters is not None or any(
-        "_value" in row.about for step in test.steps for given in step.given for row in given.rows
+        "_value" in row.metadata for step in test.steps for given in step.given for row in given.rows
     )
 
 
 class UnitTestRun:
-    """Makes trials of a test's batches, and rows of their results."""
+    """Turns a test's batches into trials, and their results into rows."""
 
     def __init__(self, context: RunContext, test: UnitTestCase, plan: UnitTestPlan) -> None:
         self.context = context
@@ -104,9 +103,9 @@ class UnitTestRun:
         self.encoder = RecordEncoder(test, context.project, context.relations)
 
     def trial(self, batches: Sequence[Batch], known: Sequence[Batch], other: Query | None = None) -> Trial:
-        """Return what runs the batches; `known` are those whose rows can be looked up.
+        """Return a trial of the batches; lookups see the rows of `known`.
 
-        The tested model's query runs them, or another one over the same inputs.
+        It runs the query of the tested model, or another one over the same inputs.
         """
         from millstream.runner.samples.trial import Trial
         from millstream.runner.spark.settings import state_settings
@@ -124,17 +123,17 @@ class UnitTestRun:
     def _feeds(self, query: Query, batches: Sequence[Batch]) -> Any:
         from millstream.runner.samples.trial import RECORDS, Feed
 
-        found = []
+        feeds = []
         for source in query.sources:
             rows = [batch.rows.get(source.relation, ()) for batch in batches]
             if source.topic:
-                made = [self.encoder.records(source.relation, source.topic, each) for each in rows]
-                found.append(Feed(source.view, RECORDS, tuple(made)))
+                records = [self.encoder.records(source.relation, source.topic, each) for each in rows]
+                feeds.append(Feed(source.view, RECORDS, tuple(records)))
             else:
                 columns = self.context.relations.catalog.models[source.relation].columns
                 arrow = [arrow_rows(each, columns, deletes=True) for each in rows]
-                found.append(Feed(source.view, f"{column_ddl(columns)}, {DELETED} boolean", tuple(arrow)))
-        return tuple(found)
+                feeds.append(Feed(source.view, f"{column_ddl(columns)}, {DELETED} boolean", tuple(arrow)))
+        return tuple(feeds)
 
     def _at_rest(self, view: str, relation: str, known: Sequence[Batch]) -> AtRest:
         from millstream.runner.samples.trial import OwnSeed, Reference, Rows
@@ -146,24 +145,25 @@ class UnitTestRun:
             return OwnSeed(view, name)
         if kind == "source":
             topic = catalog.topics[relation].topic
-            kept = self.plan.references[relation]
-            return Reference(view, self.encoder.records(relation, topic, rows), kept)
+            query = self.plan.references[relation]
+            return Reference(view, self.encoder.records(relation, topic, rows), query)
         columns = catalog.seeds[relation].columns if kind == "seed" else catalog.models[relation].columns
         return Rows(view, column_ddl(columns), arrow_rows(rows, columns, deletes=False))
 
-    # -- what came out
+    # -- the output
 
-    def rows(self, found: TrialResult, batches: Sequence[Batch]) -> list[tuple[int, Row]]:
-        made: list[tuple[int, Row]] = []
-        for each in found.made:
+    def rows(self, result: TrialResult, batches: Sequence[Batch]) -> list[tuple[int, Row]]:
+        """Return the rows of the output, each with its step."""
+        rows: list[tuple[int, Row]] = []
+        for each in result.made:
             step = batches[each.batch].step
             if each.kind == "records":
-                made += [(step, self._of_record(record)) for record in each.rows]
+                rows += [(step, self._decoded(record)) for record in each.rows]
             elif each.output == self.test.model:
-                made += [(step, self._typed(row)) for row in each.rows]
-        return made
+                rows += [(step, self._typed(row)) for row in each.rows]
+        return rows
 
-    def _of_record(self, record: Row) -> Row:
+    def _decoded(self, record: Row) -> Row:
         query, columns = self.plan.query, self.plan.output.columns
         for target in query.outputs:
             if isinstance(target, SinkOutput) and target.topic == record["topic"]:
@@ -175,7 +175,7 @@ class UnitTestRun:
         return {n: convert(v, known[n], self.context.zone) if n in known else v for n, v in row.items()}
 
     def dead_letters_of_others(self, batches: Sequence[Batch]) -> list[Row]:
-        """Return the dead letters that other queries send on."""
+        """Return the dead letters that other queries write."""
         from millstream.runner.samples.trial import Trial, as_batch
 
         found: list[Row] = []
@@ -189,8 +189,8 @@ class UnitTestRun:
 
 
 def _dead_letter(record: Row) -> Row:
-    said = {each["key"]: each["value"] for each in record.get("headers") or ()}
-    reason = said.get("millstream.reason")
+    headers = {each["key"]: each["value"] for each in record.get("headers") or ()}
+    reason = headers.get("millstream.reason")
     return {
         "key": record["key"],
         "value": record["value"],
@@ -201,16 +201,16 @@ def _dead_letter(record: Row) -> Row:
 
 
 def _newest(rows: Sequence[Row], plan: UnitTestPlan) -> tuple[Row, ...]:
-    """Return the newest row of each key where there are keys, else all rows."""
+    """Return the newest row of each key; all rows if there are no keys."""
     keys = keys_of(plan)
     if not keys:
         return tuple(rows)
-    found: dict[str, Row] = {}
+    newest: dict[str, Row] = {}
     for row in rows:
         key = repr([row.get(name) for name in keys])
-        found.pop(key, None)
-        found[key] = row
-    return tuple(found.values())
+        newest.pop(key, None)
+        newest[key] = row
+    return tuple(newest.values())
 
 
 def keys_of(plan: UnitTestPlan) -> tuple[str, ...]:

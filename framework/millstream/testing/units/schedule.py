@@ -1,4 +1,4 @@
-"""The micro-batches of a stream: those that a test asks for, and empty ones in which event time goes on."""
+"""The micro-batches of a stream: those of the test, and empty ones in which event time advances."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from millstream.testing.units.values import GivenRow, UnitTestCase
 
 
 class Batch(Struct, frozen=True):
-    """A micro-batch: which rows of which input come in it."""
+    """A micro-batch with the rows of each relation."""
 
     step: int
     rows: Mapping[str, tuple[GivenRow, ...]] = {}
-    """By relation."""
     last: bool = False
-    """It is the last of its step: event time goes on after it."""
+    """The last batch of its step, after which event time advances."""
     reached: int | None = None
-    """Where the watermark is then, at least; milliseconds."""
+    """The minimum watermark after the batch, in milliseconds."""
 
 
 def batch_per_step(test: UnitTestCase) -> tuple[Batch, ...]:
-    """Return a micro-batch for each step, as the test has them."""
+    """Return a micro-batch for each step of the test."""
     return tuple(
         Batch(index, {given.relation: given.rows for given in step.given}, last=True)
         for index, step in enumerate(test.steps)
@@ -36,18 +35,18 @@ def schedule(
 ) -> tuple[Batch, ...]:
     """Return the micro-batches of a query.
 
-    The watermark of a batch is what those before it have reached, and Spark drops late rows by that of the
-    batch before. So an empty one follows where event time goes on; and where windows close, one in which that
-    comes out which is over: after each step, or once at the end.
+    Spark sets the watermark of a batch from earlier batches, and drops late rows by the watermark of the
+    previous batch. So an empty batch follows where event time advances. Where windows close, another empty
+    batch emits the closed ones: after each step, or once at the end.
     """
-    found: list[Batch] = []
+    scheduled: list[Batch] = []
     for batch in batches:
         at = test.steps[batch.step].at if batch.last else None
-        if any(batch.rows.values()) or not found:
-            found.append(batch)
+        if any(batch.rows.values()) or not scheduled:
+            scheduled.append(batch)
         if at is not None:
-            found[-1] = replace(found[-1], reached=int(at.timestamp() * 1000) - plan.delay)
-        over = plan.closes and batch.last and (each_step or batch is batches[-1])
-        if over or at is not None:
-            found.append(Batch(batch.step))
-    return tuple(found)
+            scheduled[-1] = replace(scheduled[-1], reached=int(at.timestamp() * 1000) - plan.delay)
+        emits_closed = plan.closes and batch.last and (each_step or batch is batches[-1])
+        if emits_closed or at is not None:
+            scheduled.append(Batch(batch.step))
+    return tuple(scheduled)

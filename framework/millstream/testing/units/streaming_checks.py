@@ -1,4 +1,4 @@
-"""The queries that a build would start, so that no test passes what Spark refuses there."""
+"""Checks that Spark would start a model's queries in a build, so that tests don't pass otherwise."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class StreamingChecks:
         self._spark = spark
         self._log = log
         self._lock = threading.Lock()
-        self._answers: dict[str, MillstreamError | None] = {}
+        self._errors: dict[str, MillstreamError | None] = {}
 
     def check(self, model: str, plan: UnitTestPlan) -> None:
-        """Raise why Spark would not start a query that a model is in; of an unread view, a test's own."""
+        """Raise if Spark refuses a query that computes the model; for an unread view, the test's query."""
         with self._lock:
             queries = [query for query in self._queries if model in query.models]
             for query in queries:
-                if query.name not in self._answers:
-                    self._answers[query.name] = self._answer(self._topology.plan, query)
-                if (error := self._answers[query.name]) is not None:
+                if query.name not in self._errors:
+                    self._errors[query.name] = self._error(self._topology.plan, query)
+                if (error := self._errors[query.name]) is not None:
                     raise error
-        if not queries and (error := self._answer(Plan((plan.output,)), plan.query)) is not None:
+        if not queries and (error := self._error(Plan((plan.output,)), plan.query)) is not None:
             raise error
 
-    def _answer(self, plan: Plan, query: Query) -> MillstreamError | None:
+    def _error(self, plan: Plan, query: Query) -> MillstreamError | None:
         from millstream.runner.samples.streaming_checks import check_streaming
 
         try:

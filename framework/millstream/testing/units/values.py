@@ -1,4 +1,4 @@
-"""A unit test that can be run: which rows come in, when, and which must come out."""
+"""The values of a unit test: rows that are given, when they arrive, and rows that are expected."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from msgspec import Struct
 from millstream.text import Location
 
 DELETED = "_deleted"
-"""True in a row that says its key is gone."""
+"""True in a row whose key is deleted."""
 
 
 class GivenRow(Struct, frozen=True):
     """One row of an input."""
 
     values: dict[str, Any]
-    """By column, of the column's type; what is left out is NULL."""
-    about: dict[str, Any]
-    """`_key`, `_timestamp`, `_value` and the like."""
+    """Values by column, with the column's type; missing columns are NULL."""
+    metadata: dict[str, Any]
+    """`_key`, `_timestamp`, `_value` and so on."""
     location: Location
 
 
 class Given(Struct, frozen=True):
     relation: str
-    """Its node's id."""
+    """The id of its node."""
     rows: tuple[GivenRow, ...]
 
 
@@ -33,7 +33,7 @@ class ExpectedRow(Struct, frozen=True):
     values: dict[str, Any]
     location: Location
     cells: dict[str, Location] = {}
-    """Where the value of each column stands; empty in CSV."""
+    """The location of each column's value; empty for CSV."""
 
     @property
     def deleted(self) -> bool:
@@ -41,46 +41,45 @@ class ExpectedRow(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """Rows that come, how far event time is then, and what has come out."""
+    """Rows that arrive, the event time reached after them, and the expected rows."""
 
     given: tuple[Given, ...]
     expect: tuple[ExpectedRow, ...] | None = None
-    """None: nothing is said of it."""
+    """None: the rows are not compared."""
     at: datetime | None = None
     location: Location | None = None
-    """Of what is expected."""
+    """The location of `expect`."""
 
 
 class Overrides(Struct, frozen=True):
-    """What a test replaces in the project."""
+    """What a test overrides in the project."""
 
     vars: dict[str, Any] = {}
     env: dict[str, str] = {}
     functions: dict[str, Any] = {}
-    """By Python function: what every call gives."""
+    """The fixed value of each replaced Python function."""
 
 
 class UnitTestCase(Struct, frozen=True):
     id: str
-    """Of its node."""
+    """The id of its node."""
     name: str
     model: str
-    """Id of the model."""
+    """The id of the tested model."""
     location: Location
     steps: tuple[Step, ...]
     chain: bool = False
-    """All models above are computed, too, up to those that are given."""
+    """The models upstream are computed, too, up to the given ones."""
     stepped: bool = False
-    """What is expected is what each step gave, not all of it at the end."""
+    """The expected rows are those of each step, not those of the end."""
     strict: bool | None = None
-    """None: if the model keeps state."""
+    """None: strict if the model keeps state."""
     overrides: Overrides = Overrides()
     now: datetime | None = None
-    """What the clock says."""
+    """The time that the clock shows."""
     dead_letters: tuple[ExpectedRow, ...] | None = None
-    """The dead letters that must come."""
     error: str | None = None
-    """What the error that must come says."""
+    """Part of the message of the expected error."""
     error_location: Location | None = None
 
     @property

@@ -1,20 +1,20 @@
 from millstream.testing.coverage.branches import find_branches
 
 
-def told(sql):
+def labels(sql):
     return [[branch.label for branch in branches] for branches in find_branches(sql)]
 
 
 def test_branches_of_case_and_if():
-    assert told("case when a > 1 then 'x' when b in ('when', 'then') then c end") == [
+    assert labels("case when a > 1 then 'x' when b in ('when', 'then') then c end") == [
         ["when a > 1", "when b in ('when', 'then')", "else of a > 1"]
     ]
-    assert told("case kind when 'a' then 1 else 2 end") == [["when kind = 'a'", "else of kind = 'a'"]]
-    assert told("sum(if(a = f(b, c), 1, 0)) + notif(x)") == [["when a = f(b, c)", "else of a = f(b, c)"]]
+    assert labels("case kind when 'a' then 1 else 2 end") == [["when kind = 'a'", "else of kind = 'a'"]]
+    assert labels("sum(if(a = f(b, c), 1, 0)) + notif(x)") == [["when a = f(b, c)", "else of a = f(b, c)"]]
 
 
 def test_a_case_within_another():
-    inner, outer = told("case when (case when a then b else c end) then 1 else case when d then 2 end end")[
+    inner, outer = labels("case when (case when a then b else c end) then 1 else case when d then 2 end end")[
         :2
     ]
     assert inner == ["when a", "else of a"]

@@ -1,4 +1,4 @@
-"""Ways through a model are told with the lines on which they were written."""
+"""Branches of a model are reported with the lines on which they were written."""
 
 from textwrap import dedent
 
@@ -99,7 +99,7 @@ from {{ source('web', 'events') }}
 
 
 @pytest.mark.parametrize("said", ["when value > 10", "else of value > 10"])
-def test_what_a_macro_wrote_stands_where_it_is_called(tmp_path, said):
+def test_text_of_a_macro_is_located_at_its_call(tmp_path, said):
     sql = "select id,\n  {{ sized('value') }} as size\nfrom {{ source('web', 'events') }}\n"
     assert {text: line for _, line, text in ways(tmp_path, sql)}[f"no row: {said}"] == 2
 

@@ -1,4 +1,4 @@
-"""How many wrong rows a data test tolerates."""
+"""How many failing rows a data test tolerates."""
 
 import pytest
 

@@ -50,7 +50,7 @@ def test_items_have_names_places_and_reports(shop):
     assert case.get("name") == "of_nothing"
 
 
-def test_a_project_that_does_not_compile_is_told_as_always(shop):
+def test_compile_errors_are_reported_as_usual(shop):
     root = with_tests(shop)
     (root / "models/passed.sql").write_text("select nothing from {{ source('web', 'events') }}")
     code, said = run(root, "-m", "pytest", "-q")

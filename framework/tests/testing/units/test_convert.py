@@ -49,7 +49,7 @@ def test_a_time_without_zone_is_in_that_of_the_target():
         ({"hex": "zz"}, "binary", ()),
     ],
 )
-def test_wrong_values_are_told_where_they_are(value, wanted, path):
+def test_invalid_values_are_located(value, wanted, path):
     with pytest.raises(WrongValueError) as raised:
         convert(value, parse_type(wanted), UTC)
     assert raised.value.path == path

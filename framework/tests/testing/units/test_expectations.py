@@ -1,4 +1,4 @@
-"""What came is written into YAML as people wrote it: nothing else of the file changes."""
+"""Actual rows are written into YAML as people wrote it: nothing else of the file changes."""
 
 from textwrap import dedent
 
@@ -13,7 +13,7 @@ from millstream.text import Text
 
 
 def updated(folder, text, actual, step=None):
-    """Write rows that came into the one test of a file, whose values are what YAML says."""
+    """Write actual rows into the only test of a file."""
     content = dedent(text).strip() + "\n"
     (folder / "t.yml").write_text(content)
     (unit,) = read_properties(Text("t.yml", content))[0].unit_tests

@@ -46,7 +46,7 @@ def test_event_time_goes_on_after_the_last_batch_of_a_step():
 
 def test_the_smallest_cuts():
     assert [said for said, _ in split_once(of("ab", "abc"))] == [
-        "cut after row 1 of step 1",
-        "cut after row 1 of step 2",
-        "cut after row 2 of step 2",
+        "split after row 1 of step 1",
+        "split after row 1 of step 2",
+        "split after row 2 of step 2",
     ]

@@ -25,7 +25,7 @@ def test_the_same_row_twice_is_two_rows():
     assert [(pair.expected, pair.actual) for pair in found.pairs] == [(None, {"a": 1})]
 
 
-def test_rows_of_one_key_are_told_together():
+def test_rows_with_equal_keys_are_paired():
     found = diff_rows(
         expected({"k": 1, "a": 1, "b": 1}), [{"k": 2, "a": 1, "b": 1}, {"k": 1, "a": 5, "b": 5}], ["k"]
     )
@@ -57,7 +57,7 @@ def test_order_does_not_matter(given_rows, random):
 
 
 @given(rows, rows)
-def test_other_rows_are_told(one, other):
+def test_different_rows(one, other):
     # Equal rows can name their columns in another order.
     same = sorted(sorted(row.items()) for row in one) == sorted(sorted(row.items()) for row in other)
     assert (diff_rows(expected(*one), other) is None) == same

@@ -18,7 +18,7 @@ def test_only_what_is_named_is_compared(shop):
     """)
 
 
-def test_what_differs_is_told_with_row_column_and_line(shop):
+def test_differences_are_shown_with_row_column_and_line(shop):
     problem, verdict = shop.fails("""
         - name: t
           model: passed
@@ -34,7 +34,7 @@ def test_what_differs_is_told_with_row_column_and_line(shop):
     assert plain_text(verdict.lines).splitlines() == [
         "    id  user  value",
         "  - 3   a     0.75    expected, tests/unit.yml:7",
-        "  + 3   a     0.5     came",
+        "  + 3   a     0.5     actual",
         "              ~~~~~",
         "    value: models/passed.sql:1",
     ]
@@ -122,7 +122,7 @@ def test_dead_letters_are_expected(shop):
           expect: []
     """
     problem, _ = shop.fails(text)
-    assert problem.message == "unit test 't': dead letters: 1 came, 0 expected"
+    assert problem.message == "unit test 't': dead letters: expected 0, got 1"
     letters = "expect: []\n          expect_dead_letters: [{key: k, topic: events.dead_letter}]"
     shop.passes(text.replace("expect: []", letters))
 
@@ -142,7 +142,7 @@ def test_an_error_is_expected(shop):
     """
     shop.passes(text % "division by zero")
     problem, _ = shop.fails(text % "another one")
-    assert problem.message == "unit test 't': another error came than the expected one"
+    assert problem.message == "unit test 't': the error differs from the expected one"
 
 
 def test_a_value_of_one_column_is_written_in_its_format(shop):

@@ -1,4 +1,4 @@
-"""Wrong tests are told at their place, and never pass: none of these needs Spark."""
+"""Invalid tests are reported at their location and never pass; none of these needs Spark."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def of_passed(row="{id: 3}", expect="expect: [{id: 3}]", **more):
     [
         (of_passed("{idd: 3}"), "MS650", "idd", "did you mean 'id'?"),
         (of_passed(expect="expect: [{usr: a}]"), "MS650", "usr", "did you mean 'user'?"),
-        (of_passed("{id: 3, at: '2026-01-01'}"), "MS650", "at", "give what it is made of: ms"),
+        (of_passed("{id: 3, at: '2026-01-01'}"), "MS650", "at", "give the columns it depends on: ms"),
         (of_passed("{id: three}"), "MS651", "three", "write a whole number"),
         (of_passed("{id: 3, kind: 7}"), "MS651", "7", 'put it in quotes: "7"'),
         (of_passed(expect="expect: [{value: yes}]"), "MS651", "yes", "write a number"),
@@ -30,7 +30,7 @@ def of_passed(row="{id: 3}", expect="expect: [{id: 3}]", **more):
         (of_passed(steps="[{expect: [{id: 3}]}]"), "MS656", "given", "move it into a step"),
     ],
 )  # fmt: skip
-def test_what_is_told(shop, text, code, under, remedy):
+def test_diagnostics(shop, text, code, under, remedy):
     assert shop.wrong(text) == [(code, under, remedy)]
 
 
@@ -56,7 +56,7 @@ def test_a_csv_file_that_is_not_there(shop):
     (found,) = shop.wrong(
         "- {name: t, model: passed, given: [{input: source.web.events, fixture: evnts}], expect: []}"
     )
-    assert found == ("MS655", "evnts", "put it at tests/fixtures/evnts.csv")
+    assert found == ("MS655", "evnts", "create tests/fixtures/evnts.csv")
 
 
 def test_all_mistakes_at_once(shop):

@@ -4,9 +4,9 @@ const FAR = 0.4;
 const SMALL = 0.6;
 
 class Canvas {
-  // `pick(key, row)` is told of a click, `open(key)` of a double click or Enter; `draw`, `said`, `kind`: see Drawing.
+  // `pick(key, row)` handles a click, `open(key)` a double click or Enter; for `draw`, `said` and `kind`, see Drawing.
   constructor(graph, {label, draw, said, kind, pick, open, minimap}) {
-    // What stands on the picture itself leaves it less room.
+    // `below` is the height that controls on the picture cover.
     Object.assign(this, {graph, below: 0, view: {x: 0, y: 0, scale: 1}, changed: 0, byKey: new Map(graph.nodes.map((node) => [node.key, node]))});
     this.drawing = new Drawing(graph, {draw, said, kind});
     this.root = svg('svg', {
@@ -17,7 +17,7 @@ class Canvas {
     this.element = h('div', {class: 'frame'}, this.root, this.map && this.map.element);
     this.root.canvas = this; // a print finds it
     listen(this, {pick, open});
-    // A canvas that is not on the page yet has no size to fit into.
+    // A canvas has no size until it is on the page.
     new ResizeObserver(() => (this.unseen ? this.fit() : this.later())).observe(this.root);
   }
 
@@ -35,7 +35,7 @@ class Canvas {
     requestAnimationFrame(() => this.show());
   }
 
-  // Draws what is in sight; what was drawn before stays as long as nothing else is to be seen.
+  // Draws what is visible; nothing is drawn again while only drawn nodes are visible.
   show() {
     const {x, y, scale} = this.view;
     this.waiting = false;
@@ -46,7 +46,7 @@ class Canvas {
     const level = scale < FAR && this.graph.nodes.length > CROWD ? 'far' : scale < SMALL ? 'small' : 'full';
     const same = this.drawn === this.changed && this.level === level;
     if (same && (level === 'far' || within(seen, this.area))) return;
-    // Who moves the picture goes on moving it: then more than what is in sight is drawn at once.
+    // While the picture is being moved, draw more than what is visible.
     const [right, down] = same ? [width / 2, height / 2] : [40, 40];
     const area = [seen[0] - right, seen[1] - down, seen[2] + right, seen[3] + down];
     if (level === 'far') this.drawing.far();
@@ -55,7 +55,7 @@ class Canvas {
     this.point();
   }
 
-  // Says which node is selected, as long as it is drawn.
+  // Names the selected node for screen readers, if it is drawn.
   point() {
     const {selected, groups} = this.drawing;
     if (groups.has(selected)) this.root.setAttribute('aria-activedescendant', this.drawing.id(selected));
@@ -92,7 +92,7 @@ class Canvas {
     this.later();
   }
 
-  // Brings a place of the graph to the middle, as far as the picture stays filled.
+  // Centers a point of the graph, as far as the picture stays filled.
   look(x, y, scale = this.view.scale) {
     const {graph, size: [width, height]} = this;
     const filled = (at, first, last, length) => (
@@ -115,7 +115,7 @@ class Canvas {
     return x > 0 && y > 0 && x + node.w * view.scale < this.size[0] && y + node.h * view.scale < this.size[1];
   }
 
-  // Selects a node, or none, and marks some: all others are dimmed.
+  // Selects a node, or none, and marks some; all others are dimmed.
   select(key, marked) {
     Object.assign(this.drawing, {selected: key, marked: marked || null});
     this.changed += 1;

@@ -1,16 +1,16 @@
-// Where a column's value comes from, where it goes, and what decides over the rows: nodes are cards of columns.
+// The lineage of a column, and the columns that decide which rows exist; nodes are cards of columns.
 
 const VALUES = new Set(['direct', 'computed']);
 const INFLUENCES = {
-  direct: 'taken as it is', computed: 'computed from it', filter: 'decides which rows there are',
-  join: 'decides which rows meet', group: 'rows are grouped by it', order: 'rows are ordered by it',
+  direct: 'passed through', computed: 'computed from it', filter: 'decides which rows exist',
+  join: 'decides which rows are joined', group: 'rows are grouped by it', order: 'rows are ordered by it',
 };
 const ROW = {height: 18, head: 40};
 let gathered = null;
 
 let hurry = false;
 
-// All columns with those that read them: gathered a chunk at a time while nobody waits, at once when somebody asks.
+// All columns with their readers: loaded chunk by chunk in the background, or at once when needed.
 function allColumns(now) {
   if (now && !hurry) {
     hurry = true;
@@ -59,12 +59,12 @@ function trace(start, {listed, below}) {
       level = following;
     }
   };
-  const told = new Set();
+  const visited = new Set();
   walk(([entry, place]) => {
     const from = (edge, to) => [[edge[0], edge[1]], edge[2], [[edge[0], edge[1]], to]];
     const found = (listed[entry].columns[place].from_ || []).map((edge) => from(edge, [entry, place]));
-    if (!told.has(entry)) found.push(...(listed[entry].rows || []).map((edge) => from(edge, [entry, -1])));
-    told.add(entry);
+    if (!visited.has(entry)) found.push(...(listed[entry].rows || []).map((edge) => from(edge, [entry, -1])));
+    visited.add(entry);
     return found;
   });
   walk(([entry, place]) => (below.get(`${entry}:${place}`) || [])
@@ -72,7 +72,7 @@ function trace(start, {listed, below}) {
   return [...edges.values()];
 }
 
-// The column that an address names: its entry and place, or nothing.
+// The entry and position of the column that an address names, or nothing.
 function columnOf(asked, {listed}) {
   const dot = asked.lastIndexOf('.');
   const entry = site.byId.get(asked.slice(0, dot));

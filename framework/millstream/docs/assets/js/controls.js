@@ -1,4 +1,4 @@
-// The row of controls above a lineage; each changes the address, so that every picture has a link of its own.
+// The controls above a lineage; each changes the address, so that every picture has its link.
 
 const TITLES = {kind: 'Kind', stored: 'Stored', folder: 'Folder', tag: 'Tag', owner: 'Owner'};
 
@@ -37,7 +37,7 @@ function choice(title, options, value, changed) {
       options.map(([key, text]) => h('option', {value: key, selected: key === value}, text))));
 }
 
-const BY = {none: 'nothing', folder: 'folder', query: 'query', folders: 'folders alone'};
+const BY = {none: 'nothing', folder: 'folder', query: 'query', folders: 'folders only'};
 
 function toolbar(query, by, title) {
   const focus = site.byId.get(query.get('focus'));
@@ -57,7 +57,7 @@ function toolbar(query, by, title) {
     h('span', {class: 'end quiet', role: 'status'}, title || ''));
 }
 
-// Buttons of a canvas, which is the one that is saved; others that are looked at beside it are zoomed with it.
+// The buttons of a canvas; they save this canvas, and zoom others next to it, too.
 function buttons(canvas, ...beside) {
   const all = [canvas, ...beside];
   const button = (text, label, act) => h('button', {type: 'button', title: label, 'aria-label': label, onclick: act}, text);
@@ -73,7 +73,7 @@ function addButtons(canvas) {
   canvas.element.prepend(buttons(canvas));
 }
 
-// What the colours and marks of nodes stand for, of those that are there.
+// A legend of the colors and marks that occur.
 function addKey(canvas) {
   const entries = canvas.graph.nodes.map(({key}) => site.entries[key]);
   const kinds = [...FLOWING].filter((kind) => entries.some((entry) => entry.kind === kind));
@@ -81,7 +81,7 @@ function addKey(canvas) {
   canvas.element.append(h('ul', {class: 'key', 'aria-label': 'What colours and marks stand for'},
     kinds.map((kind) => h('li', {class: `kind-${kind}`}, h('i', {class: 'swatch', 'aria-hidden': 'true'}), WORDS[kind])),
     entries.some((entry) => entry.state) ? h('li', {}, mark('state', 'M6 2.5a3.5 3.5 0 1 0 .01 0z'), 'keeps state') : null,
-    entries.some(isBad) ? h('li', {}, mark('bad', 'M1 10.5h10l-5 -9z'), 'it, or a test of it, failed') : null));
+    entries.some(isBad) ? h('li', {}, mark('bad', 'M1 10.5h10l-5 -9z'), 'it failed, or one of its tests') : null));
 }
 
 // A field that completes names of nodes.
@@ -91,7 +91,7 @@ function finder(title, value, found) {
     const text = event.target.value.trim();
     const named = site.entries.find((each) => flowing(each) && (each.name === text || each.id === text));
     if (named || !text) found(named ? named.id : '');
-    else event.target.setCustomValidity(`nothing is called ${text}`);
+    else event.target.setCustomValidity(`there is no node ${text}`);
   };
   return h('label', {class: 'choice'}, h('span', {}, title),
     h('input', {type: 'text', list: 'names', value: entry ? entry.name : '', placeholder: 'a name', onchange: act, size: 9}));

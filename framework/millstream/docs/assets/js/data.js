@@ -1,4 +1,4 @@
-// Data comes in chunks that script tags carry, since a page that is opened as a file may not fetch.
+// Data is loaded in chunks by script tags, since a page opened from the file system can't fetch.
 
 const chunks = new Map();
 const site = {entries: [], byId: new Map()};
@@ -68,7 +68,7 @@ const WORDS = {
 
 const flowing = (entry) => FLOWING.has(entry.kind);
 
-// What can be reached over at most `hops` edges, the start included.
+// The nodes that can be reached over at most `hops` edges, including the start.
 function reach(starts, hops, next) {
   const found = new Set(starts);
   let level = [...starts];

@@ -1,4 +1,4 @@
-// Elements are made by name and texts set as texts: nothing that a user wrote is ever parsed as HTML.
+// Elements are created by name, and texts are set as text: user text is never parsed as HTML.
 
 const SVG = 'http://www.w3.org/2000/svg';
 

@@ -1,11 +1,11 @@
-// What is drawn of a graph: only what is in sight, and from far off all nodes of a kind as one path, since thousands
-// of elements would make every move slow.
+// Draws a graph: only visible nodes, and if zoomed out, all nodes of a kind as one path, since thousands of elements
+// would be slow.
 
 const CROWD = 400;
 const FEW = 250;
 
 class Drawing {
-  // `draw(node, small)` gives the elements within a node, `said(node)` what a screen reader says of it.
+  // `draw(node, small)` returns the elements of a node, `said(node)` its label for screen readers.
   constructor(graph, {draw, said, kind}) {
     Object.assign(this, {graph, draw, said, kind, selected: null, marked: null, groups: new Map()});
     this.parts = {boxes: svg('g', {}), edges: svg('g', {}), nodes: svg('g', {})};
@@ -19,20 +19,20 @@ class Drawing {
     return this.prefix + this.places.get(key);
   }
 
-  near(area, small, anew) {
+  near(area, small, redraw) {
     const nodes = this.graph.nodes.filter((node) => (
       node.x < area[2] && node.x + node.w > area[0] && node.y < area[3] && node.y + node.h > area[1]));
     const edges = this.graph.edges.filter(({box}) => (
       box[0] < area[2] && box[2] > area[0] && box[1] < area[3] && box[3] > area[1]));
     if (!this.parts.boxes.childElementCount) this.drawBoxes();
     this.drawEdges(edges);
-    this.drawNodes(nodes, small, anew);
+    this.drawNodes(nodes, small, redraw);
   }
 
-  // Nodes that stay in sight keep their elements.
-  drawNodes(nodes, small, anew) {
-    if (anew || !this.groups.size) this.parts.nodes.replaceChildren();
-    const before = anew ? new Map() : this.groups;
+  // Nodes that stay visible keep their elements.
+  drawNodes(nodes, small, redraw) {
+    if (redraw || !this.groups.size) this.parts.nodes.replaceChildren();
+    const before = redraw ? new Map() : this.groups;
     this.groups = new Map();
     for (const node of nodes) {
       const group = before.get(node.key) || this.nodeGroup(node, small);
@@ -65,7 +65,7 @@ class Drawing {
     return Boolean(this.marked) && this.marked.has(edge.a) && this.marked.has(edge.b);
   }
 
-  // Many edges that look the same are one path: an element for each would take longer than all the rest.
+  // Edges that look the same are one path: an element for each would be slow.
   drawEdges(edges) {
     const marked = edges.filter((edge) => this.isMarked(edge));
     const others = edges.filter((edge) => !this.isMarked(edge));

@@ -1,8 +1,8 @@
-// A graph as a file: the whole of it, in the colours that are shown, readable without this site's style.
+// Exports a whole graph as a file, in the colors shown, independent of this site's style.
 
 const STYLED = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'font-family', 'font-size', 'font-weight', 'opacity', 'text-anchor'];
 
-// Draws all of a graph in its own size, as if everything were in sight; what it returns undoes that.
+// Draws the whole graph in full size; returns a function that undoes that.
 function drawWhole({graph, root, view}, show) {
   const before = {...view};
   Object.defineProperty(root, 'clientWidth', {value: graph.width, configurable: true});
@@ -44,7 +44,7 @@ function save(blob, name) {
   const url = URL.createObjectURL(blob);
   h('a', {href: url, download: name}).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
-  say(`${name} is saved`);
+  say(`${name} was saved`);
 }
 
 const fileName = (end) => `${site.start.project}-lineage.${end}`.replace(/[^\w.-]/g, '_');

@@ -1,4 +1,4 @@
-// The project from afar: one node for each folder of models and each source, as many edges as folders read each other.
+// An overview of the project: a node for each folder of models and each source, and edges between them.
 
 const CROWDED = 1500;
 let gathering = null;
@@ -33,7 +33,7 @@ function groups() {
   return gathering;
 }
 
-// So many nodes that nobody sees a project in them, in folders that somebody has made.
+// Whether there are too many nodes to show at once, and folders to group them by.
 function fromAfar() {
   if (site.entries.filter(flowing).length < CROWDED) return false;
   const {length} = groups().listed;

@@ -1,4 +1,4 @@
-// What the project should look after.
+// What needs attention in the project.
 
 const SEVERE = {failed: 'bad', failing: 'bad'};
 

@@ -1,4 +1,4 @@
-// Tokens of SQL (with Jinja in it), of Python and of YAML: one tokenizer, which only looks at the beginning of what is left.
+// One tokenizer for SQL (with Jinja), Python and YAML, which only matches at the beginning of the rest.
 
 const SQL_WORDS = new Set((
   'all alter and anti any as asc between both by case cast cluster create cross cube current day delay ' +
@@ -71,7 +71,7 @@ function wordKind(word, next, language) {
 
 const PLAIN = new Set(['plain', 'space', 'other']);
 
-// `marks` says of lines by their number what is wrong with them; `asked` is the line that an address names.
+// `marks` has notes by line number; `asked` is the line that an address names.
 function highlighted(text, language, marks = new Map(), asked = 0) {
   const body = h('code', {});
   let row = null;

@@ -1,4 +1,4 @@
-// The first page: what the project is made of, and where to begin.
+// The first page: an overview of the project, and where to start.
 
 const KINDS = ['source', 'seed', 'model', 'exposure', 'metric', 'function', 'query', 'test', 'unit_test'];
 const MANY = {query: 'query groups'};
@@ -25,7 +25,7 @@ function homeView(main) {
 
 function healthText() {
   const open = site.start.health.filter((finding) => finding.entries && finding.entries.length);
-  return open.length ? open.map((finding) => `${finding.title}: ${finding.entries.length}`).slice(0, 3).join(' · ') : 'All is described, tested and read';
+  return open.length ? open.map((finding) => `${finding.title}: ${finding.entries.length}`).slice(0, 3).join(' · ') : 'Everything is described, tested and used';
 }
 
 function byFolder(models) {
@@ -48,15 +48,15 @@ const PAGE = 500;
 function listView(main, {id, query}) {
   const found = site.entries.filter((entry) => entry.kind === id);
   if (!found.length) return missing(main, `There is no ${id}.`);
-  const [ran, owned, told] = ['last', 'owner', 'about'].map((name) => found.some((entry) => entry[name]));
+  const [ran, owned, described] = ['last', 'owner', 'about'].map((name) => found.some((entry) => entry[name]));
   const from = Number(query.get('from') || 0);
   const part = found.slice(from, from + PAGE);
   const step = (at, text) => h('a', {class: 'button', href: address('list', id, {from: at || ''})}, text);
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, count(found.length, WORDS[id], MANY[id])),
     scrolled('List', h('table', {},
-      h('thead', {}, h('tr', {}, ['Name', 'Is', ran ? 'Last result' : null, owned ? 'Owner' : null, told ? 'What it is' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
+      h('thead', {}, h('tr', {}, ['Name', 'Kind', ran ? 'Last result' : null, owned ? 'Owner' : null, described ? 'Description' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
       h('tbody', {}, part.map((entry) => h('tr', {}, h('th', {scope: 'row'}, link(entry.number)), h('td', {}, (entry.stored || '').replace(/_/g, ' ')),
-        ran ? h('td', {}, status(entry)) : null, owned ? h('td', {}, entry.owner || '') : null, told ? h('td', {}, entry.about || '') : null))))),
-    h('p', {class: 'actions'}, from ? step(from - PAGE, 'Before') : null, from + PAGE < found.length ? step(from + PAGE, 'After') : null)));
+        ran ? h('td', {}, status(entry)) : null, owned ? h('td', {}, entry.owner || '') : null, described ? h('td', {}, entry.about || '') : null))))),
+    h('p', {class: 'actions'}, from ? step(from - PAGE, 'Previous') : null, from + PAGE < found.length ? step(from + PAGE, 'Next') : null)));
   return undefined;
 }

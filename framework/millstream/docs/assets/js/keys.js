@@ -1,4 +1,4 @@
-// What mouse, fingers and keys do to a canvas.
+// Mouse, touch and keyboard control of a canvas.
 
 function listen(canvas, {pick, open}) {
   const {root} = canvas;
@@ -100,7 +100,7 @@ function pressed(canvas, event, {pick, open}) {
   return true;
 }
 
-// Left and right follow edges, up and down the column; where edges go down, it is the other way about.
+// Left and right follow edges, up and down move within the column; the reverse if edges go down.
 function neighbour(canvas, x, y) {
   const {graph, byKey} = canvas;
   const here = byKey.get(canvas.selected);

@@ -1,14 +1,14 @@
 // The lineage: the whole project, a part of it around one node or between two, and columns.
 
 const HOPS = ['0', '1', '2', '3', '5', 'all'];
-// More nodes than so many are not moved together: that would take too long.
+// Larger parts are not packed, because that would take too long.
 const MOVED = 600;
 const hops = (text, otherwise) => (text === 'all' ? Infinity : Number(text || otherwise));
 
 function nodeParts(node, small) {
   const entry = site.entries[node.key];
   const name = cut(entry.name, Math.floor((node.w - 30) / 7.2));
-  // From further off the name alone stands there, as large as its box lets it.
+  // If zoomed out, only the name is shown, as large as fits into its box.
   const size = small ? Math.max(12, Math.min(17, (node.w - 26) / (name.length * 0.68))) : 12;
   const parts = [
     svg('rect', {class: 'card', width: node.w, height: node.h, rx: 6}),
@@ -16,7 +16,7 @@ function nodeParts(node, small) {
     svg('text', {class: 'title', x: 17, y: small ? 18 + size * 0.36 : 16, style: small ? `font-size:${size.toFixed(1)}px` : null}, name),
     svg('title', {}, [entry.name, entry.about].filter(Boolean).join('\n')),
   ];
-  // What nobody can read from so far is not drawn: thousands of texts would slow every move.
+  // Unreadable texts are not drawn: thousands of them would be slow.
   if (!small) parts.push(svg('text', {class: 'small', x: 17, y: 29}, smallText(entry)));
   if (entry.state) parts.push(svg('circle', {class: 'state', cx: node.w - (small ? 8 : 11), cy: small ? 8 : 12, r: 3.5}));
   if (isBad(entry)) parts.push(svg('path', {class: 'bad', d: `M${node.w - 16} ${NODE.height - 6}h10l-5 -9z`}));
@@ -52,7 +52,7 @@ function passes(entry, query) {
 
 const FILTERS = ['kind', 'stored', 'folder', 'tag', 'owner'];
 
-// Which entries are asked for: all (null), or a list and what to say of it.
+// The selected entries: all (null), or a list with its title.
 function chosen(query) {
   const focus = site.byId.get(query.get('focus'));
   const filtered = FILTERS.some((name) => query.get(name));
@@ -81,10 +81,10 @@ function between(from, to) {
     if (below.has(end.number)) {
       const above = reach([end.number], Infinity, upwards);
       const found = [...below].filter((number) => above.has(number));
-      return [found, `${count(found.length, 'node')} on the way from ${start.name} to ${end.name}`];
+      return [found, `${count(found.length, 'node')} on the path from ${start.name} to ${end.name}`];
     }
   }
-  return [[from.number, to.number], `No way leads from ${from.name} to ${to.name}`];
+  return [[from.number, to.number], `There is no path from ${from.name} to ${to.name}`];
 }
 
 async function lineageView(main, {query}) {
@@ -93,7 +93,7 @@ async function lineageView(main, {query}) {
   if (query.get('column')) return columnView(main, query, map);
   const [numbers, title] = chosen(query);
   const unknown = ['focus', 'from', 'to', 'select'].map((each) => query.get(each)).filter((id) => id && !site.byId.has(id));
-  if (unknown.length) return missing(main, `Nothing is called ${unknown.join(', ')}.`, 'Lineage');
+  if (unknown.length) return missing(main, `There is no node ${unknown.join(', ')}.`, 'Lineage');
   if (!numbers && (query.get('by') === 'folders' || (!query.toString() && fromAfar()))) return foldersView(main, query, map);
   const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
   const packed = () => pack(numbers, edgesAmong(numbers), (number) => ({width: width.get(number), height: NODE.height}), map);
@@ -112,7 +112,7 @@ async function lineageView(main, {query}) {
     panel.replaceChildren(...summary(entry, query));
     say(saidOf({key}));
   };
-  // The address follows, so that it is a link to what is seen.
+  // Update the address, so that it links to what is shown.
   const pick = (key) => {
     select(key);
     if (key === null) query.delete('select');
@@ -139,7 +139,7 @@ async function lineageView(main, {query}) {
   return undefined;
 }
 
-// What the panel beside the graph says of one node.
+// The panel next to the graph, about one node.
 function summary(entry, query) {
   const by = query.get('by');
   const near = (numbers) => h('ul', {class: 'plain'}, numbers.slice(0, 12).map((number) => h('li', {}, link(number))),

@@ -16,7 +16,7 @@ function curve(points, down) {
   return d;
 }
 
-// The graph of a whole map: its numbers become points, and where edges go down, each x a y. It is made once: large ones are looked at often.
+// The graph of a whole map, computed once: numbers become points, and if edges go down, x and y are exchanged.
 const graphs = new WeakMap();
 
 function wholeMap(map) {
@@ -24,7 +24,7 @@ function wholeMap(map) {
   return graphs.get(map);
 }
 
-// A part that is too large to be moved together: its nodes stay where they stand in the whole.
+// A part that is too large to be packed: its nodes keep their positions.
 function partOf(map, numbers) {
   const [whole, kept] = [wholeMap(map), new Set(numbers)];
   return {
@@ -72,7 +72,7 @@ function measureEdges(graph) {
   }
 }
 
-// The line of an edge and its tip, made when they are drawn first.
+// The line and the tip of an edge, computed when they are first drawn.
 function line(edge) {
   edge.d = edge.d || curve(edge.points, edge.down);
   return edge.d;

@@ -1,4 +1,4 @@
-// The frame around all pages: which one the address asks for, light and dark; then it begins.
+// The frame of all pages: routing, light and dark; then it starts.
 
 const VIEWS = {
   home: homeView, lineage: lineageView, topology: topologyView, health: healthView, page: pageView, list: listView,

@@ -1,4 +1,4 @@
-// The whole graph in a corner, with a window that says what is in sight.
+// The whole graph in a corner, with a frame around the visible part.
 function makeMinimap(graph, kind, look) {
   const [width, height] = [Math.min(180, (220 * graph.width) / graph.height), Math.min(220, (180 * graph.height) / graph.width)];
   const paths = outlines(graph.nodes, (node) => `far-node kind-${kind(node)}`);
@@ -18,7 +18,7 @@ function makeMinimap(graph, kind, look) {
   element.addEventListener('pointermove', (event) => { if (event.buttons) go(event); });
   const show = (x, y, w, height_) => {
     fill(window_, {x, y, width: w, height: height_}, []);
-    // It tells nothing where all is in sight anyway.
+    // It is hidden if everything is visible.
     element.classList.toggle('idle', x <= 0 && y <= 0 && x + w >= graph.width && y + height_ >= graph.height);
   };
   return {element, show};

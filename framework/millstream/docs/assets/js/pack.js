@@ -1,5 +1,5 @@
-// A part of a map as a small graph of its own: columns without gaps, in the map's order, then a few sweeps. Python
-// lays out whole projects (docs/layout); here only what somebody asks to see is moved together.
+// Packs a part of a map into a small graph: columns without gaps, in the map's order, then a few sweeps. Python
+// lays out whole projects (docs/layout); here only selected parts are packed.
 
 const NODE = {height: 36, between: 14, bend: 10, gap: 84, margin: 28};
 
@@ -23,7 +23,7 @@ function pack(numbers, edges, sizes, map) {
   return placed(columns, routes, shown, items);
 }
 
-// Ranks follow the part's own edges, so that nothing stands further off than it must.
+// Ranks follow the part's own edges, so that nodes are close together.
 function ranked(numbers, edges, rankOf) {
   const inside = new Set(numbers);
   const above = new Map(numbers.map((number) => [number, []]));
@@ -84,7 +84,7 @@ function untangle(columns) {
 
 const apart = (one, other) => (one.height + other.height) / 2 + (one.bend || other.bend ? NODE.bend : NODE.between);
 
-// Every item as near to the mean of its neighbours as its column lets it (pool adjacent violators).
+// Moves every item as close to the mean of its neighbours as its column permits (pool adjacent violators).
 function stack(columns) {
   for (const column of columns) {
     let y = 0;

@@ -1,6 +1,6 @@
 // The page of one entry.
 
-const SAYS = {query: 'How it runs', function: 'How it is called', test: 'What it asks', unit_test: 'What it asks'};
+const SAYS = {query: 'How it runs', function: 'How it is called', test: 'What it checks', unit_test: 'What it checks'};
 
 function missing(main, text, title) {
   main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, title || 'Not here'), h('p', {}, text),
@@ -9,7 +9,7 @@ function missing(main, text, title) {
 
 async function pageView(main, {id, query}) {
   const entry = site.byId.get(id);
-  if (!entry) return missing(main, `Nothing is called ${id}.`);
+  if (!entry) return missing(main, `There is no page for ${id}.`);
   const [page, {columns, rows}, code] = await Promise.all(['pages', 'columns', 'code'].map((family) => of(family, entry.number)));
   const flows = flowing(entry);
   const article = h('article', {class: 'page'},
@@ -19,7 +19,7 @@ async function pageView(main, {id, query}) {
       entry.owner ? h('p', {}, 'Owner: ', h('a', {href: address('lineage', '', {owner: entry.owner})}, entry.owner)) : null),
     (page.notes || []).map((note) => h('p', {class: 'note'}, note)),
     flows ? await near(entry) : null,
-    entry.kind === 'query' ? [list('Models that it makes', entry.parents), topologyLink(entry)] : null,
+    entry.kind === 'query' ? [list('Models that it computes', entry.parents), topologyLink(entry)] : null,
     facts(SAYS[entry.kind] || 'What it says', page.facts), facts('Settings', page.config), facts('More', page.meta),
     columns ? columnTable(entry, columns, rows, (query.get('column') || '').toLowerCase()) : null,
     !flows && entry.kind !== 'query' ? list('Checks', entry.parents) : null,
@@ -67,7 +67,7 @@ function parts(entry, article) {
     }, each.firstChild.textContent)))));
 }
 
-// A table that is wider than a small screen moves sideways by itself, also by keys.
+// A table that is wider than a small screen scrolls, also by keys.
 function scrolled(label, table) {
   return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label}, table);
 }
@@ -117,7 +117,7 @@ function columnTable(entry, columns, rows, asked) {
   const to = (column) => address('lineage', '', {column: `${entry.id}.${column.name}`});
   return section(count(columns.length, 'column'), scrolled('Columns',
     h('table', {class: 'columns'},
-      h('thead', {}, h('tr', {}, ['Name', 'Type', 'What it is', made ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
+      h('thead', {}, h('tr', {}, ['Name', 'Type', 'Description', made ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
       h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`, class: column.name.toLowerCase() === asked ? 'asked' : null},
         h('th', {scope: 'row'}, h('a', {href: to(column), title: 'Where its value comes from and goes'}, column.name)),
         h('td', {class: 'type'}, column.type, column.required ? h('span', {class: 'required'}, ' never NULL') : null),

@@ -1,4 +1,4 @@
-// On paper a graph is whole and all is light, whatever the screen shows.
+// On paper, graphs are shown whole and in light colors.
 
 const undone = [];
 
@@ -22,7 +22,7 @@ function printing(on) {
   });
 }
 
-// Some browsers tell of a print in one way, some in the other.
+// Browsers differ in the event that announces a print.
 function beginPrinting() {
   window.addEventListener('beforeprint', () => printing(true));
   window.addEventListener('afterprint', () => printing(false));

@@ -1,4 +1,4 @@
-// What the last build and the last tests said, and what unit tests reach.
+// The results of the last build and the last tests, and the coverage of unit tests.
 
 const BAD = new Set(['error', 'fail']);
 const STATUSES = {
@@ -13,20 +13,20 @@ function status(entry) {
   return entry.last ? h('span', {class: `status ${entry.last}`}, statusOf(entry.kind, entry.last)) : h('span', {class: 'quiet'}, 'not run yet');
 }
 
-// An entry is bad when it failed itself, or a test of it did.
+// An entry is bad if it or one of its tests failed.
 const failing = (entry) => entry.checks.filter((number) => BAD.has(site.entries[number].last)).length;
 const isBad = (entry) => BAD.has(entry.last) || failing(entry) > 0;
 
-// Below a page's name: how it is, in a few words.
+// The status below a page's name.
 function lasts(entry) {
   const ran = entry.checks.filter((number) => site.entries[number].last);
   const bad = failing(entry);
-  const told = [
+  const parts = [
     entry.last && entry.last !== 'read' ? status(entry) : null,
     ran.length ? h('span', {class: `status ${bad ? 'fail' : 'pass'}`},
       bad ? `${bad} of ${count(ran.length, 'test')} ${bad === 1 ? 'fails' : 'fail'}` : `${count(ran.length, 'test')} ${ran.length === 1 ? 'passes' : 'pass'}`) : null,
   ].filter(Boolean);
-  return told.length ? h('p', {class: 'lasts'}, told) : null;
+  return parts.length ? h('p', {class: 'lasts'}, parts) : null;
 }
 
 async function tests(entry, columns) {
@@ -55,23 +55,23 @@ function result(entry, found) {
     h('dl', {class: 'facts'}, (found.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
 }
 
-// What unit tests reach of a model: its ways through filters and branches.
+// Which branches of filters, CASE and IF unit tests reach in a model.
 function coverage(entry, found) {
   if (!found) return null;
   const missed = found.missed || [];
   const line = (number) => h('a', {href: address('page', entry.id, {text: 'written', line: number})}, `line ${number}`);
-  const told = found.ways ? `${found.reached} of ${count(found.ways, 'way')} through its filters and branches` : 'It has no filters or branches to miss';
+  const text = found.ways ? `${found.reached} of ${count(found.ways, 'branch', 'branches')} of filters, CASE and IF` : 'It has no filters or branches';
   return section('Unit-test coverage',
-    h('p', {}, h('span', {class: `status ${found.run && !missed.length ? 'pass' : 'warn'}`}, found.run ? told : 'No unit test runs it'),
+    h('p', {}, h('span', {class: `status ${found.run && !missed.length ? 'pass' : 'warn'}`}, found.run ? text : 'No unit test runs it'),
       found.tests ? ` by ${count(found.tests, 'test')} of its own` : null),
     found.ways ? meter(found.reached, found.ways) : null,
-    found.stale ? h('p', {class: 'quiet'}, 'The model was changed since: `millstream test --coverage` measures it anew.') : null,
+    found.stale ? h('p', {class: 'quiet'}, 'The model has changed since. Run `millstream test --coverage` again to update it.') : null,
     missed.length ? h('ul', {class: 'plain missing'}, missed.map(([number, said]) => h('li', {}, number ? line(number) : null, h('span', {}, said)))) : null);
 }
 
 const meter = (part, whole) => h('span', {class: 'meter', 'aria-hidden': 'true'}, h('span', {style: `width:${whole ? (100 * part) / whole : 100}%`}));
 
-// By line of the SQL as written: what no unit test takes there.
+// The branches that no unit test takes, by line of the SQL as written.
 function missedLines(found) {
   const marks = new Map();
   for (const [line, said] of (found && found.missed) || []) {

@@ -1,4 +1,4 @@
-// Search over names at once, and over columns, descriptions and SQL as soon as their chunks are there. Each
+// Search in names immediately, and in columns, descriptions and SQL as soon as their chunks are loaded. Each
 // field is one long text in lower case, so that a term is found by a few calls of indexOf.
 
 const FIELDS = {name: 100, column: 24, about: 12, sql: 5};
@@ -33,8 +33,8 @@ function plainText(tree) {
 
 let filling = null;
 
-// Loads the rest a chunk at a time, so that typing is never held up.
-function fillSearch(told) {
+// Loads the rest chunk by chunk, so that typing stays responsive.
+function fillSearch(progress) {
   filling = filling || (async () => {
     const many = Math.ceil(site.entries.length / site.start.chunk);
     for (let chunk = 0; chunk < many; chunk += 1) {
@@ -42,10 +42,10 @@ function fillSearch(told) {
       const [columns, pages] = await Promise.all(['columns', 'pages'].map((family) => load(`${family}-${chunk}`)));
       const code = await Promise.all(columns.map((_, place) => of('code', first + place)));
       columns.forEach((each, place) => addEntry(first + place, each, pages[place], code[place]));
-      if (chunk % 8 === 7) told();
+      if (chunk % 8 === 7) progress();
       await new Promise((resolve) => setTimeout(resolve));
     }
-    told();
+    progress();
   })();
   return filling;
 }
@@ -87,7 +87,7 @@ function placeOf(starts, at, from) {
 }
 
 const KIND_ORDER = {model: 6, source: 5, seed: 4, function: 4, exposure: 3, metric: 3, query: 2};
-// Tests are named after what they check: whoever looks for that wants it first.
+// Tests are named after what they check, which should be listed first.
 const TESTS = new Set(['test', 'unit_test']);
 
 function search(text) {

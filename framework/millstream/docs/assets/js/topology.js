@@ -1,6 +1,6 @@
 // The plan from as written to as it runs, rule by rule: before on the left, after on the right.
 
-// Operators borrow the colours of kinds: what comes in, what goes out, what moves rows, what keeps state.
+// Operators have the colors of kinds: inputs, outputs, shuffles, state.
 const OPERATOR_KINDS = {
   topic: 'source', seed: 'source', sink: 'exposure', view: 'exposure', table: 'exposure', repartition: 'seed', filter: 'function',
   aggregate: 'query', dedupe: 'query', join: 'query', stateful: 'query',
@@ -17,7 +17,7 @@ function operatorParts(operator, node) {
   ].flat().filter(Boolean);
 }
 
-function planCanvas(topology, stage, marks, told) {
+function planCanvas(topology, stage, marks, select) {
   const drawing = topology.drawings[stage.drawing];
   const listed = drawing.operators.map((place) => topology.operators[place]);
   const operators = new Map(listed.map((operator) => [operator.id, operator]));
@@ -28,7 +28,7 @@ function planCanvas(topology, stage, marks, told) {
     label: `The plan ${wording(stage)}`, draw: (node) => operatorParts(operators.get(node.key), node),
     said: (node) => `${operators.get(node.key).kind} ${node.key}: ${(operators.get(node.key).lines || []).join('; ')}${node.look ? `, ${node.look}` : ''}`,
     kind: (node) => OPERATOR_KINDS[operators.get(node.key).kind] || 'model',
-    pick: (key) => told(key === null ? null : operators.get(key), canvas),
+    pick: (key) => select(key === null ? null : operators.get(key), canvas),
     open: (key) => {
       const {entry} = operators.get(key);
       if (entry !== undefined) location.hash = address('page', site.entries[entry].id);
@@ -57,14 +57,14 @@ async function topologyView(main, {id, query}) {
   const [left, right] = step === null ? [stages[0], stages[stages.length - 1]] : [stages[Math.max(0, step - 1)], stages[step]];
   const facts = h('div', {class: 'told', 'aria-live': 'polite'});
   const panel = h('aside', {class: 'panel', 'aria-label': 'What changed', hidden: step === null}, step === null ? null : stageText(right), facts);
-  const told = (operator, canvas) => {
+  const select = (operator, canvas) => {
     selectBoth(operator ? operator.id : null, canvas, canvas === one ? other : one);
     facts.replaceChildren(...(operator ? operatorPanel(operator) : []));
     panel.hidden = step === null && !operator;
   };
   const marks = (list, look) => new Map(step === null ? [] : (list || []).map((each) => [each, look]));
   const side = (stage, list, look) => {
-    const canvas = planCanvas(topology, stage, marks(list, look), told);
+    const canvas = planCanvas(topology, stage, marks(list, look), select);
     return [canvas, h('section', {class: 'side'}, h('header', {}, h('h2', {}, sideTitle(stage, stages, step))), canvas.element)];
   };
   const [one, before] = side(left, right.gone, 'gone');
@@ -90,14 +90,14 @@ async function topologyView(main, {id, query}) {
   for (const canvas of [one, other]) {
     canvas.fit();
     canvas.show();
-    // Of a plan that is too large for its place, what changed is shown first.
+    // If a plan is too large to fit, show what changed.
     const changed = canvas.graph.nodes.find((node) => node.look);
     if (changed && canvas.graph.width * canvas.view.scale > canvas.root.clientWidth) canvas.center(changed.key);
   }
   return undefined;
 }
 
-// What is selected on one side is found on the other, where it is there, too.
+// Selecting a node on one side selects it on the other side, if it exists there.
 function selectBoth(key, here, there) {
   here.select(key, null);
   const same = there.byKey.get(key);
@@ -105,7 +105,7 @@ function selectBoth(key, here, there) {
   if (same && !there.inSight(same)) there.center(key);
 }
 
-// Plans that are much wider than high stand one above the other.
+// Plans that are much wider than high are shown one above the other.
 const wide = ({graph}) => graph.width > 1.5 * graph.height;
 
 const wording = (stage) => (stage.rule.startsWith('as ') ? stage.rule : `after ${stage.rule.replace(/_/g, ' ')}`);

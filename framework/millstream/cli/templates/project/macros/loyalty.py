@@ -1,10 +1,10 @@
-"""Functions that SQL calls by their names; the hints tell the types, and `| None` that NULL is welcome."""
+"""Functions that SQL calls by name. Type hints give the types; `| None` allows NULL."""
 
 FRIEND, REGULAR = 50, 5
 
 
 def loyalty_level(orders: int) -> str:
-    """Name the level of a customer with so many orders."""
+    """Return the level of a customer by the number of orders."""
     if orders >= FRIEND:
         return "friend"
     return "regular" if orders >= REGULAR else "new"

@@ -1,4 +1,4 @@
-"""Test traffic: a function makes the records of the topic of its name, the same ones for the same seed."""
+"""Test traffic: each function yields records for the topic of its name, the same ones for the same seed."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

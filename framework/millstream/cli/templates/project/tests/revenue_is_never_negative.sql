@@ -1,4 +1,4 @@
--- A data test: the rows that it returns are wrong.
+-- A data test: it fails if it returns rows.
 select
   revenue.revenue_key,
   revenue.revenue

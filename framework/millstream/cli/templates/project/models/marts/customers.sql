@@ -1,4 +1,4 @@
--- A row per customer, for ever: there are only so many of them.
+-- A row for each customer, kept forever, because their number is limited.
 {{ config(materialized='table', unique_key='customer_id', unbounded_state='accept') }}
 
 select

@@ -1,4 +1,4 @@
--- Orders as the rest of the project reads them: cleaned, with the drink's category, amounts in whole money instead of cents.
+-- Cleaned orders with the drink's category; amounts are in units of the currency instead of cents.
 select
   orders.order_id,
   nullif(trim(orders.customer_id), '') as customer_id,
