@@ -11,7 +11,7 @@ from millstream.formats import DEFAULT_FORMAT, Encoding
 
 
 class View(Struct, frozen=True, tag_field="materialized", tag="view"):
-    """Nothing: each query that needs the rows computes them."""
+    """Stores nothing; each query that needs the rows computes them."""
 
     word: ClassVar[str] = "view"
 
@@ -25,7 +25,7 @@ class View(Struct, frozen=True, tag_field="materialized", tag="view"):
 
 
 class Sink(Struct, frozen=True, tag_field="materialized", tag="sink", omit_defaults=True):
-    """Records of a Kafka topic."""
+    """Stores the records of a Kafka topic."""
 
     topic: str
     key: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Sink(Struct, frozen=True, tag_field="materialized", tag="sink", omit_defau
     replication: int | None = None
     topic_config: dict[str, Any] = {}
     headers: dict[str, str] = {}
-    """SQL by name."""
+    """SQL expressions by name."""
     timestamp: str | None = None
     producer: dict[str, Any] = {}
 
@@ -43,8 +43,8 @@ class Sink(Struct, frozen=True, tag_field="materialized", tag="sink", omit_defau
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return what a project says of how records are sent, and of a topic that is created."""
-        return _given(self, "partitions", "replication", "topic_config", "producer", "timestamp")
+        """Return the options that define how records are sent, and how a topic is created."""
+        return _set_options(self, "partitions", "replication", "topic_config", "producer", "timestamp")
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -52,12 +52,12 @@ class Sink(Struct, frozen=True, tag_field="materialized", tag="sink", omit_defau
 
 
 class Table(Struct, frozen=True, tag_field="materialized", tag="table", omit_defaults=True):
-    """Rows of a state table: the newest of each key."""
+    """Stores the newest row of each key in a state table."""
 
     unique_key: tuple[str, ...] = ()
     order_by: str | None = None
     delete_when: str | None = None
-    """SQL: rows for which it holds are deleted."""
+    """An SQL condition; rows that match it are deleted."""
     retention: str | None = None
     store: str | None = None
 
@@ -65,15 +65,15 @@ class Table(Struct, frozen=True, tag_field="materialized", tag="table", omit_def
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return what a project says of which rows are kept, and where."""
-        return _given(self, "order_by", "retention", "store")
+        """Return the options that define which rows are stored, and where."""
+        return _set_options(self, "order_by", "retention", "store")
 
     @property
     def keys(self) -> tuple[str, ...]:
         return self.unique_key
 
 
-def _given(stored: Struct, *names: str) -> dict[str, Any]:
+def _set_options(stored: Struct, *names: str) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(stored, name))}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.compile.assemble import labelled
 from millstream.compile.options import only_expression
-from millstream.data_tests import wrong_rows
+from millstream.data_tests import failing_condition
 from millstream.errors import Diagnostic
 from millstream.expressions import Expression
 from millstream.materialization import View, materialization_of
@@ -31,7 +31,7 @@ def row_checks(
     problems: list[Diagnostic] = []
     known = {column.name.lower() for column in relation.columns}
     for label, column, test in labelled(relation.id, properties.columns, properties.tests):
-        sql = wrong_rows(test.name, column or None, test.arguments)
+        sql = failing_condition(test.name, column or None, test.arguments)
         if sql is None:
             problems += _more_than_a_row(test)
         elif not column or column.lower() in known:  # an unknown one has been told

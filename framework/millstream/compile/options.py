@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from millstream.errors import did_you_mean
-from millstream.expressions import Expression, rebound
+from millstream.expressions import Expression, replace_columns
 from millstream.expressions import column as column_of
 from millstream.materialization import Table, columns_named, materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
@@ -99,4 +99,4 @@ def only_expression(analysis: Analysis) -> Expression | None:
     body = analysis.query.body if analysis.query else None
     if analysis.problems or not isinstance(body, Select) or len(body.items) != 1 or body.keys is not None:
         return None
-    return rebound(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))
+    return replace_columns(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))

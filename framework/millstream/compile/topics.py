@@ -98,12 +98,12 @@ class _Topics:
             if source.topic.startswith(OWN):
                 message = f"'{source.topic}' is reserved: {_OURS}"
                 remedy = "remove the source, and read the model with `ref`"
-                yield self.lines.problem(source.location, "MS554", message, remedy)
+                yield self.lines.diagnostic(source.location, "MS554", message, remedy)
         for letters in self.letters.values():
             if len(letters.topic) > LONGEST:
                 message = f"'{letters.topic}', for dead letters, is too long for a topic: {_AT_MOST}"
                 remedy = f"shorten the name of the topic itself to {LONGEST - len(LETTERS)} characters"
-                yield self.lines.problem(letters.location, "MS555", message, remedy)
+                yield self.lines.diagnostic(letters.location, "MS555", message, remedy)
 
     def written_twice(self) -> Iterator[Diagnostic]:
         """Yield the sinks whose topic another one writes, too."""
@@ -147,7 +147,7 @@ class _Topics:
                 yield (
                     model,
                     closing[0],
-                    self.lines.problem(letters.location, "MS550", message, remedy, note),
+                    self.lines.diagnostic(letters.location, "MS550", message, remedy, note),
                 )
 
     def of_sources(self, closing: Container[tuple[str, str]]) -> Iterator[Diagnostic]:
@@ -176,7 +176,7 @@ class _Topics:
             if other != topic and not _letters_of(topic, other, known):
                 message = f"the topics '{topic}' and '{other}' differ only in '.' and '_'"
                 note = Note(f"'{other}'", places[other])
-                yield self.lines.problem(place, "MS556", message, "rename one of them", note)
+                yield self.lines.diagnostic(place, "MS556", message, "rename one of them", note)
 
     def _letters(self) -> Iterator[_Letters]:
         """Yield the topics of dead letters, as queries send them."""
@@ -218,7 +218,7 @@ class _Topics:
         return self.models.option_place(sink.model, "topic", "materialized")
 
     def _at(self, sink: _Sink, code: str, message: str, remedy: str, *notes: Note) -> Diagnostic:
-        return self.lines.problem(self._place(sink), code, message, remedy, *notes)
+        return self.lines.diagnostic(self._place(sink), code, message, remedy, *notes)
 
 
 def _letters_of(topic: str, other: str, known: Mapping[str, str]) -> bool:

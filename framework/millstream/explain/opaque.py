@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
-from millstream.artifacts import place_of
+from millstream.artifacts import artifact_path
 from millstream.manifest import Compiled, ManifestNode
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.sql.query import Body, Derived, Select, Union, Whole
@@ -110,7 +110,9 @@ def _one(node: ManifestNode, reason: str, line: int, target_path: str) -> Unsupp
     return Unsupported(
         model=node.name,
         path=node.path,
-        compiled_path=f"{target_path}/{place_of(node.compiled_path or '')}" if node.compiled_path else "",
+        compiled_path=f"{target_path}/{artifact_path(node.compiled_path or '')}"
+        if node.compiled_path
+        else "",
         line=int(place["line"]) if place else line,
         reason=why,
         text=place["text"] if place else "",

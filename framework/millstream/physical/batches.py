@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, quoted, rebound
+from millstream.expressions import Expression, quoted, replace_columns
 from millstream.materialization import Sink
 from millstream.physical.checks import asked, counting, sends_letters
 from millstream.physical.emit.draft import Draft
@@ -141,7 +141,7 @@ def _delete_when(output: Output) -> Expression | None:
 
 def _deleting(draft: Draft, when: Expression) -> Draft:
     """Delete rows for which `delete_when` holds, too."""
-    found = rebound(when, lambda ref: draft.items.get(ref.column))
+    found = replace_columns(when, lambda ref: draft.items.get(ref.column))
     before = (*draft.deleted.pieces, " or ") if draft.deleted is not None else ()
     pieces = (*before, "coalesce(", *found.pieces, ", false)")
     return replace(draft, deleted=replace(found, pieces=pieces, type=BOOLEAN, nullable=False, atomic=False))

@@ -1,4 +1,4 @@
-"""All options of models: they validate, document and complete config."""
+"""All options of models, for validation, docs and completion."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         Literal["view", "sink", "table"], about("view: no storage; sink: a Kafka topic; table: a state table")
     ] = "view"
     tags: Annotated[str | list[str], about("labels to select models by")] = []
-    owner: Annotated[str | None, about("whom to contact")] = None
+    owner: Annotated[str | None, about("who to contact")] = None
     meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
     topic: Annotated[TopicName | None, about("sink: the Kafka topic, by default the model's name")] = None
     key: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from millstream.expressions import Expression, Ref, column, rebound
+from millstream.expressions import Expression, Ref, column, replace_columns
 from millstream.plan.nodes import Column, Item, Node
 
 
@@ -24,7 +24,7 @@ class Scope:
 
     def bind(self, expression: Expression) -> Expression:
         """Let an expression read the node's columns."""
-        return rebound(expression, self._of)
+        return replace_columns(expression, self._of)
 
     def bind_all(self, expressions: Iterable[Expression]) -> tuple[Expression, ...]:
         return tuple(map(self.bind, expressions))

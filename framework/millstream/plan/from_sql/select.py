@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, called, column, quoted, render
+from millstream.expressions import Expression, called_function, column, quoted, render
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.relations import Relations
 from millstream.plan.from_sql.scope import Scope, kept, unused
@@ -116,7 +116,7 @@ def _grouped(
 def _check_times(builder: Builder, node: Node, keys: list[Expression], query: Select) -> None:
     """Refuse a state whose keys have several event times: Spark forgets them by one."""
     times = {name for name, _ in builder.traits.of(node).watermarks}
-    found = [key for key in keys if (key.column or called(key) in _OF_TIME) and key.columns & times]
+    found = [key for key in keys if (key.column or called_function(key) in _OF_TIME) and key.columns & times]
     if len(found) < 2:
         return
     names = " and ".join(f"`{key.column or key}`" for key in found[:2])
@@ -163,4 +163,4 @@ def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tup
 
 def is_window(expression: Expression) -> bool:
     """Tell whether a key is a window; `window(…).start` is a time like any other."""
-    return called(expression) in {"window", "session_window"}
+    return called_function(expression) in {"window", "session_window"}

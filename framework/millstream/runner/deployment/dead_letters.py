@@ -25,7 +25,7 @@ from millstream.runner.queries import reads as reading
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import QueryContext, run_once
 from millstream.runner.values import Setup
-from millstream.topology import letters_alone_of
+from millstream.topology import dead_letters_alone_of
 
 
 def with_letters(
@@ -100,7 +100,7 @@ def _read_again(running: Engine, known: Sent, readers: Collection[str]) -> bool:
 
 def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -> None:
     """Send the letters of some records that are not in the topic of dead letters yet."""
-    query = letters_alone_of(running.job.topology, source.relation)
+    query = dead_letters_alone_of(running.job.topology, source.relation)
     topic = _topic_of(query)
     name = f"dead letters of {source.relation.rpartition('.')[2]}"
     running.tell(Setup(name))

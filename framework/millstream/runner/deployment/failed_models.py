@@ -48,7 +48,7 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
 def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
     """Return a query without some of its models; what can't be decoded goes to dead letters as before."""
     others = [model for model in query.stored if model not in left_out]
-    return alone_of(running.job.topology, query.name, others, letters=True) if left_out else query
+    return alone_of(running.job.topology, query.name, others, dead_letters=True) if left_out else query
 
 
 def kept(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Offsets]]:
