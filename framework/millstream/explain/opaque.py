@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.artifacts import artifact_path
 from millstream.manifest import Compiled, ManifestNode
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.sql.query import Body, Derived, Select, Union, Whole
+from millstream.sql.query import Body, Derived, OpaqueBody, Select, Union
 
 
 class Unsupported(Struct, frozen=True):
@@ -91,9 +91,9 @@ def _reasons(node: ManifestNode, spec: ModelSpec | None) -> Iterator[tuple[str, 
                 yield from ((reason, whole.start) for reason in whole.reasons)
 
 
-def _wholes(body: Body) -> Iterator[Whole]:
+def _wholes(body: Body) -> Iterator[OpaqueBody]:
     match body:
-        case Whole():
+        case OpaqueBody():
             yield body
         case Union(sides=sides):
             for side in sides:

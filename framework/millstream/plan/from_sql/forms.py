@@ -6,12 +6,12 @@ from functools import partial
 
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.refusals import REFUSALS
-from millstream.sql.query import Form, Query, Whole
+from millstream.sql.query import Form, OpaqueBody, Query
 
 
 def check_forms(builder: Builder, query: Query) -> None:
     """Refuse what can't look at the rows of a stream; each construct is one mistake."""
-    whole = query.body if isinstance(query.body, Whole) else None
+    whole = query.body if isinstance(query.body, OpaqueBody) else None
     found = [(form, relation) for form in query.forms if (relation := _stream_of(builder, form, whole))]
     # What is not understood because of one of these is no mistake of its own.
     first = [each for each in found if not REFUSALS[each[0].kind].only_opaque]
@@ -27,7 +27,7 @@ def check_forms(builder: Builder, query: Query) -> None:
         builder.problem(refusal.code, message, refusal.remedy, form.start, form.stop)
 
 
-def _stream_of(builder: Builder, form: Form, whole: Whole | None) -> str:
+def _stream_of(builder: Builder, form: Form, whole: OpaqueBody | None) -> str:
     """Return a stream that a form looks at; nothing where all of its rows are at rest."""
     test = _asks if form.kind == "subquery" else _comes if whole else _moves
     moves = partial(test, builder)

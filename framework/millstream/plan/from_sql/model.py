@@ -38,7 +38,7 @@ from millstream.plan.traits import (
     projected_keys,
 )
 from millstream.plan.unbounded import Stand, time_bound
-from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
+from millstream.sql.query import Body, Cte, Derived, Generated, Input, OpaqueBody, Scan, Select
 from millstream.sql.query import Union as UnionOf
 
 
@@ -96,7 +96,7 @@ class ModelBuilder:
                 return select(self, body)
             case UnionOf():
                 return self._union(body)
-            case Whole():
+            case OpaqueBody():
                 return self._opaque(body)
 
     # -- what a model is made of
@@ -154,7 +154,7 @@ class ModelBuilder:
                 return [self.streams(each.input) for each in body.relations]
             case UnionOf():
                 return [found for side in body.sides for found in self._body_streams(side)]
-            case Whole():
+            case OpaqueBody():
                 return [True]
 
     def one_row(self) -> Node:
@@ -253,7 +253,7 @@ class ModelBuilder:
         self.stand(deduped, body, node.names)
         return self.made(deduped, body)
 
-    def _opaque(self, body: Whole) -> Node:
+    def _opaque(self, body: OpaqueBody) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
         known = bool(self.problems)
         # Beside a stream, what can be at rest is: a table is looked up, as in SQL that is understood.
@@ -314,7 +314,7 @@ class ModelBuilder:
 def _extent(place: Span | None) -> tuple[int, int]:
     if place is None:
         return 0, 0
-    if isinstance(place, Select | UnionOf | Whole):
+    if isinstance(place, Select | UnionOf | OpaqueBody):
         return place.start, min(
             place.stop, place.start + len("select")
         )  # its first word stands for all of it
