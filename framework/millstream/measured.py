@@ -184,7 +184,7 @@ def with_measured(declared: Hints, found: Measured, plan: Plan | None = None) ->
         declared,
         keeps=keeps,
         rows_per_second={**found.rows_per_second, **declared.rows_per_second},
-        asked=dict(_filter_spans(keeps, plan)) if plan else {},
+        keeps_by_span=dict(_filter_spans(keeps, plan)) if plan else {},
     )
 
 

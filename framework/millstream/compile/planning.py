@@ -24,12 +24,12 @@ from millstream.plan.from_sql.catalog import (
 )
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
-from millstream.plan.from_sql.plan import relayed_traits, seen, zone_of
+from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
 from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import Surroundings
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
-from millstream.plan.unbounded import unbounded
+from millstream.plan.unbounded import unbounded_state
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
@@ -77,8 +77,12 @@ class Planning:
         if state := model.config.get("state"):
             problems = problems + meaningless_state(model.id, state, found.root, own="state" in own)
         if not problems and model.config.get("unbounded_state") != "accept":
-            return spec, seen(spec, known.of(found.root)), unbounded(spec, found.stands)
-        return spec, None if problems else seen(spec, known.of(found.root)), problems
+            return (
+                spec,
+                traits_for_readers(spec, known.of(found.root)),
+                unbounded_state(spec, found.stateful_steps),
+            )
+        return spec, None if problems else traits_for_readers(spec, known.of(found.root)), problems
 
     def refused(self, model: Model, query: Query) -> list[PlanProblem]:
         """Return what a model's SQL asks of a stream that can't be, though its columns are not known."""
@@ -128,7 +132,7 @@ class Planning:
             keys=traits.keys,
             watermarks=traits.watermarks,
             below=traits.below,
-            spaced=tuple((each.column, each.apart, each.window) for each in traits.spaced),
+            spacings=tuple((each.column, each.gap, each.window) for each in traits.spacings),
             label=relation.rpartition(".")[2],
         )
 

@@ -1,4 +1,4 @@
-"""A plan as text: one line a node, inputs below; a shared node is written once and named where it is read."""
+"""A plan as text: one line per node, inputs below; a shared node is written once, and then by name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from millstream.plan.walk import consumers
 
 
 def plan_text(plan: Plan) -> str:
-    """Return the whole plan, outputs in their order."""
+    """Return the whole plan, with its outputs in order."""
     names = shared_names(plan)
     written: set[int] = set()
     lines: list[str] = []
     for output in plan.outputs:
-        waiting: list[tuple[Node, int]] = [(output, 0)]
-        while waiting:
-            node, depth = waiting.pop()
+        pending: list[tuple[Node, int]] = [(output, 0)]
+        while pending:
+            node, depth = pending.pop()
             name = names.get(id(node))
             if id(node) in written:
                 lines.append(f"{'  ' * depth}^ {name}")
@@ -24,12 +24,12 @@ def plan_text(plan: Plan) -> str:
             lines.append(f"{'  ' * depth}{mark}{node.summary}")
             if name:
                 written.add(id(node))
-            waiting += [(each, depth + 1) for each in reversed(node.inputs)]
+            pending += [(each, depth + 1) for each in reversed(node.inputs)]
     return "\n".join(lines) + "\n"
 
 
 def shared_names(plan: Plan) -> dict[int, str]:
-    """Return names for the nodes that several others read, after models and columns."""
+    """Return names for the nodes that several others read."""
     readers = consumers(plan)
     found: dict[int, str] = {}
     used: set[str] = set()
@@ -45,7 +45,7 @@ def shared_names(plan: Plan) -> dict[int, str]:
 
 
 def name_of(node: Node) -> str:
-    """Return what a node is called: by its own label, or after what it reads."""
+    """Return a node's name: its label, or one after its input."""
     steps: list[str] = []
     while not node.label and node.inputs:
         steps.append(node.participle or node.operator)

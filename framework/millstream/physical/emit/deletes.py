@@ -30,7 +30,7 @@ def upsert_related(close: Close, left: Draft, right: Draft, node: Join | Lookup)
     if keeps_right:
         side = close(replace(right, items={**right.items, marker: met}), node.right, f"{source.name}_met")
     else:
-        # One row for each that is compared (`meets_one`): a row of the left side stays one.
+        # One row for each that is compared (`matches_by_equality`): a row of the left side stays one.
         asked = [each for each in conditions if _sides(each, by) == {"right"}]
         conditions = [each for each in conditions if _sides(each, by) != {"right"}]
         read = dict.fromkeys(
