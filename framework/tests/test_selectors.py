@@ -239,7 +239,7 @@ def test_the_tests_of_a_model_are_an_intersection_with_their_type():
         ("+", "MS601", 1, 2, "write what to select"),
         ("a tag:x,", "MS601", 8, 9, "without spaces"),
         (",a", "MS601", 1, 2, "without spaces"),
-        ("@sessions+", "MS601", 10, 11, "drop the '+'"),
+        ("@sessions+", "MS601", 10, 11, "remove the '+'"),
         ("ab+cd", "MS601", 3, 4, "before or after"),
         ("report tags:x", "MS602", 8, 12, "did you mean 'tag'?"),
         ("config:view", "MS601", 1, 7, "config.materialized:view"),
@@ -449,7 +449,7 @@ def test_yaml_brings_no_tests_unless_the_caller_asks():
         ({"union": ["a", None]}, "MS607", ("s", "union", 1), "empty"),
         (None, "MS607", ("s",), "empty"),
         ({"definition": "a", "defualt": True}, "MS607", ("s", "defualt"), "did you mean 'default'?"),
-        ({"union": ["a", {"selector": "nn"}]}, "MS604", ("s", "union", 1, "selector"), "there are s"),
+        ({"union": ["a", {"selector": "nn"}]}, "MS604", ("s", "union", 1, "selector"), "known selectors: s"),
         ({"union": ["a", "@x+"]}, "MS601", ("s", "union", 1), "both '@' before"),
     ],
 )
