@@ -91,7 +91,7 @@ CASES = {
     "a topic without a key": Case(
         "MS518",
         "materialized",
-        "say config(key=['user_id', 'type']): a reader keeps the newest row per key",
+        "set config(key=['user_id', 'type']): a reader keeps the newest row per key",
         f"{{{{ config(materialized='sink', {OK}) }}}} select user_id, type, count(*) as n from {EVENTS} group by user_id, type",
         {"'sink'": "'sink', key=['user_id', 'type']"},
         [({"events": [A, B]}, [{"user_id": "a", "n": 1}, {"user_id": "b", "n": 1}]), ({"events": [A]}, [{"user_id": "a", "n": 2}])],
@@ -195,7 +195,7 @@ CASES = {
     "a DISTINCT that grows": Case(
         "MS561",
         "select",
-        "use config(dedupe={'keys': ['user_id'], 'within': '1 day'}) instead of DISTINCT, and select at too" + ACCEPT,
+        "use config(dedupe={'keys': ['user_id'], 'within': '1 day'}) instead of DISTINCT, and also select at" + ACCEPT,
         f"select distinct user_id from {EVENTS}",
         {"select distinct user_id": "{{ config(dedupe={'keys': ['user_id'], 'within': '1 day'}) }} select user_id, at"},
         [({"events": [A, A, B]}, [{"user_id": "a"}, {"user_id": "b"}]), ({"events": [A]}, [])],

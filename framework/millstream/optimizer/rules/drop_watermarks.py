@@ -29,7 +29,7 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
         if isinstance(node, Watermark):
             repeated = (node.time, node.delay) in traits_of(node.input).watermarks
             if repeated or node.fingerprint not in needed:
-                why = "already has one" if repeated else "is not used by any state"
+                why = "it is repeated" if repeated else "no state uses it"
                 of = f" of {node.label}" if node.label else ""
                 changes.append(Change(f"the watermark on {node.time}{of} is dropped: {why}", node.models))
                 dropped.add(id(node))
