@@ -1,4 +1,4 @@
-"""What a compile leaves behind: `compiled/**.sql` and `manifest.json` below the target folder."""
+"""Writes the results of a compile: `compiled/**.sql` and `manifest.json` below the target folder."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from msgspec import Struct
 from millstream import __version__
 from millstream.atomic import replace_file
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import Compiled, KeptPlan, Manifest
+from millstream.manifest import Compiled, Manifest, StoredPlan
 
 MANIFEST = "manifest.json"
 _COMPILED = "compiled"
 _PLAN = f"{__version__}-1"
-"""Grows with every change of what a `Catalog` is made of."""
+"""Must increase with every change of `Catalog`'s format."""
 
 
-class Written(Struct, frozen=True):
+class WrittenFiles(Struct, frozen=True):
     """Files by path relative to the project."""
 
     changed: tuple[str, ...] = ()
@@ -30,35 +30,35 @@ class Written(Struct, frozen=True):
 
 
 def write_artifacts(
-    root: Path, target_path: str, compiled: Compiled, only: Collection[str] | None = None
-) -> Written:
-    """Write what changed and remove what is stale; with `only`, write the SQL of these nodes and remove none.
+    root: Path, target_path: str, compiled: Compiled, node_ids: Collection[str] | None = None
+) -> WrittenFiles:
+    """Write changed files and remove stale ones; with `node_ids`, write only their SQL and remove none.
 
-    Every file is replaced as a whole, so that who reads meanwhile reads the old one or the new one.
+    Every file is replaced as a whole, so that a concurrent reader sees the old file or the new one.
     """
     target = root / target_path
     try:
-        return _write(target, target_path, compiled, only)
+        return _write(target, target_path, compiled, node_ids)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        place = error.filename or target
-        in_the_way = isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError)
-        mend = f"move what is in the way of {place}" if in_the_way else f"make {place} writable"
+        path = error.filename or target
+        obstructed = isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError)
+        remedy = f"move what is in the way of {path}" if obstructed else f"make {path} writable"
         raise MillstreamError(
             Diagnostic(
                 "MS702",
                 f"results can't be written below {target_path}/: {reason}",
                 None,
-                f"{mend}, or set target-path in [tool.millstream]",
+                f"{remedy}, or set target-path in [tool.millstream]",
             )
         ) from None
 
 
-def _write(target: Path, name: str, compiled: Compiled, only: Collection[str] | None) -> Written:
+def _write(target: Path, name: str, compiled: Compiled, node_ids: Collection[str] | None) -> WrittenFiles:
     files = {
-        place_of(node.compiled_path): compiled.sql[id_]
+        artifact_path(node.compiled_path): compiled.sql[id_]
         for id_, node in compiled.manifest.nodes.items()
-        if node.compiled_path and id_ in compiled.sql and (only is None or id_ in only)
+        if node.compiled_path and id_ in compiled.sql and (node_ids is None or id_ in node_ids)
     }
     changed, folders = [], set()
     for path, sql in files.items():
@@ -71,13 +71,13 @@ def _write(target: Path, name: str, compiled: Compiled, only: Collection[str] | 
             folders.add(file.parent)
         replace_file(file, data, mode=0o644)
         changed.append(f"{name}/{path}")
-    removed = [f"{name}/{path}" for path in _remove_stale(target, files)] if only is None else []
-    # Last, so that a manifest names no file that is not there.
+    removed = [f"{name}/{path}" for path in _remove_stale(target, files)] if node_ids is None else []
+    # Last, so that a manifest never names a missing file.
     target.mkdir(parents=True, exist_ok=True)
     data = manifest_file(compiled)
     if _read(target / MANIFEST) != data:
         replace_file(target / MANIFEST, data, mode=0o644)
-    return Written(tuple(changed), tuple(removed), len(files) - len(changed))
+    return WrittenFiles(tuple(changed), tuple(removed), len(files) - len(changed))
 
 
 def manifest_file(compiled: Compiled) -> bytes:
@@ -86,15 +86,15 @@ def manifest_file(compiled: Compiled) -> bytes:
 
 
 def with_plan(compiled: Compiled) -> Manifest:
-    """Return the manifest as it is written: with what the plan is made of."""
+    """Return the manifest with the encoded plan, as it is written to the file."""
     if not compiled.catalog:
         return compiled.manifest
-    plan = KeptPlan(_PLAN, zlib.compress(compiled.catalog, 6))
+    plan = StoredPlan(_PLAN, zlib.compress(compiled.catalog, 6))
     return msgspec.structs.replace(compiled.manifest, plan=plan)
 
 
-def kept_catalog(manifest: Manifest) -> bytes | None:
-    """Return what the plan of a manifest is made of; None where it has none that this version can read."""
+def stored_catalog(manifest: Manifest) -> bytes | None:
+    """Return the encoded catalog of a manifest's plan; None if this version can't read it."""
     if manifest.plan is None or manifest.plan.format != _PLAN:
         return None
     try:
@@ -103,8 +103,8 @@ def kept_catalog(manifest: Manifest) -> bytes | None:
         return None
 
 
-def place_of(compiled_path: str) -> str:
-    """Return the path below the target folder; models of a folder beside the project stay inside it too."""
+def artifact_path(compiled_path: str) -> str:
+    """Return the path below the target folder, also for models of a folder outside the project."""
     parts = ["__" if part == ".." else part for part in PurePosixPath(compiled_path).parts if part != "/"]
     return "/".join(parts)
 

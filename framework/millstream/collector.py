@@ -1,4 +1,4 @@
-"""Python's search for cycles, paused where there are none to find."""
+"""Pauses Python's cyclic garbage collection where it finds nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Spare the search for cycles: a compile makes a hundred thousand values and hardly a cycle."""
+    """Pause cyclic garbage collection: a compile creates a hundred thousand values and hardly any cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,23 +1,23 @@
-"""The cycles of a directed graph, one for each knot of nodes that all reach each other."""
+"""The cycles of a directed graph, one for each strongly connected component."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 Edges = Mapping[str, Iterable[str]]
 
 _EFFORT = 50
-"""How often a knot may be walked for its shortest cycle: linear, and exact up to 50 nodes."""
+"""How often a component may be walked for its shortest cycle: linear, and exact up to 50 nodes."""
 
 
 def cycles(edges: Edges) -> list[tuple[str, ...]]:
     """Return every self-reference, and a shortest cycle of every strongly connected component.
 
-    Each begins with its least id and follows the edges; edges to ids without a row are passed over.
+    Each begins with its least id and follows the edges; edges to unknown ids are ignored.
     """
     known = {node: sorted({other for other in edges[node] if other in edges}) for node in sorted(edges)}
     found: list[tuple[str, ...]] = [(node,) for node, others in known.items() if node in others]
-    for knot in components(known):
-        if len(knot) > 1:
-            within = {node: [o for o in known[node] if o in knot and o != node] for node in sorted(knot)}
+    for component in components(known):
+        if len(component) > 1:
+            within = {n: [o for o in known[n] if o in component and o != n] for n in sorted(component)}
             found.append(_shortest(within))
     return sorted(found)
 
@@ -51,13 +51,13 @@ def components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
                 if path:
                     low[path[-1][0]] = min(low[path[-1][0]], low[node])
                 if low[node] == index[node]:
-                    component = _cut(open_nodes, node)
+                    component = _take_from(open_nodes, node)
                     is_open -= component
                     yield component
 
 
-def _cut(nodes: list[str], first: str) -> set[str]:
-    """Take everything from `first` on off the end."""
+def _take_from(nodes: list[str], first: str) -> set[str]:
+    """Remove and return everything from `first` to the end."""
     taken: set[str] = set()
     while first not in taken:
         taken.add(nodes.pop())
@@ -87,7 +87,7 @@ def _cycle_through(start: str, edges: Mapping[str, list[str]], longest: int) -> 
             for other in edges[node]:
                 steps += 1
                 if other == start:
-                    return _way(came_from, node), steps
+                    return _path(came_from, node), steps
                 if other not in came_from:
                     came_from[other] = node
                     below.append(other)
@@ -95,9 +95,9 @@ def _cycle_through(start: str, edges: Mapping[str, list[str]], longest: int) -> 
     return (), steps
 
 
-def _way(came_from: Mapping[str, str], last: str) -> tuple[str, ...]:
-    way = []
+def _path(came_from: Mapping[str, str], last: str) -> tuple[str, ...]:
+    path = []
     while last:
-        way.append(last)
+        path.append(last)
         last = came_from[last]
-    return tuple(reversed(way))
+    return tuple(reversed(path))

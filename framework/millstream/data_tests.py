@@ -1,7 +1,7 @@
-"""Data tests as values: which rows of a relation are wrong, in SQL over its columns.
+"""Data tests as values: SQL that finds the wrong rows of a relation.
 
-`test` asks for them of what is stored. A `RowTest` looks at one row at a time, so that a query which has the
-row anyway asks it before the row is stored (`plan.nodes.Check`).
+`millstream test` runs them over stored rows. A `RowTest` needs a single row, so a query can also apply it
+before the row is stored (`plan.nodes.Check`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from millstream.project.values import Severity
 
 
 class RowTest(Struct, frozen=True):
-    """Rows of `relation` for which `wrong` is true are wrong."""
+    """Rows of `relation` fail if the condition `wrong` is true."""
 
     id: str
     relation: str
@@ -25,39 +25,39 @@ class RowTest(Struct, frozen=True):
 
 
 class TotalTest(Struct, frozen=True):
-    """`wrong` asks an aggregate of all rows; `told` is SQL that says what it found."""
+    """`wrong` is a condition on an aggregate of all rows; `report` is SQL for a text with the result."""
 
     id: str
     relation: str
     wrong: str
-    told: str
+    report: str
     severity: Severity = "error"
 
     __test__ = False
 
 
 class QueryTest(Struct, frozen=True):
-    """A query that gives the rows that are wrong; it reads `relations`, as `models.x` and the like."""
+    """A query for the wrong rows; it reads `relations`, as `models.x` and the like."""
 
     id: str
     sql: str
     relations: tuple[str, ...]
     severity: Severity = "error"
     at_most: int = 0
-    """How many rows it may give."""
+    """The number of tolerated rows."""
 
 
 DataTest = RowTest | TotalTest | QueryTest
 
 
 def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
-    """Return the test of a node; `sql` has those that are files or macros."""
+    """Return the test of a node; `sql` contains the tests that are files or macros."""
     severity: Severity = node.config.get("severity", "error")
     if node.id in sql:
         return QueryTest(node.id, sql[node.id], node.depends_on, severity)
     arguments = dict(node.meta.get("arguments") or {})
     column, relation = node.meta.get("column"), _relation(node, arguments)
-    if (wrong := wrong_rows(str(node.test), column, arguments)) is not None:
+    if (wrong := failing_condition(str(node.test), column, arguments)) is not None:
         return RowTest(node.id, relation, wrong, severity)
     match node.test:
         case "row_count" | "freshness":
@@ -70,8 +70,8 @@ def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
     return QueryTest(node.id, query, relations, severity, int(arguments.get("at_most") or 0))
 
 
-def wrong_rows(test: str, column: str | None, arguments: Mapping[str, Any]) -> str | None:
-    """Return the condition of rows that a test finds wrong; None where it looks at more than one row."""
+def failing_condition(test: str, column: str | None, arguments: Mapping[str, Any]) -> str | None:
+    """Return the condition of rows that fail a test; None if the test needs more than a single row."""
     match test:
         case "not_null":
             wrong = f"{_quoted(column)} is null"
@@ -86,14 +86,14 @@ def wrong_rows(test: str, column: str | None, arguments: Mapping[str, Any]) -> s
     return f"({where}) and {wrong}" if where else wrong
 
 
-def named(relation: str) -> str:
-    """Return what SQL calls a relation: `models.x`, `sources.s.t`, `seeds.x`."""
+def sql_name(relation: str) -> str:
+    """Return the name of a relation in SQL: `models.x`, `sources.s.t`, `seeds.x`."""
     kind, _, name = relation.partition(".")
     return f"{kind}s.{name}"
 
 
 def _relation(node: ManifestNode, arguments: Mapping[str, Any]) -> str:
-    """Return what a test is of: it depends on that, and on what it is related to."""
+    """Return the tested relation; a `relationships` test also depends on the relation in `to`."""
     others = [id_ for id_ in node.depends_on if id_ != arguments.get("to")]
     return (others or list(node.depends_on))[0]
 
@@ -104,10 +104,8 @@ def _total(node: ManifestNode, relation: str, arguments: Mapping[str, Any], seve
         time = _quoted(arguments.get("column") or "_timestamp")
         newest = f"max({time})" + (f" filter (where {where})" if where else "")
         wrong = f"coalesce({newest} < current_timestamp() - interval {arguments['within']}, true)"
-        told = (
-            f"concat('the newest row is of ', coalesce(cast({newest} as string), 'no time: there is none'))"
-        )
-        return TotalTest(node.id, relation, wrong, told, severity)
+        report = f"concat('newest row: ', coalesce(cast({newest} as string), 'none'))"
+        return TotalTest(node.id, relation, wrong, report, severity)
     count = f"count_if({where})" if where else "count(*)"
     bounds = [
         f"{count} {operator} {arguments[name]}"
@@ -123,7 +121,7 @@ def _unique(relation: str, column: str | None, arguments: Mapping[str, Any]) -> 
     listed = ", ".join(map(_quoted, columns))
     where = f" where {arguments['where']}" if arguments.get("where") else ""
     return (
-        f"select {listed}, count(*) as rows from {named(relation)}{where} "  # noqa: S608 - of the project
+        f"select {listed}, count(*) as rows from {sql_name(relation)}{where} "  # noqa: S608 - of the project
         f"group by {listed} having count(*) > 1"
     )
 
@@ -132,8 +130,9 @@ def _unrelated(relation: str, column: str | None, arguments: Mapping[str, Any]) 
     own, field = _quoted(column), _quoted(arguments["field"])
     where = f" and ({arguments['where']})" if arguments.get("where") else ""
     return (
-        f"select given.* from {named(relation)} as given where given.{own} is not null{where} "  # noqa: S608
-        f"and not exists (select 1 from {named(arguments['to'])} as other where other.{field} = given.{own})"
+        f"select given.* from {sql_name(relation)} as given where given.{own} is not null{where} "  # noqa: S608
+        f"and not exists "
+        f"(select 1 from {sql_name(arguments['to'])} as other where other.{field} = given.{own})"
     )
 
 

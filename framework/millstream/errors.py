@@ -1,4 +1,4 @@
-"""What is wrong, where, and what to do about it: every mistake of a user is a `Diagnostic`."""
+"""Diagnostics: what is wrong, where, and what to do about it."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -12,14 +12,14 @@ Severity = Literal["error", "warning"]
 
 
 class Note(Struct, frozen=True):
-    """A second place that explains the first, such as the call of a macro."""
+    """A second location that explains the first, such as the call of a macro."""
 
     message: str
     location: Location | None = None
 
 
 class Diagnostic(Struct, frozen=True):
-    """One mistake: `code` has a row in `codes.py`, `help` is the remedy in one sentence."""
+    """An error or warning: `code` is explained in `millstream.codes`, `help` is the remedy."""
 
     code: str
     message: str
@@ -31,12 +31,14 @@ class Diagnostic(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[str, int, int, str]:
-        place = self.location
-        return (place.path, place.line, place.column, self.code) if place else ("", 0, 0, self.code)
+        location = self.location
+        return (
+            (location.path, location.line, location.column, self.code) if location else ("", 0, 0, self.code)
+        )
 
 
 class MillstreamError(Exception):
-    """Something that a user can mend, told as one or more diagnostics."""
+    """An error that a user can fix, as one or more diagnostics."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("\n".join(f"{d.code}: {d.message}" for d in diagnostics))
@@ -46,19 +48,19 @@ class MillstreamError(Exception):
 def at(
     text: Text, start: int, stop: int | None, code: str, message: str, remedy: str = "", *notes: Note
 ) -> Diagnostic:
-    """Make a diagnostic of `text[start:stop]`, with the line that it stands on."""
+    """Return a diagnostic for `text[start:stop]`, with its line."""
     location = text.location(start, stop)
     return Diagnostic(code, message, location, remedy, text.line(location.line), notes)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that `name` was most likely meant to be."""
+    """Return the known name that `name` was most likely meant to be; None if none is similar."""
     by_folded = {candidate.lower(): candidate for candidate in known}
     found = get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
     return by_folded[found[0]] if found else None
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return `did you mean 'x'?`, or what to do when nothing is near."""
+    """Return `did you mean 'x'?`, or what to do if no name is similar."""
     close = nearest(name, known)
     return f"did you mean '{close}'?" if close else otherwise

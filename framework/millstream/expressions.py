@@ -1,7 +1,7 @@
-"""Expressions of SQL as values: the text that the user wrote, cut where it reads a column or a relation.
+"""SQL expressions as values: the user's text, split where it reads a column or a relation.
 
-An expression is moved, joined and put into another one by its pieces alone. Nothing parses it again, and what
-no rule touched is executed as it was written (spaces and comments aside).
+Expressions are moved, joined and substituted by their pieces, and never parsed again. What no rule touches
+is executed as written, except for spaces and comments.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Ref(Struct, frozen=True, tag="ref", array_like=True):
 
     column: str
     relation: str = ""
-    """The alias it has in its SELECT; empty within a plan, where a node's columns have names of their own."""
+    """The alias in its SELECT; empty within a plan, where a node's columns have unique names."""
     named: bool = False
-    """The name becomes part of the value, as that of a field does in `struct(x)`."""
+    """The name becomes part of the value, such as a field's name in `struct(x)`."""
     fixed: bool = False
-    """Only a column can stand here, under this very name: `arrays_zip(a, b)`."""
+    """Must be a column with exactly this name: `arrays_zip(a, b)`."""
     in_lambda: bool = False
-    """Within a lambda, where Spark takes no subquery."""
+    """Within a lambda, where Spark supports no subqueries."""
 
 
 class Read(Struct, frozen=True, tag="read", array_like=True):
@@ -42,23 +42,23 @@ Piece = str | Ref | Read
 
 
 class Expression(Struct, frozen=True, array_like=True, dict=True):
-    """One expression; its facts hold for the whole of it."""
+    """One expression; its properties hold for all of it."""
 
     pieces: tuple[Piece, ...]
     type: Type
     nullable: bool = True
     deterministic: bool = True
     raises: bool = False
-    """It can fail on a row, as a cast or a division does; so it must not see rows that it did not see."""
+    """It can fail on a row, like a cast or a division, so it must not be evaluated for further rows."""
     functions: tuple[str, ...] = ()
-    """The Python functions that it calls, one entry a call."""
+    """The Python functions that it calls, one entry for each call."""
     atomic: bool = False
-    """It needs no parentheses inside another one."""
+    """It needs no parentheses inside another expression."""
     variables: frozenset[str] = frozenset()
-    """Names of lambda variables in it: a column of such a name must be written with its relation."""
+    """Names of its lambda variables; a column with such a name must be qualified by its relation."""
     start: int = 0
     stop: int = 0
-    """Where it stands in the compiled SQL of its model."""
+    """Its span in the compiled SQL of its model."""
 
     @once
     def refs(self) -> tuple[Ref, ...]:
@@ -82,36 +82,36 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
 
     @property
     def column(self) -> str | None:
-        """The column that it is, when it is one and nothing more."""
+        """The name of the column, if the expression is just a column."""
         pieces = self.pieces
         return pieces[0].column if len(pieces) == 1 and isinstance(pieces[0], Ref) else None
 
     @once
     def content(self) -> str:
-        """What it calculates, in one text: not where it stands."""
+        """What it computes, as one text without its span."""
         return msgspec.json.encode((self.pieces, str(self.type))).decode()
 
     @property
     def movable(self) -> bool:
-        """Tell whether it gives the same wherever it is evaluated, and never fails."""
+        """Whether it gives the same value wherever it is evaluated, and never fails."""
         return self.deterministic and not self.raises
 
     @once
     def text(self) -> str:
-        """The expression for people to read, and what tells it from others."""
+        """The expression as readable SQL, which also identifies it."""
         return render(self)
 
     def __str__(self) -> str:
         return self.text
 
 
-def called(expression: Expression) -> str:
-    """Return the name of a function, in lower case, when an expression is one call of it and nothing more."""
+def called_function(expression: Expression) -> str:
+    """Return the function's name, in lower case, if an expression is just one call."""
     first = expression.pieces[0] if expression.pieces else ""
     name = first.partition("(")[0] if isinstance(first, str) else ""
     if not name.isidentifier() or not isinstance(first, str) or not first.startswith(f"{name}("):
         return ""
-    # What stands for a column closes nothing.
+    # A placeholder for a column contains no parentheses.
     text = _QUOTED.sub("", "".join(piece if isinstance(piece, str) else "x" for piece in expression.pieces))
     depth = 0
     for index, sign in enumerate(text):
@@ -122,7 +122,7 @@ def called(expression: Expression) -> str:
 
 
 def windows(expression: Expression) -> frozenset[str]:
-    """Return the calls of `window` and `session_window` within an expression: Spark takes one in a SELECT."""
+    """Return the calls of `window` and `session_window` in an expression; Spark allows one per SELECT."""
     if not any(isinstance(piece, str) and "window(" in piece for piece in expression.pieces):
         return frozenset()
     text = "".join(piece if isinstance(piece, str) else str(piece) for piece in expression.pieces)
@@ -136,9 +136,9 @@ def windows(expression: Expression) -> frozenset[str]:
     return frozenset(found)
 
 
-def column(name: str, found: Type, *, nullable: bool = True) -> Expression:
-    """Return the expression that is a column."""
-    return Expression((Ref(name),), found, nullable, atomic=True)
+def column(name: str, type_: Type, *, nullable: bool = True) -> Expression:
+    """Return an expression that is just a column."""
+    return Expression((Ref(name),), type_, nullable, atomic=True)
 
 
 def render(
@@ -164,7 +164,7 @@ def _plain(ref: Ref) -> str:
 
 @lru_cache(1 << 14)
 def quoted(name: str) -> str:
-    """Return a name as SQL takes it anywhere."""
+    """Return a name, in backquotes if SQL needs them."""
     return (
         name
         if name.isidentifier() and name.isascii() and name.lower() not in RESERVED
@@ -173,12 +173,12 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool:
-    """Tell whether the columns of an expression can be replaced by what they are made of."""
+    """Return whether the columns of an expression can be replaced by the expressions in `by`."""
     for ref in expression.refs:
         found = by.get(ref.column)
         if found is None:
@@ -188,35 +188,35 @@ def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool
         if windows(found):
             return False
         if ref.in_lambda and (found.reads or found.functions):
-            return False  # Spark runs neither subqueries nor Python within a lambda
+            return False  # Spark supports neither subqueries nor Python in a lambda
         if expression.variables and (
             found.variables or any(r.column in expression.variables for r in found.refs)
         ):
-            # A column of the name of a lambda's variable would be taken for it.
+            # A column with the name of a lambda's variable would be read as the variable.
             return False
     return True
 
 
 def substitute(expression: Expression, by: Mapping[str, Expression]) -> Expression:
-    """Replace the columns that `by` knows; ask `can_substitute` first."""
-    return rebound(expression, lambda ref: by.get(ref.column))
+    """Replace the columns that are in `by`; check `can_substitute` first."""
+    return replace_columns(expression, lambda ref: by.get(ref.column))
 
 
-def rebound(expression: Expression, of: Callable[[Ref], Expression | None]) -> Expression:
-    """Replace each column by what `of` gives for it."""
-    given = expression.pieces
-    alone = len(given) == 1
-    if alone and not isinstance(given[0], Ref):
+def replace_columns(expression: Expression, replacement: Callable[[Ref], Expression | None]) -> Expression:
+    """Replace each column by its `replacement`, if there is one."""
+    original = expression.pieces
+    alone = len(original) == 1
+    if alone and not isinstance(original[0], Ref):
         return expression
     pieces: list[Piece] = []
     used: list[Expression] = []
-    for piece in given:
-        found = of(piece) if isinstance(piece, Ref) else None
+    for piece in original:
+        found = replacement(piece) if isinstance(piece, Ref) else None
         if not isinstance(piece, Ref) or found is None or _is_same(piece, found, expression, alone=alone):
             pieces.append(piece)
             continue
         used.append(found)
-        pieces += _placed(piece, found, alone=alone)
+        pieces += _replacement_pieces(piece, found, alone=alone)
     if not used:
         return expression
     first, functions, variables = used[0], expression.functions, expression.variables
@@ -238,24 +238,24 @@ def rebound(expression: Expression, of: Callable[[Ref], Expression | None]) -> E
 
 
 def _is_same(ref: Ref, found: Expression, within: Expression, *, alone: bool) -> bool:
-    """Tell whether a column stays as it is."""
-    only = found.pieces[0] if len(found.pieces) == 1 else None
+    """Return whether a column stays as it is."""
+    single = found.pieces[0] if len(found.pieces) == 1 else None
     return (
-        isinstance(only, Ref)
-        and (only.column, only.relation) == (ref.column, ref.relation)
+        isinstance(single, Ref)
+        and (single.column, single.relation) == (ref.column, ref.relation)
         and found.movable
         and not (found.functions or found.variables)
         and (not alone or found.atomic == within.atomic)
     )
 
 
-def _placed(ref: Ref, found: Expression, *, alone: bool) -> list[Piece]:
-    """Return what stands in place of a column: in parentheses where it needs them, named where it was."""
-    only = found.pieces[0] if len(found.pieces) == 1 else None
-    if isinstance(only, Ref):
-        renamed = ref.named and only.column != ref.column
-        placed = Ref(only.column, only.relation, ref.named and not renamed, ref.fixed, ref.in_lambda)
-        return [placed, f" as {quoted(ref.column)}"] if renamed else [placed]
+def _replacement_pieces(ref: Ref, found: Expression, *, alone: bool) -> list[Piece]:
+    """Return the pieces that replace a column, in parentheses or with a name where needed."""
+    single = found.pieces[0] if len(found.pieces) == 1 else None
+    if isinstance(single, Ref):
+        renamed = ref.named and single.column != ref.column
+        new = Ref(single.column, single.relation, ref.named and not renamed, ref.fixed, ref.in_lambda)
+        return [new, f" as {quoted(ref.column)}"] if renamed else [new]
     inner: list[Piece] = [
         replace(p, in_lambda=True) if ref.in_lambda and isinstance(p, Ref) else p for p in found.pieces
     ]
@@ -265,7 +265,7 @@ def _placed(ref: Ref, found: Expression, *, alone: bool) -> list[Piece]:
 
 
 def joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
-    """Join texts that stand side by side, so that equal expressions have equal pieces."""
+    """Join adjacent texts, so that equal expressions have equal pieces."""
     found: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, str) and found and isinstance(before := found[-1], str):
@@ -275,8 +275,8 @@ def joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
     return tuple(found)
 
 
-def any_of(alternatives: Iterable[Iterable[Expression]], found: Type) -> Expression:
-    """Return the condition that holds where all of one alternative hold, or all of another."""
+def any_of(alternatives: Iterable[Iterable[Expression]], type_: Type) -> Expression:
+    """Return a condition that is true if all conditions of any alternative are true."""
     pieces: list[Piece] = []
     parts: list[Expression] = []
     for conditions in alternatives:
@@ -284,15 +284,15 @@ def any_of(alternatives: Iterable[Iterable[Expression]], found: Type) -> Express
         parts += listed
         pieces.append(" or " if pieces else "")
         pieces += (
-            all_of(listed, found).pieces
+            all_of(listed, type_).pieces
             if len(listed) == 1 and listed[0].atomic
-            else ["(", *all_of(listed, found).pieces, ")"]
+            else ["(", *all_of(listed, type_).pieces, ")"]
         )
-    return _combined(pieces, parts, found)
+    return _combined(pieces, parts, type_)
 
 
-def all_of(conditions: Iterable[Expression], found: Type) -> Expression:
-    """Return the conditions as one."""
+def all_of(conditions: Iterable[Expression], type_: Type) -> Expression:
+    """Return a condition that is true if all conditions are true."""
     listed = list(conditions)
     if len(listed) == 1:
         return listed[0]
@@ -300,13 +300,13 @@ def all_of(conditions: Iterable[Expression], found: Type) -> Expression:
     for condition in listed:
         pieces.append(" and " if pieces else "")
         pieces += condition.pieces if condition.atomic else ["(", *condition.pieces, ")"]
-    return _combined(pieces, listed, found)
+    return _combined(pieces, listed, type_)
 
 
-def _combined(pieces: list[Piece], parts: list[Expression], found: Type) -> Expression:
+def _combined(pieces: list[Piece], parts: list[Expression], type_: Type) -> Expression:
     return Expression(
         joined(pieces),
-        found,
+        type_,
         any(part.nullable for part in parts),
         all(part.deterministic for part in parts),
         any(part.raises for part in parts),

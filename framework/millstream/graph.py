@@ -1,4 +1,4 @@
-"""The dependency graph of a project's relations, by `graphlib`."""
+"""The dependency graph of a project's nodes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from graphlib import TopologicalSorter
@@ -14,14 +14,14 @@ from millstream.text import Location
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """What the graph and the selectors know of a model, source, seed, test, exposure or metric."""
+    """The properties of a model, source, seed, test, exposure or metric that the graph and selectors use."""
 
     id: str
     """`model.orders`, `source.shop.events`, `seed.countries`, `test.…`, `unit_test.…`, `exposure.…`, …"""
     kind: Kind
     name: str
     path: str
-    """Of the file, relative to the project, with `/`."""
+    """The path of the file, relative to the project, with `/`."""
     fqn: tuple[str, ...]
     """Project, folders, name: what `fqn:` and bare selectors match."""
     tags: tuple[str, ...] = ()
@@ -37,24 +37,24 @@ class Node(Struct, frozen=True, kw_only=True):
 
 
 Locate = Callable[[str, str], Location | None]
-"""Where a node (its id first) refers to another."""
+"""Returns where a node (the first id) refers to another."""
 
 _SHOWN = 12
 """A longer cycle is shown by its first steps and its last."""
 
 
 class Graph(Struct, frozen=True):
-    """Nodes with their neighbours. What nobody defines is left out: the ref to it is the error."""
+    """Nodes with their neighbours. Undefined nodes are left out; the ref to them is the error."""
 
     nodes: dict[str, Node]
     parents: dict[str, tuple[str, ...]]
     children: dict[str, tuple[str, ...]]
     levels: tuple[tuple[str, ...], ...]
-    """Each level depends on those before it only; within a level ids are sorted."""
+    """Each level only depends on earlier levels; within a level, ids are sorted."""
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Every key after all that it depends on."""
+        """The ids, each after all that it depends on."""
         return tuple(key for level in self.levels for key in level)
 
     def ancestors(self, start: str) -> frozenset[str]:
@@ -63,7 +63,7 @@ class Graph(Struct, frozen=True):
 
 
 def build_graph(nodes: Mapping[str, Node]) -> Graph:
-    """Connect the nodes; a cycle is an error of the user's (see `find_cycles` for one with places)."""
+    """Connect the nodes; raise an error for a cycle (see `find_cycles` for one with locations)."""
     if found := find_cycles(nodes):
         raise MillstreamError(*found)
     parents = {key: tuple(sorted({p for p in nodes[key].depends_on if p in nodes})) for key in sorted(nodes)}
@@ -85,7 +85,7 @@ def build_graph(nodes: Mapping[str, Node]) -> Graph:
 def reach(
     starts: Iterable[str], neighbours: Mapping[str, tuple[str, ...]], depth: int | None = None
 ) -> frozenset[str]:
-    """Return all that can be reached over 1 to `depth` edges, in one walk for all starts together."""
+    """Return the nodes that are reached over 1 to `depth` edges, in one walk for all starts together."""
     level = set(starts)
     seen = set(level)
     found: set[str] = set()
@@ -99,7 +99,7 @@ def reach(
 
 
 def find_cycles(nodes: Mapping[str, Node], locate: Locate = lambda _child, _parent: None) -> list[Diagnostic]:
-    """Report each knot of nodes by a shortest cycle, and each node that reads itself."""
+    """Report a shortest cycle of each strongly connected component, and each node that reads itself."""
     found = cycles({key: node.depends_on for key, node in nodes.items()})
     return [_report(cycle, nodes, locate) for cycle in found]
 
@@ -114,7 +114,7 @@ def _report(cycle: tuple[str, ...], nodes: Mapping[str, Node], locate: Locate) -
             "MS501",
             f"{cycle[0]} depends on itself: {path}",
             locate(cycle[0], cycle[0]),
-            "read what it is made from instead: another model, a seed or a source",
+            "read its inputs instead: another model, a seed or a source",
         )
     refs = list(zip(cycle[1:], (*cycle[2:], cycle[0]), strict=True))[: _SHOWN - 1]
     notes = (Note(f"{child} refers to {parent} here", locate(child, parent)) for child, parent in refs)
@@ -122,6 +122,6 @@ def _report(cycle: tuple[str, ...], nodes: Mapping[str, Node], locate: Locate) -
         "MS501",
         f"{len(cycle)} nodes depend on each other in a cycle: {path}",
         locate(cycle[0], cycle[1]),
-        "remove one of these refs, or move what both need into a model of its own",
+        "remove one of these refs, or move what both need into a separate model",
         notes=tuple(note for note in notes if note.location),
     )

@@ -1,4 +1,4 @@
-"""What a compile found, as one value: written to `target/manifest.json`, read by every other command."""
+"""The result of a compile as one value: written to `target/manifest.json`, read by every other command."""
 
 from typing import Any, Literal
 
@@ -37,15 +37,15 @@ class ManifestNode(Node, frozen=True, kw_only=True):
     meta: dict[str, Any] = {}
     columns: tuple[ManifestColumn, ...] = ()
     influences: tuple[Influence, ...] = ()
-    """The columns that decide which rows there are and in what order: filter, join, group, order."""
+    """The columns that decide which rows exist, and their order: filter, join, group, order."""
     opaque: tuple[str, ...] = ()
-    """Why the SQL was not understood, sentence by sentence; empty when it was."""
+    """Why the SQL is opaque, sentence by sentence; empty if it is not."""
     functions: tuple[str, ...] = ()
     """The Python functions that the SQL calls."""
     macros: tuple[str, ...] = ()
     compiled_path: str | None = None
     checksum: str = ""
-    """Of the file as written."""
+    """A digest of the file as written."""
 
 
 class ManifestFunction(Struct, frozen=True):
@@ -57,11 +57,11 @@ class ManifestFunction(Struct, frozen=True):
     table: bool = False
 
 
-class KeptPlan(Struct, frozen=True):
-    """What the plan is made of, for `review` and `state:` selectors: of this very format, or of no use."""
+class StoredPlan(Struct, frozen=True):
+    """The encoded plan, for `review` and `state:` selectors; only usable by the version that wrote it."""
 
     format: str
-    """The version of Millstream that wrote it, and of its shape."""
+    """The version of Millstream that wrote it, and that of the format."""
     catalog: bytes
     """A `Catalog`, compressed."""
 
@@ -74,20 +74,20 @@ class Manifest(Struct, frozen=True):
     nodes: dict[str, ManifestNode]
     functions: dict[str, ManifestFunction]
     selectors: dict[str, Any] = {}
-    plan: KeptPlan | None = None
-    """Only in the file, and not where the columns of a model are unknown."""
+    plan: StoredPlan | None = None
+    """Only in the file, and only if the columns of all models are known."""
 
 
 class Compiled(Struct, frozen=True):
-    """A manifest and what is wrong; with errors the manifest holds what could be understood."""
+    """A manifest and its diagnostics; with errors, the manifest is as complete as possible."""
 
     manifest: Manifest
     diagnostics: tuple[Diagnostic, ...] = ()
     sql: dict[str, str] = {}
     """Rendered SQL by node id."""
     catalog: bytes = b""
-    """What the plan is made of, a `Catalog`, still encoded; empty where something is wrong."""
+    """The encoded `Catalog` that the plan is built from; empty if there are errors."""
     from_cache: int = 0
-    """How many models were taken from the cache."""
+    """The number of models taken from the cache."""
     tests: dict[str, str] = {}
     """Rendered SQL of data tests that are files or macros of the project, by node id."""

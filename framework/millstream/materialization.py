@@ -48,7 +48,7 @@ class _Kind(Struct, frozen=True):
 
 
 class View(_Kind, frozen=True, tag_field="materialized", tag="view"):
-    """Nothing: each query that needs the rows computes them."""
+    """Stores nothing; each query that needs the rows computes them."""
 
     word: ClassVar[str] = "view"
     about: ClassVar[str] = "no storage"
@@ -56,7 +56,7 @@ class View(_Kind, frozen=True, tag_field="materialized", tag="view"):
 
 
 class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaults=True):
-    """Records of a Kafka topic."""
+    """Stores the records of a Kafka topic."""
 
     topic: str
     key: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     replication: int | None = None
     topic_config: dict[str, Any] = {}
     headers: dict[str, str] = {}
-    """SQL by name."""
+    """SQL expressions by name."""
     timestamp: str | None = None
     producer: dict[str, Any] = {}
 
@@ -78,7 +78,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return what a project says of how records are sent, and of a topic that is created."""
+        """Return the options that define how records are sent, and how a topic is created."""
         return self._given("partitions", "replication", "topic_config", "producer", "timestamp")
 
     @property
@@ -90,12 +90,12 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
 
 
 class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defaults=True):
-    """Rows of a state table: the newest of each key."""
+    """Stores the newest row of each key in a state table."""
 
     unique_key: tuple[str, ...] = ()
     order_by: str | None = None
     delete_when: str | None = None
-    """SQL: rows for which it holds are deleted."""
+    """An SQL condition; rows that match it are deleted."""
     retention: str | None = None
     store: str | None = None
 
@@ -107,7 +107,7 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return what a project says of which rows are kept, and where."""
+        """Return the options that define which rows are stored, and where."""
         return self._given("order_by", "retention", "store")
 
     @property

@@ -1,8 +1,8 @@
-"""What builds have counted becomes hints, where YAML says nothing.
+"""Derives hints from the counts of builds, for figures that YAML does not declare.
 
-Two figures can be told honestly. A stateless model's own topic gets one record for each record of a source
-that all filters between them keep: how many of them is the share that the filters keep together, and that of
-one model where those of the others are known. And what a build reads came since the build before.
+Two figures can be derived. (1) A stateless model's topic gets one record for each record of a source that
+passes all filters between them. The ratio is the share that these filters keep together, or that of one model
+if those of the others are known. (2) The records that a build reads arrived since the previous build.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from millstream.plan.nodes import Decode, Filter, Output, Plan, TopicScan
 from millstream.results import Came, Counted, Kept, RunResults
 
 LEAST_ROWS, LEAST_SECONDS = 100, 60.0
-"""Of fewer records, or in a shorter time, nothing can be told."""
+"""Counts below these are not used."""
 
 
 class Measured(Struct, frozen=True):
@@ -28,11 +28,11 @@ class Measured(Struct, frozen=True):
     rows_per_second: Mapping[str, float] = {}
     """By id of a source."""
     counts: Mapping[str, tuple[int, float]] = {}
-    """By id: what it was told from: records, and those kept of them or seconds."""
+    """By id, the counts behind a figure: records, and those of them that were kept, or seconds."""
 
 
 class _Chain(Struct, frozen=True):
-    """What happens to a record between two topics, where each gives at most one."""
+    """The operators between two topics, if each record gives at most one."""
 
     source: str
     filters: tuple[str, ...]
@@ -40,13 +40,13 @@ class _Chain(Struct, frozen=True):
     digest: str
 
 
-# -- what a build counted
+# -- counts of a build
 
 
 def with_counts(results: RunResults, before: RunResults | None, plan: Plan) -> RunResults:
-    """Add what a build counted to what those before it had; `plan` is the one as written."""
+    """Add the counts of a build to those of earlier ones; `plan` is the plan as written."""
     old = before.counted if before else Counted()
-    return replace(results, counted=Counted(_kept(results, before, plan), _came(results, before, old)))
+    return replace(results, counted=Counted(_kept(results, before, plan), _arrived(results, before, old)))
 
 
 def _kept(results: RunResults, before: RunResults | None, plan: Plan) -> dict[str, Kept]:
@@ -59,44 +59,48 @@ def _kept(results: RunResults, before: RunResults | None, plan: Plan) -> dict[st
         if each.status != "success" or each.rows_written is None or each.id not in outputs:
             continue
         if each.query in joined and each.id not in known:
-            continue  # it may have got older records, too, when it joined the query
+            continue  # joining the query, it may have got older records as well
         chain = _chain(outputs[each.id], outputs, each.reads)
         if chain is None:
             continue
-        was = found.get(each.id)
-        same = was is not None and (was.source, was.digest) == (chain.source, chain.digest)
-        read, written = (was.read, was.written) if was is not None and same else (0, 0)
+        last = found.get(each.id)
+        same = last is not None and (last.source, last.digest) == (chain.source, chain.digest)
+        read, written = (last.read, last.written) if last is not None and same else (0, 0)
         found[each.id] = Kept(
             chain.source, read + each.reads[chain.source], written + each.rows_written, chain.digest
         )
     return found
 
 
-def _came(results: RunResults, before: RunResults | None, old: Counted) -> dict[str, Came]:
-    """Sum up what came since the build before, which had read all that was there."""
+def _arrived(results: RunResults, before: RunResults | None, old: Counted) -> dict[str, Came]:
+    """Add the records that arrived since the previous build, which had read all records before."""
     found = dict(old.came)
     if before is None or results.full_refresh:
         return found
     seconds = (
         datetime.fromisoformat(results.started) - datetime.fromisoformat(before.started)
     ).total_seconds()
-    went_on = {
+    continued = {
         (each.query, source) for each in before.results if each.status == "success" for source in each.reads
     }
     rows: dict[str, int] = {}
     for each in results.results:
         for source, count in each.reads.items():
-            if each.status == "success" and (each.query, source) in went_on and source.startswith("source."):
+            if (
+                each.status == "success"
+                and (each.query, source) in continued
+                and source.startswith("source.")
+            ):
                 rows[source] = max(rows.get(source, 0), count)
     if seconds > 0:
         for source, count in rows.items():
-            so_far = found.get(source, Came(0, 0.0))
-            found[source] = Came(so_far.rows + count, so_far.seconds + seconds)
+            previous = found.get(source, Came(0, 0.0))
+            found[source] = Came(previous.rows + count, previous.seconds + seconds)
     return found
 
 
 def _chain(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, int]) -> _Chain | None:
-    """Follow a model down to the topic that its query reads; None where rows are made, joined or gathered."""
+    """Follow a model to the topic that its query reads; None if rows are created, joined or grouped."""
     filters: dict[str, None] = {}
     digests = [output.input.fingerprint]
     node = output.input
@@ -122,13 +126,13 @@ def _digest(parts: Iterable[str]) -> str:
     return blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
 
 
-# -- what follows from it
+# -- figures
 
 
 def measured(results: RunResults | None, plan: Plan, declared: Hints | None = None) -> Measured:
-    """Return what results tell of a plan as written; of models that have changed since, nothing.
+    """Return the figures that follow from results, except for models that have changed since.
 
-    What is declared of one filter helps to tell what another one on the same way keeps.
+    A share declared for one filter helps to derive that of another filter on the same path.
     """
     if results is None:
         return Measured()
@@ -151,17 +155,17 @@ def measured(results: RunResults | None, plan: Plan, declared: Hints | None = No
 def _solved(
     shares: Mapping[str, tuple[tuple[str, ...], Kept]], declared: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, tuple[int, float]]]:
-    """Tell the share of each model from those of models over it, as long as one of a chain is not known.
+    """Derive the share of each model while exactly one share of a chain is unknown.
 
-    Shares are rounded: filters that keep about as much stay in the order in which they are written.
+    Shares are rounded, so that filters with similar shares keep their written order.
     """
     exact = dict(declared)
     counts: dict[str, tuple[int, float]] = {}
-    waiting = sorted(shares.items(), key=lambda each: (-each[1][1].read, each[0]))
-    going = True
-    while going:
-        going = False
-        for _, (filters, kept) in waiting:
+    pending = sorted(shares.items(), key=lambda each: (-each[1][1].read, each[0]))
+    progress = True
+    while progress:
+        progress = False
+        for _, (filters, kept) in pending:
             unknown = [model for model in filters if model not in exact]
             before = 1.0
             for model in filters:
@@ -169,22 +173,22 @@ def _solved(
             if len(unknown) == 1 and before > 0:
                 exact[unknown[0]] = min(1.0, kept.written / kept.read / before)
                 counts[unknown[0]] = (round(kept.read * before), kept.written)
-                going = True
+                progress = True
     return {model: round(exact[model], 2) for model in counts}, counts
 
 
 def with_measured(declared: Hints, found: Measured, plan: Plan | None = None) -> Hints:
-    """Return hints in which YAML wins; `plan` as written says where in models' SQL their filters stand."""
+    """Return hints in which YAML wins; `plan` as written has the spans of filters in models' SQL."""
     keeps = {**found.keeps, **declared.keeps}
     return replace(
         declared,
         keeps=keeps,
         rows_per_second={**found.rows_per_second, **declared.rows_per_second},
-        asked=dict(_places(keeps, plan)) if plan else {},
+        keeps_by_span=dict(_filter_spans(keeps, plan)) if plan else {},
     )
 
 
-def _places(keeps: Mapping[str, float], plan: Plan) -> Iterable[tuple[tuple[str, int, int], float]]:
+def _filter_spans(keeps: Mapping[str, float], plan: Plan) -> Iterable[tuple[tuple[str, int, int], float]]:
     for node in plan.order:
         if isinstance(node, Filter) and len(node.models) == 1 and node.models[0] in keeps:
             (model,) = node.models

@@ -1,4 +1,4 @@
-"""What follows from a value, found when first asked for and kept with it."""
+"""Cached properties of values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ T = TypeVar("T")
 class once(Generic[T]):  # noqa: N801 - a decorator
     """`functools.cached_property` without its lock, which Python takes up to 3.11.
 
-    A plan asks some hundred thousand times, and any thread would find the same.
+    A plan reads such properties some hundred thousand times, and any thread would compute the same.
     """
 
-    def __init__(self, find: Callable[[Any], T]) -> None:
-        self._find = find
-        self.__doc__ = find.__doc__
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -28,6 +28,6 @@ class once(Generic[T]):  # noqa: N801 - a decorator
     def __get__(self, value: object | None, owner: type | None = None) -> once[T] | T:
         if value is None:
             return self
-        # From now on Python finds it in `__dict__` and asks nobody.
-        found = value.__dict__[self._name] = self._find(value)
-        return found
+        # From now on, Python finds it in `__dict__` without calling this.
+        result = value.__dict__[self._name] = self._compute(value)
+        return result

@@ -1,4 +1,4 @@
-"""What became of each model, and what a build counted on the way: `run_results.json`."""
+"""The result of each model, and what a build counted: `run_results.json`."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ _log.addHandler(logging.NullHandler())
 
 
 class ModelResult(Struct, frozen=True):
-    """One model, or a reference topic that is kept as a table."""
+    """The result of one model, or of a reference topic that is stored as a table."""
 
     id: str
     status: Status
     query: str
-    """The query that it runs in, with others perhaps; its rows and time are those of the whole query."""
+    """The query that it runs in, maybe with others; rows and time are those of the whole query."""
     rows_read: int = 0
     seconds: float = 0.0
     message: str = ""
     reads: dict[str, int] = {}
-    """Records that the query read, by id of the source or model whose topic it is; empty: not known."""
+    """Records that the query read, by id of the source or model that owns the topic; empty if unknown."""
     rows_written: int | None = None
-    """Records that came into its topic; None: it has none, or shares it."""
+    """Records written to its topic; None if it has none, or shares it."""
     skipped: dict[str, int] = {}
-    """Records that were left out: by source of its query those that could not be decoded, by the model itself
-    those on which a function failed."""
+    """Skipped records: by source, those that could not be decoded; by the model's id, those on which a
+    function failed."""
     dead_letters: dict[str, int] = {}
-    """Records that became dead letters, by the same."""
+    """Records that became dead letters, by the same ids."""
     tests: dict[str, int] = {}
-    """Rows that its data tests found wrong before they were stored, by id of the test."""
+    """Rows that failed its data tests before they were stored, by id of the test."""
 
 
 class Kept(Struct, frozen=True):
-    """How many of a topic's records a model wrote to its own, in all builds since its SQL last changed."""
+    """How many of a topic's records a model wrote to its own topic, in all builds since its SQL changed."""
 
     source: str
-    """Id of the source or model whose topic was read."""
+    """The id of the source or model whose topic was read."""
     read: int
     written: int
     digest: str
-    """Of all that happens to a record between the two topics."""
+    """A digest of all operators between the two topics."""
 
 
 class Came(Struct, frozen=True):
-    """Records that came between two builds, summed up over several."""
+    """Records that arrived between builds, in total."""
 
     rows: int
     seconds: float
 
 
 class Counted(Struct, frozen=True):
-    """What builds have counted so far; see `millstream.measured`."""
+    """The counts of all builds so far; see `millstream.measured`."""
 
     kept: dict[str, Kept] = {}
     """By id of a model."""
@@ -76,7 +76,7 @@ class RunResults(Struct, frozen=True):
     results: tuple[ModelResult, ...]
     millstream_version: str = __version__
     full_refresh: bool = False
-    """Topics were read from their start again."""
+    """Topics were read again from their start."""
     counted: Counted = Counted()
 
     @property
@@ -89,7 +89,7 @@ def write_results(folder: Path, results: RunResults) -> None:
 
 
 def read_results(folder: Path, project: str, target: str) -> RunResults | None:
-    """Return the last results of a target; None where none can be read: they are never needed."""
+    """Return the last results of a target; None if they can't be read, since they are optional."""
     return read_json(folder / FILE, RunResults, project, target)
 
 
@@ -112,7 +112,7 @@ _Results = TypeVar("_Results", bound=_OfTarget)
 
 
 def read_json(file: Path, type_: type[_Results], project: str, target: str) -> _Results | None:
-    """Return what a file says of a target; None where it says nothing that can be read."""
+    """Return the results of a target in a file; None if they can't be read or belong to another target."""
     try:
         found = msgspec.json.decode(file.read_bytes(), type=type_)
     except FileNotFoundError:
@@ -121,6 +121,6 @@ def read_json(file: Path, type_: type[_Results], project: str, target: str) -> _
         _log.debug("%s is not used: %s", file, error)
         return None
     if (found.project, found.target) != (project, target):
-        _log.debug("%s is not used: it is of %s, target %s", file, found.project, found.target)
+        _log.debug("%s is not used: it belongs to %s, target %s", file, found.project, found.target)
         return None
     return found

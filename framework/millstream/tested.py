@@ -1,4 +1,4 @@
-"""What became of each test, and what unit tests reach of each model: `test_results.json`."""
+"""The result of each test, and the coverage of each model: `test_results.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Status = Literal["pass", "warn", "fail", "error", "skipped"]
 
 
 class TestResult(Struct, frozen=True):
-    """What became of one test."""
+    """The result of one test."""
 
     id: str
     kind: Literal["unit_test", "test", "python"]
@@ -26,11 +26,11 @@ class TestResult(Struct, frozen=True):
     line: int
     diagnostics: tuple[dict[str, Any], ...] = ()
     details: str = ""
-    """The rows that differ, or why it warns or was skipped, as text."""
+    """The rows that differ, or why it warned or was skipped."""
     ran: str = ""
-    """When the run began that it was part of."""
+    """When its run started."""
 
-    __test__ = False  # pytest, this is none
+    __test__ = False  # not a test of pytest
 
 
 class Missed(Struct, frozen=True):
@@ -38,23 +38,23 @@ class Missed(Struct, frozen=True):
 
     said: str
     line: int = 0
-    """Of the model's file as written; 0: it does not stand there."""
+    """In the model's file as written; 0 if it is not there."""
 
 
 class ModelCoverage(Struct, frozen=True):
-    """What unit tests reach of a model."""
+    """The coverage of a model by unit tests."""
 
     id: str
     path: str
     tests: int
-    """How many test this model, and not another one that it is a part of."""
+    """The number of unit tests of this model itself, not of a downstream model."""
     ways: int
     reached: int
     missed: tuple[Missed, ...] = ()
     run: bool = True
-    """Some unit test runs it."""
+    """Whether any unit test runs it."""
     checksum: str = ""
-    """Of the file as written, when it was measured."""
+    """The digest of the file when coverage was measured."""
 
 
 class TestResults(Struct, frozen=True):
@@ -65,21 +65,23 @@ class TestResults(Struct, frozen=True):
     seconds: float
     results: tuple[TestResult, ...]
     coverage: tuple[ModelCoverage, ...]
-    """As it was when somebody last asked for it; empty: nobody has."""
+    """As last measured; empty if never measured."""
     millstream_version: str
     earlier: tuple[TestResult, ...] = ()
-    """The last results of tests that did not run this time."""
+    """The latest results of tests that did not run this time."""
 
     __test__ = False
 
 
-def with_earlier(found: TestResults, before: TestResults | None, known: Container[str]) -> TestResults:
-    """Return results with what earlier runs said of other tests that are still there."""
+def with_earlier_results(
+    found: TestResults, before: TestResults | None, known: Container[str]
+) -> TestResults:
+    """Return results with those of earlier runs for tests that still exist but did not run."""
     if before is None:
         return found
-    now = {each.id for each in found.results}
-    kept = {each.id: each for each in (*before.earlier, *before.results)}
-    earlier = (each for id_, each in kept.items() if id_ in known and id_ not in now)
+    current = {each.id for each in found.results}
+    previous = {each.id: each for each in (*before.earlier, *before.results)}
+    earlier = (each for id_, each in previous.items() if id_ in known and id_ not in current)
     return replace(found, earlier=tuple(earlier), coverage=found.coverage or before.coverage)
 
 
@@ -88,5 +90,5 @@ def write_test_results(folder: Path, results: TestResults) -> None:
 
 
 def read_test_results(folder: Path, project: str, target: str) -> TestResults | None:
-    """Return the last results of tests on a target; None where none can be read: they are never needed."""
+    """Return the last test results of a target; None if they can't be read, since they are optional."""
     return read_json(folder / FILE, TestResults, project, target)

@@ -1,4 +1,4 @@
-"""Where a piece of text stands: offsets become lines and columns, lines become carets."""
+"""Texts and locations: converts offsets to lines and columns."""
 
 from bisect import bisect_right
 from functools import cached_property
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Location(Struct, frozen=True, order=True):
-    """A place in a file: line and column count from 1, `end` is the column after the last character."""
+    """A span in a line of a file: line and column count from 1, `end` is the column after its end."""
 
     path: str
     line: int
@@ -20,7 +20,7 @@ class Location(Struct, frozen=True, order=True):
 
 _TAB = "    "
 _CONTROL = {code: chr(0x2400 + code) for code in range(32) if code != 9} | {127: "␡", 9: _TAB}
-"""A control character in a user's file must not reach the terminal: it is shown by its picture."""
+"""Control characters of a user's file must not reach the terminal; a symbol is shown instead."""
 
 
 class Text:
@@ -39,7 +39,7 @@ class Text:
         return starts
 
     def line(self, number: int) -> str:
-        """Return a line without its line end; an empty one past the last."""
+        """Return a line without its line end; an empty text after the last line."""
         if not 1 <= number <= len(self._starts):
             return ""
         start = self._starts[number - 1]
@@ -47,11 +47,11 @@ class Text:
         return self.content[start : stop if stop >= 0 else len(self.content)].removesuffix("\r")
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a line and column, both counted from 1."""
+        """Return the offset of a line and column, which count from 1."""
         return self._starts[min(max(line, 1), len(self._starts)) - 1] + column - 1
 
     def location(self, start: int, stop: int | None = None) -> Location:
-        """Return where `content[start:stop]` stands, cut at the end of its first line."""
+        """Return the location of `content[start:stop]`, cut at the end of its first line."""
         start = min(max(start, 0), len(self.content))
         line = bisect_right(self._starts, start)
         column = start - self._starts[line - 1] + 1
@@ -61,5 +61,5 @@ class Text:
 
 
 def clean(text: str) -> str:
-    """Return a user's text without control characters and half characters, tabs as four blanks."""
+    """Return a user's text without control characters and unpaired surrogates, with tabs as four spaces."""
     return text.translate(_CONTROL).encode("utf-8", "replace").decode()

@@ -1,6 +1,6 @@
-"""A compiled project's plan: as written, as optimized, and as the queries that run it.
+"""A compiled project's plan: as written, optimized, and as streaming queries.
 
-`explain`, `docs`, `review` and the runner read this one value, so that none can tell another thing than runs.
+`explain`, `docs`, `review` and the runner read this one value, so that all show exactly what runs.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Topology(Struct, frozen=True):
     catalog: Catalog
     optimized: Optimized
     measured: Measured = Measured()
-    """What builds counted: used where YAML says nothing."""
+    """Figures from builds, used for those that YAML does not declare."""
     kept: QueryCache | None = None
-    """Queries that were planned before."""
+    """Queries of an earlier plan, to reuse."""
     roots: dict[str, Node] = {}
-    """By model: what it holds as written, before it is stored anywhere."""
+    """By model: its rows as written, before they are stored."""
 
     @property
     def written(self) -> Plan:
@@ -57,36 +57,36 @@ class Topology(Struct, frozen=True):
 
 
 def read_catalog(compiled: Compiled) -> Catalog:
-    """Return what the plan is made of; there is no plan while the columns of a model are not known."""
+    """Return the catalog of a project; raise an error if the columns of a model are unknown."""
     if not compiled.catalog:
         unknown = [structs.replace(d, severity="error") for d in compiled.diagnostics]
         raise MillstreamError(*([each for each in unknown if each.code == "MS414"] or unknown))
     return msgspec.msgpack.decode(compiled.catalog, type=Catalog)
 
 
-class _HintsOnly(Struct, frozen=True):
-    """A `Catalog` of which nothing else is read."""
+class _CatalogHints(Struct, frozen=True):
+    """Decodes only the hints of a `Catalog`."""
 
     hints: CatalogHints
 
 
 def read_hints(compiled: Compiled) -> CatalogHints:
-    """Return what YAML says of figures, without reading all models; nothing where there is no plan."""
+    """Return the figures declared in YAML without decoding all models; empty if there is no plan."""
     if not compiled.catalog:
         return CatalogHints()
-    return msgspec.msgpack.decode(compiled.catalog, type=_HintsOnly).hints
+    return msgspec.msgpack.decode(compiled.catalog, type=_CatalogHints).hints
 
 
 def written_plan(catalog: Catalog) -> Plan:
-    """Return the plan as written; the compiler has told all that is wrong with it."""
+    """Return the plan as written; the compiler has already reported its errors."""
     return written_models(catalog).plan
 
 
 def written_models(catalog: Catalog) -> Models:
-    """Return the plan as written, and what of it each model is."""
+    """Return the plan as written, with the root of each model."""
     found = build_models(catalog)
     if found.problems:
-        raise AssertionError(f"not told by the compiler: {found.problems[0].message}")
+        raise AssertionError(f"not reported by the compiler: {found.problems[0].message}")
     return found
 
 
@@ -94,10 +94,10 @@ def written_models(catalog: Catalog) -> Models:
 def compiled_topology(
     compiled: Compiled, results: RunResults | None = None, *, tests: bool = True
 ) -> Topology:
-    """Return the plan of a project without errors, optimized as its target and its models say.
+    """Return the plan of a project without errors, with the optimizations of its target and models.
 
-    `results` are those of the last build; what builds counted is used where YAML says nothing. Without
-    `tests`, rows are stored that a data test would only tell of, or stop at.
+    `results` are those of the last build, for figures that YAML does not declare. Without `tests`, data tests
+    that warn or fail are not applied before rows are stored.
     """
     catalog = read_catalog(compiled)
     if not tests:
@@ -105,29 +105,29 @@ def compiled_topology(
         catalog = structs.replace(catalog, models=models)
     written = written_models(catalog)
     plan = written.plan
-    wanted = catalog.target.get("optimization")
-    rules = chosen(wanted, (model.options.get("optimize") for model in catalog.models.values()))
-    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), wanted)
+    optimization = catalog.target.get("optimization")
+    rules = chosen(optimization, (model.options.get("optimize") for model in catalog.models.values()))
+    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
     declared = hints_of(catalog)
     found = Topology(catalog, optimize(plan, rules, declared, off), roots=written.roots)
-    return using(found, measured(results, plan, declared))
+    return with_figures(found, measured(results, plan, declared))
 
 
-def using(topology: Topology, found: Measured) -> Topology:
-    """Order filters that stand on each other by what builds counted.
+def with_figures(topology: Topology, figures: Measured) -> Topology:
+    """Order stacked filters by measured figures.
 
-    All rules have come to their end before, so that nothing is shared, parted or named otherwise for it; and
-    a signature says nothing of the order of such filters (`physical.signature`): no figure loses a state.
+    All other rules have finished before, so that figures never change what is shared, split or named.
+    A signature does not depend on the order of such filters (`physical.signature`), so no figure loses state.
     """
-    before, wanted = topology.optimized, topology.catalog.target.get("optimization")
+    before, optimization = topology.optimized, topology.catalog.target.get("optimization")
     models = topology.catalog.models.items()
-    if not found.keeps or delay_costly not in chosen(wanted):
-        return structs.replace(topology, measured=found)
-    hints = with_measured(hints_of(topology.catalog), found, before.written)
-    off = switched_off(((id_, model.options) for id_, model in models), wanted)
+    if not figures.keeps or delay_costly not in chosen(optimization):
+        return structs.replace(topology, measured=figures)
+    hints = with_measured(hints_of(topology.catalog), figures, before.written)
+    off = switched_off(((id_, model.options) for id_, model in models), optimization)
     last = optimize(before.plan, (delay_costly,), hints, off)
     optimized = Optimized(before.written, last.plan, (*before.steps, *last.steps))
-    return structs.replace(topology, optimized=optimized, measured=found)
+    return structs.replace(topology, optimized=optimized, measured=figures)
 
 
 @collector_paused()
@@ -144,30 +144,30 @@ def physical_of(
 
 @collector_paused()
 def groups_of(topology: Topology, lock: Lock | None = None) -> Groups:
-    """Return which models share which query, which takes far less time than the queries."""
+    """Return which models share which query; much faster than planning the queries."""
     references = reference_outputs(topology.plan, topology.catalog.topics)
     return grouped_queries(topology.plan, physical_settings(topology.catalog), lock, references)
 
 
 def alone_of(topology: Topology, name: str, models: Collection[str], *, dead_letters: bool = False) -> Query:
-    """Return some models of a query without state as a query of their own; `letters`: with dead letters."""
+    """Return some models of a stateless query as a separate query, with `dead_letters` if requested."""
     references = reference_outputs(topology.plan, topology.catalog.topics)
     settings = physical_settings(topology.catalog)
     return alone(topology.plan, settings, name, models, references, dead_letters=dead_letters)
 
 
 def dead_letters_query_of(topology: Topology, source: str) -> Query:
-    """Return what sends the dead letters of a source as a query of its own, without any model."""
+    """Return a separate query that only sends the dead letters of a source."""
     references = reference_outputs(topology.plan, topology.catalog.topics)
     return dead_letters_query(topology.plan, physical_settings(topology.catalog), source, references)
 
 
 def physical_settings(catalog: Catalog) -> PhysicalSettings:
     hints = hints_of(catalog)
-    wanted = catalog.target.get("optimization")
-    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), wanted)
+    optimization = catalog.target.get("optimization")
+    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
     return PhysicalSettings(
-        rules=frozenset(rule.__name__ for rule in chosen(wanted)),
+        rules=frozenset(rule.__name__ for rule in chosen(optimization)),
         switched_off=off,
         grouping=catalog.target.get("grouping", "all"),
         shuffle_partitions=catalog.target.get("shuffle_partitions", 200),
@@ -179,7 +179,7 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
 
 
 def hints_of(catalog: Catalog) -> Hints:
-    """Return what YAML says that the optimizer can't know."""
+    """Return the hints of YAML, which the optimizer can't derive."""
     return Hints(
         keeps=catalog.hints.keeps,
         rows_per_second=catalog.hints.rows_per_second,

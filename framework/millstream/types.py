@@ -1,4 +1,4 @@
-"""Spark SQL's data types as values, read from and written as DDL text."""
+"""Spark SQL's data types as values, parsed from and written as DDL."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Field(Struct, frozen=True):
     type: "Type"
 
     def __str__(self) -> str:
-        # Spark reads only these without quotes: 1e5 would be a number.
+        # Spark only reads these without quotes: 1e5 would be a number.
         plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.name)
         name = self.name if plain else f"`{self.name.replace('`', '``')}`"
         return f"{name}:{self.type}"
@@ -67,7 +67,7 @@ FLOAT, DOUBLE = Simple("float"), Simple("double")
 DATE, TIMESTAMP, TIMESTAMP_NTZ = Simple("date"), Simple("timestamp"), Simple("timestamp_ntz")
 INTERVAL, VARIANT, NULL = Simple("interval"), Simple("variant"), Simple("void")
 UNKNOWN = Simple("unknown")
-"""The type of what is not understood; it agrees with every other type."""
+"""The type of an opaque expression; it is compatible with every other type."""
 
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 
@@ -88,7 +88,7 @@ NAMES = (*_NAMES, "array", "map", "struct", "varchar", "char")
 
 
 class TypeSyntaxError(ValueError):
-    """A type that can't be read, with the offset of what is wrong in its text."""
+    """A type that can't be parsed, with the offset of the error in its text."""
 
     def __init__(self, message: str, offset: int, name: str = "") -> None:
         super().__init__(message)
@@ -102,7 +102,7 @@ _DEEPEST = 100
 
 
 class _Reader:
-    """A recursive-descent reader of one DDL type; `position` is the next token's, never a space's."""
+    """A recursive-descent parser of one DDL type; `position` is that of the next token, never of a space."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -144,7 +144,7 @@ class _Reader:
     def type(self) -> Type:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise TypeSyntaxError(f"types are nested more than {_DEEPEST} deep", self.position)
+            raise TypeSyntaxError(f"types are nested more than {_DEEPEST} levels deep", self.position)
         found = self.one()
         self.depth -= 1
         return found
@@ -186,7 +186,9 @@ class _Reader:
             scale = self.number()
             self.expect(")")
         if precision > 38 or scale > precision:
-            raise TypeSyntaxError("a decimal has at most 38 digits, and no more after the point", start)
+            raise TypeSyntaxError(
+                "a decimal has at most 38 digits, and its scale is at most its precision", start
+            )
         return Decimal(precision, scale)
 
     def struct(self) -> Type:
@@ -227,7 +229,7 @@ def has_equality(given: Type) -> bool:
 
 
 def parse_type(text: str) -> Type:
-    """Read a type as Spark writes it in DDL: `struct<id: bigint, tags: array<string>>`."""
+    """Parse a type in Spark's DDL: `struct<id: bigint, tags: array<string>>`."""
     reader = _Reader(text)
     found = reader.type()
     if reader.peek():

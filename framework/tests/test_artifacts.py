@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from millstream.artifacts import place_of, write_artifacts
+from millstream.artifacts import artifact_path, write_artifacts
 from millstream.errors import MillstreamError
 from millstream.manifest import Compiled, Manifest, ManifestNode
 from millstream.project.secrets import Secret
@@ -47,7 +47,7 @@ def test_only_own_files_are_removed(tmp_path):
 
 def test_with_only_nothing_is_removed_and_the_manifest_is_whole(tmp_path):
     write_artifacts(tmp_path, "target", compiled("a", "b"))
-    assert write_artifacts(tmp_path, "target", compiled("b", "c"), only=["model.c"]).removed == ()
+    assert write_artifacts(tmp_path, "target", compiled("b", "c"), node_ids=["model.c"]).removed == ()
     assert set(json.loads((tmp_path / "target/manifest.json").read_text())["nodes"]) == {"model.b", "model.c"}
 
 
@@ -60,7 +60,7 @@ def test_with_only_nothing_is_removed_and_the_manifest_is_whole(tmp_path):
     ],
 )
 def test_files_stay_in_the_target_folder(compiled_path, place):
-    assert place_of(compiled_path) == place
+    assert artifact_path(compiled_path) == place
 
 
 def test_secrets_do_not_reach_the_manifest(tmp_path):

@@ -235,11 +235,11 @@ def test_the_tests_of_a_model_are_an_intersection_with_their_type():
 @pytest.mark.parametrize(
     ("term", "code", "column", "end", "help_"),
     [
-        ("tag:", "MS601", 1, 5, "name what to select"),
-        ("+", "MS601", 1, 2, "name what to select"),
-        ("a tag:x,", "MS601", 8, 9, "without blanks"),
-        (",a", "MS601", 1, 2, "without blanks"),
-        ("@sessions+", "MS601", 10, 11, "drop the '+'"),
+        ("tag:", "MS601", 1, 5, "write what to select"),
+        ("+", "MS601", 1, 2, "write what to select"),
+        ("a tag:x,", "MS601", 8, 9, "without spaces"),
+        (",a", "MS601", 1, 2, "without spaces"),
+        ("@sessions+", "MS601", 10, 11, "remove the '+'"),
         ("ab+cd", "MS601", 3, 4, "before or after"),
         ("report tags:x", "MS602", 8, 12, "did you mean 'tag'?"),
         ("config:view", "MS601", 1, 7, "config.materialized:view"),
@@ -282,8 +282,8 @@ def test_all_mistakes_are_collected():
         ("source:shop.event", "did you mean 'source:shop.events'?"),
         ("config.materialized:tabel", "did you mean 'config.materialized:table'?"),
         ("config.materialised:table", "no node has the setting 'materialised'"),
-        ("path:models/*/x*", "`millstream ls` shows what there is"),
-        ("zzzzzz", "`millstream ls` shows what there is"),
+        ("path:models/*/x*", "`millstream ls` lists all nodes"),
+        ("zzzzzz", "`millstream ls` lists all nodes"),
     ],
 )
 def test_what_selects_nothing_is_a_warning_with_a_guess(term, help_):
@@ -440,16 +440,16 @@ def test_yaml_brings_no_tests_unless_the_caller_asks():
             {"method": "tag", "value": "x", "children": True, "childrens_parents": True},
             "MS607",
             ("s", "children"),
-            "drop 'children'",
+            "remove 'children'",
         ),
-        ({"union": "x"}, "MS607", ("s", "union"), "takes a list"),
-        ({"union": [{"exclude": ["x"]}]}, "MS607", ("s", "union"), "nothing to select"),
+        ({"union": "x"}, "MS607", ("s", "union"), "must be a list"),
+        ({"union": [{"exclude": ["x"]}]}, "MS607", ("s", "union"), "is empty"),
         ({"union": ["a", {"exclude": ["x"]}, {"exclude": ["y"]}]}, "MS607", ("s", "union", 2), "second"),
         ({"union": ["a"], "intersection": ["b"]}, "MS607", ("s", "intersection"), "unknown key"),
         ({"union": ["a", None]}, "MS607", ("s", "union", 1), "empty"),
         (None, "MS607", ("s",), "empty"),
         ({"definition": "a", "defualt": True}, "MS607", ("s", "defualt"), "did you mean 'default'?"),
-        ({"union": ["a", {"selector": "nn"}]}, "MS604", ("s", "union", 1, "selector"), "there are s"),
+        ({"union": ["a", {"selector": "nn"}]}, "MS604", ("s", "union", 1, "selector"), "known selectors: s"),
         ({"union": ["a", "@x+"]}, "MS601", ("s", "union", 1), "both '@' before"),
     ],
 )
@@ -473,7 +473,7 @@ def test_a_mistake_within_a_yaml_text_has_its_own_column(quote, column):
 
 def test_yaml_without_places_still_names_the_selector():
     (found,) = check_selectors({"s": {"union": "x"}})
-    assert (found.location, found.message) == (None, "selector 's': 'union' takes a list, not 'x'")
+    assert (found.location, found.message) == (None, "selector 's': 'union' must be a list, not 'x'")
 
 
 def test_selectors_in_a_circle():

@@ -5,7 +5,7 @@ from millstream.tested import (
     TestResult,
     TestResults,
     read_test_results,
-    with_earlier,
+    with_earlier_results,
     write_test_results,
 )
 
@@ -31,20 +31,22 @@ def test_results_are_read_as_they_were_written(tmp_path):
 
 def test_a_run_of_some_tests_keeps_what_was_said_of_others():
     first = results("2026-01-01", "test.a", "test.b", "test.c")
-    second = with_earlier(results("2026-01-02", "test.b"), first, {"test.a", "test.b", "test.c"})
+    second = with_earlier_results(results("2026-01-02", "test.b"), first, {"test.a", "test.b", "test.c"})
     assert [each.id for each in second.results] == ["test.b"]
     assert earlier(second) == [("test.a", "2026-01-01"), ("test.c", "2026-01-01")]
-    third = with_earlier(results("2026-01-03", "test.a"), second, {"test.a", "test.b", "test.c"})
+    third = with_earlier_results(results("2026-01-03", "test.a"), second, {"test.a", "test.b", "test.c"})
     assert earlier(third) == [("test.c", "2026-01-01"), ("test.b", "2026-01-02")]
 
 
 def test_tests_that_are_gone_are_forgotten():
     first = results("2026-01-01", "test.a", "test.b")
-    assert earlier(with_earlier(results("2026-01-02"), first, {"test.b"})) == [("test.b", "2026-01-01")]
+    assert earlier(with_earlier_results(results("2026-01-02"), first, {"test.b"})) == [
+        ("test.b", "2026-01-01")
+    ]
 
 
 def test_coverage_stays_until_it_is_measured_again():
     first = results("2026-01-01", coverage=COVERED)
-    assert with_earlier(results("2026-01-02"), first, set()).coverage == COVERED
+    assert with_earlier_results(results("2026-01-02"), first, set()).coverage == COVERED
     anew = (replace(COVERED[0], reached=1),)
-    assert with_earlier(results("2026-01-02", coverage=anew), first, set()).coverage == anew
+    assert with_earlier_results(results("2026-01-02", coverage=anew), first, set()).coverage == anew

@@ -101,8 +101,8 @@ def test_field_names_are_quoted_where_spark_needs_it(name, written):
         ("struct<a-b: int>", 8, "unexpected '-'"),
         ("decimal(x)", 8, "expected a number, not 'x'"),
         ("decimal(²)", 8, "expected a number, not '²'"),
-        ("decimal(39,1)", 0, "a decimal has at most 38 digits, and no more after the point"),
-        ("array<decimal(2,3)>", 6, "a decimal has at most 38 digits, and no more after the point"),
+        ("decimal(39,1)", 0, "a decimal has at most 38 digits, and its scale is at most its precision"),
+        ("array<decimal(2,3)>", 6, "a decimal has at most 38 digits, and its scale is at most its precision"),
     ],
 )
 def test_an_error_says_what_and_where(written, at, message):
@@ -118,7 +118,7 @@ def test_an_unknown_type_is_named_for_suggestions():
 
 
 def test_absurd_nesting_is_an_error_and_no_crash():
-    with pytest.raises(TypeSyntaxError, match="nested more than 100 deep"):
+    with pytest.raises(TypeSyntaxError, match="nested more than 100 levels deep"):
         parse_type("array<" * 5000)
 
 

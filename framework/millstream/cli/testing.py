@@ -59,7 +59,7 @@ def run_tests(
     """Run tests, write their results, and return the exit code and the results."""
     from millstream import __version__
     from millstream.cli.signals import ending_well
-    from millstream.tested import TestResults, read_test_results, with_earlier, write_test_results
+    from millstream.tested import TestResults, read_test_results, with_earlier_results, write_test_results
     from millstream.testing.plugin.request import TestRequest
     from millstream.testing.plugin.run import Reporter, run_pytest
     from millstream.testing.variants import Options
@@ -86,5 +86,5 @@ def run_tests(
     )
     folder = root / settings.target_path
     before = read_test_results(folder, manifest.project, manifest.target)
-    write_test_results(folder, with_earlier(results, before, manifest.nodes))
+    write_test_results(folder, with_earlier_results(results, before, manifest.nodes))
     return code, results

@@ -1,4 +1,4 @@
-"""From a folder to a checked graph: load, render, analyse, and keep what was found."""
+"""Compiles a project: loads, renders and analyzes it, and caches the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from millstream.compile.assemble import (
 from millstream.compile.cache import Cache, Memo, read_cache, write_cache
 from millstream.compile.descriptions import inherit_descriptions
 from millstream.compile.follow_up_errors import broken_files, without_followups
-from millstream.compile.snapshot import keep, made_from, recall
+from millstream.compile.snapshot import inputs_digest, read_compiled, store_compiled
 from millstream.errors import Diagnostic
 from millstream.graph import Node, build_graph, find_cycles
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from millstream.compile.models import Models
 
 Progress = Callable[[str, int, int], None]
-"""Told the stage, how many are done, and of how many."""
+"""Called with the stage, the number of finished models, and the total."""
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 def compile_project(
@@ -51,7 +51,7 @@ def compile_project(
     use_cache: bool = True,
     progress: Progress | None = None,
 ) -> Compiled:
-    """Compile the project at `root`; raise `MillstreamError` only where nothing can be understood."""
+    """Compile the project at `root`; raise `MillstreamError` only if nothing can be analyzed."""
     with collector_paused():
         return _compile_project(root, target, variables, profiles_dir, progress, use_cache=use_cache)
 
@@ -72,8 +72,8 @@ def _compile_project(
     folder = root / settings.target_path
     if not use_cache:
         return _compile(root, settings, chosen, merged, diagnostics, Cache(), progress)[0]
-    key = made_from(root, settings, chosen, merged)
-    if not diagnostics and (known := recall(folder, key)):
+    key = inputs_digest(root, settings, chosen, merged)
+    if not diagnostics and (known := read_compiled(folder, key)):
         return msgspec.structs.replace(
             known, from_cache=sum(n.kind == "model" for n in known.manifest.nodes.values())
         )
@@ -81,7 +81,7 @@ def _compile_project(
         root, settings, chosen, merged, diagnostics, read_cache(folder), progress
     )
     write_cache(folder, cache)
-    keep(folder, key, environment, compiled)
+    store_compiled(folder, key, environment, compiled)
     return compiled
 
 
@@ -94,7 +94,7 @@ def _compile(
     cache: Cache,
     progress: Progress | None,
 ) -> tuple[Compiled, Cache, dict[str, str | None]]:
-    # These bring Jinja, which an unchanged project spares.
+    # These import Jinja, which an unchanged project does not need.
     from millstream.compile.checks import unstored_tests
     from millstream.compile.models import Models
     from millstream.compile.sql_tests import sql_tests
@@ -129,15 +129,15 @@ def _unknown_rules(target: Target) -> list[Diagnostic]:
 
     setting = target.settings.get("optimization")
     return [
-        Diagnostic("MS520", f"there is no rule '{name}'", target.location, remedy)
+        Diagnostic("MS520", f"unknown rule '{name}'", target.location, remedy)
         for name, remedy in (unknown_rules(setting) if setting else ())
     ]
 
 
 def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
-    """Return the models in the order of the graph, those of a cycle last, and the cycles."""
+    """Return the models in topological order, those of a cycle last, and the cycles."""
     nodes: dict[str, Node] = {}
-    places: dict[tuple[str, str], Location | None] = {}
+    locations: dict[tuple[str, str], Location | None] = {}
     for model in models.models.values():
         depends = tuple(sorted({reference.id for reference in model.references}))
         nodes[model.id] = Node(
@@ -148,8 +148,8 @@ def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
             fqn=(model.file.name,),
             depends_on=depends,
         )
-        places |= {(model.id, reference.id): reference.location for reference in model.references}
-    problems = find_cycles(nodes, locate=lambda child, parent: places.get((child, parent)))
+        locations |= {(model.id, reference.id): reference.location for reference in model.references}
+    problems = find_cycles(nodes, locate=lambda child, parent: locations.get((child, parent)))
     if not problems:
         return list(build_graph(nodes).order), []
     problems = [_with_line(models, problem) for problem in problems]
@@ -158,12 +158,12 @@ def _order(models: Models) -> tuple[list[str], list[Diagnostic]]:
 
 def _order_despite_cycles(nodes: dict[str, Node]) -> list[str]:
     done: dict[str, None] = {}
-    waiting = dict(nodes)
-    while waiting:
-        ready = [i for i, node in waiting.items() if not any(parent in waiting for parent in node.depends_on)]
-        for id_ in ready or [next(iter(waiting))]:
+    pending = dict(nodes)
+    while pending:
+        ready = [i for i, node in pending.items() if not any(parent in pending for parent in node.depends_on)]
+        for id_ in ready or [next(iter(pending))]:
             done[id_] = None
-            del waiting[id_]
+            del pending[id_]
     return list(done)
 
 
@@ -184,8 +184,8 @@ def _manifest(models: Models, order: list[str], tests: list[ManifestNode]) -> Ma
     found += [
         seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()
     ]
-    analysed = {model.id: model.node for model in models.models.values()}
-    found += [node for id_ in order if (node := analysed.get(id_))]
+    analyzed = {model.id: model.node for model in models.models.values()}
+    found += [node for id_ in order if (node := analyzed.get(id_))]
     found = [*inherit_descriptions(found), *test_nodes(project), *other_nodes(project), *tests]
     return Manifest(
         schema_version=SCHEMA_VERSION,

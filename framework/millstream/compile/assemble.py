@@ -1,4 +1,4 @@
-"""From what was loaded and analysed to the nodes of a manifest."""
+"""Builds the nodes of a manifest from the loaded and analyzed project."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.project.values import Column, DataTest, Function, Project, Seed, Topic
 from millstream.sql.values import InputRelation
 
-_TOLD = ("partitions", "topic_config", "starting")
-"""Options of a topic that say what it holds."""
+_TOPIC_OPTIONS = ("partitions", "topic_config", "starting")
+"""Options of a topic that the manifest includes."""
 
 
 def source_node(project: Project, topic: Topic, relation: InputRelation) -> ManifestNode:
@@ -36,7 +36,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
                 if topic.watermark
                 else {}
             ),
-            **{name: topic.options[name] for name in _TOLD if topic.options.get(name) is not None},
+            **{name: topic.options[name] for name in _TOPIC_OPTIONS if topic.options.get(name) is not None},
         },
         description=topic.description,
         owner=topic.owner,
@@ -89,7 +89,7 @@ def test_nodes(project: Project) -> Iterable[ManifestNode]:
 def labelled(
     relation: str, columns: Iterable[Column], tests: Iterable[DataTest]
 ) -> Iterable[tuple[str, str, DataTest]]:
-    """Yield the tests of a relation and of its columns, each with what it is called and its column."""
+    """Yield the tests of a relation and of its columns, each with its name and column."""
     name = relation.partition(".")[2].replace(".", "_")
     found = [("", test) for test in tests] + [(c.name, test) for c in columns for test in c.tests]
     seen: dict[str, int] = {}

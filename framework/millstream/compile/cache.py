@@ -1,7 +1,7 @@
-"""What the last compile found, in one file that is replaced as a whole: safe with parallel runs and kills.
+"""The cache of the last compile, in one file that is replaced atomically: safe with parallel runs and kills.
 
-An entry says what it was made from; it is used only where all of that is still the same. A file that can't be
-read, or of another version, counts as none.
+An entry has digests of its inputs, and is only used if all of them are the same. A file that can't be read,
+or is from another version, is ignored.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ from millstream.plan.traits import Traits
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation
 
-FORMAT = f"{__version__}-6-py{sys.version_info.major}.{sys.version_info.minor}"
+FORMAT = f"{__version__}-7-py{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Entry(Struct, frozen=True):
-    """One model without mistakes, and the digests of what it was made from."""
+    """One model without errors, with the digests of its inputs."""
 
     rendered_from: str
     made_from: str
@@ -36,7 +36,7 @@ class Entry(Struct, frozen=True):
     relation: InputRelation
     node: ManifestNode
     spec: bytes = b""
-    """What the plan needs of it, an encoded `ModelSpec`, read only where there is a plan to make."""
+    """An encoded `ModelSpec`, only decoded to build a plan."""
     traits: Traits | None = None
     warnings: tuple[Diagnostic, ...] = ()
 
@@ -45,11 +45,11 @@ class Cache(Struct, frozen=True):
     format: str = FORMAT
     models: dict[str, Entry] = {}
     files: dict[str, bytes] = {}
-    """What was read from YAML, Python and CSV files, by kind, path and digest."""
+    """The contents of YAML, Python and CSV files, by kind, path and digest."""
 
 
 class Memo(dict[str, bytes]):
-    """What was known of files, and of that what this compile used: only that is kept."""
+    """Cached file contents; `used` has those that this compile needed, which are kept."""
 
     def __init__(self, known: dict[str, bytes]) -> None:
         super().__init__(known)
@@ -67,13 +67,13 @@ class Memo(dict[str, bytes]):
 
 
 class Snapshot(Struct, frozen=True):
-    """A whole compile without mistakes, for when nothing at all has changed."""
+    """A whole compile without errors, for when nothing has changed."""
 
     made_from: str
     environment: dict[str, str | None]
     """The environment variables that templates read, with their values."""
     compiled: msgspec.Raw
-    """A `Compiled`, read only when the rest fits."""
+    """A `Compiled`, only decoded if the rest matches."""
     format: str = FORMAT
 
 
@@ -95,7 +95,7 @@ def write_cache(target: Path, cache: Cache) -> None:
 
 
 def write_snapshot(target: Path, snapshot: Snapshot | None) -> None:
-    """Keep a snapshot; None forgets the last one."""
+    """Store a snapshot; None removes the last one."""
     if snapshot is None:
         with contextlib.suppress(OSError):
             (target / _SNAPSHOT).unlink(missing_ok=True)
@@ -107,7 +107,7 @@ S = TypeVar("S")
 
 
 def read_file(path: Path, wanted: type[S]) -> S | None:
-    """Return what a file holds; None where it can't be read."""
+    """Return the decoded contents of a file; None if it can't be read."""
     try:
         return msgspec.msgpack.decode(path.read_bytes(), type=wanted)
     except (OSError, msgspec.DecodeError, ValueError):
@@ -115,9 +115,9 @@ def read_file(path: Path, wanted: type[S]) -> S | None:
 
 
 def write_file(path: Path, value: Struct) -> None:
-    """Replace a file as a whole, which only its owner reads: options may hold what others must not see.
+    """Replace a file atomically, readable only by its owner, since options may contain confidential values.
 
-    Where the folder can't be written the next command is slower, not wrong.
+    If the folder is not writable, the next command is only slower.
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,6 +125,6 @@ def write_file(path: Path, value: Struct) -> None:
 
 
 def digest_of(*parts: object) -> str:
-    """Return a digest of values that msgspec can write, in a fixed order."""
+    """Return a digest of values that msgspec can encode, in a fixed order."""
     encoded = msgspec.msgpack.encode(parts, enc_hook=str, order="deterministic")
     return hashlib.blake2b(encoded, digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""What the plan is made of, taken from the project and the analysis of its SQL."""
+"""Builds the plan's catalog from the project and the analysis of its SQL."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
 from millstream.types import STRING
 
-_HANDED_ON = ("state", "group", "optimize", "on_bad_record")
-"""Options that the plan hands on as they are."""
+_PASSED_ON = ("state", "group", "optimize", "on_bad_record")
+"""Options that the plan passes on."""
 
 
 def base_catalog(
@@ -23,7 +23,7 @@ def base_catalog(
     relations: Mapping[str, InputRelation],
     derived: Mapping[str, tuple[tuple[str, Expression], ...]],
 ) -> Catalog:
-    """Return what is known of sources, seeds and functions."""
+    """Return a catalog of sources, seeds and functions, without models."""
     return Catalog(
         topics={
             f"source.{topic.id}": _topic(topic, relations[f"source.{topic.id}"], derived.get(topic.id, ()))
@@ -55,16 +55,18 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
     calculated = {name for name, _ in derived}
     columns = _columns(relation)
     key = topic.key
-    apart = key is not None and all(key.name.lower() != c.name.lower() for c in topic.columns)
+    has_key_column = key is not None and all(key.name.lower() != c.name.lower() for c in topic.columns)
     return TopicSpec(
         id=relation.id,
         name=topic.name,
         topic=topic.topic,
         format=topic.format,
         fields=tuple(
-            c for c in columns if c.name not in calculated and not (apart and key and c.name == key.name)
+            c
+            for c in columns
+            if c.name not in calculated and not (has_key_column and key and c.name == key.name)
         ),
-        key=next((c for c in columns if apart and key and c.name == key.name), None),
+        key=next((c for c in columns if has_key_column and key and c.name == key.name), None),
         key_type=key.type if key else STRING,
         derived=derived,
         order=tuple(c.name for c in columns),
@@ -89,7 +91,7 @@ def model_spec(
     extras: tuple[tuple[str, Expression], ...] = (),
     checks: tuple[Check, ...] = (),
 ) -> ModelSpec:
-    """Return what the plan needs of one model."""
+    """Return one model's entry in the catalog."""
     dedupe, watermark = config.get("dedupe"), config.get("watermark")
     return ModelSpec(
         id=relation.id,
@@ -100,7 +102,7 @@ def model_spec(
         emit=config.get("emit") or "on_change",
         dedupe=(columns_named(dedupe["keys"]), dedupe.get("within")) if dedupe else None,
         watermark=(watermark["column"], watermark["delay"]) if watermark else None,
-        options={key: config[key] for key in _HANDED_ON if config.get(key) is not None},
+        options={key: config[key] for key in _PASSED_ON if config.get(key) is not None},
         extras=extras,
         checks=checks,
     )
@@ -112,12 +114,12 @@ def _hints(project: Project) -> Hints:
     distinct: dict[str, dict[str, int]] = {}
     described = [(f"source.{t.id}", t.options, t.columns) for t in project.sources.values()]
     described += [(f"model.{m.name}", m.hints, m.columns) for m in project.properties.values()]
-    for id_, said, columns in described:
-        if "keeps" in said:
-            keeps[id_] = said["keeps"]
-        if "rows_per_second" in said:
-            rows[id_] = said["rows_per_second"]
+    for id_, hints, columns in described:
+        if "keeps" in hints:
+            keeps[id_] = hints["keeps"]
+        if "rows_per_second" in hints:
+            rows[id_] = hints["rows_per_second"]
         of_columns = {c.name: c.meta["distinct"] for c in columns if "distinct" in c.meta}
-        if counts := of_columns | dict(said.get("distinct") or {}):
+        if counts := of_columns | dict(hints.get("distinct") or {}):
             distinct[id_] = counts
     return Hints(keeps, rows, distinct)

@@ -1,4 +1,4 @@
-"""Data tests that a query asks of each row before it stores it."""
+"""Row checks: data tests that a query applies to each row before storing it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.compile.assemble import labelled
 from millstream.compile.options import only_expression
-from millstream.data_tests import wrong_rows
+from millstream.data_tests import failing_condition
 from millstream.errors import Diagnostic
 from millstream.expressions import Expression
 from millstream.materialization import materialization_of
@@ -26,17 +26,17 @@ def row_checks(
     relation: InputRelation,
     analyse: Callable[[str, InputRelation], Analysis],
 ) -> tuple[tuple[Check, ...], list[Diagnostic]]:
-    """Return the tests of a model that look at one row at a time, and what is wrong with their SQL."""
+    """Return the row checks of a model, and the errors in their SQL."""
     if properties is None or not materialization_of(relation.id, config).stored_as:
         return (), _not_stored(relation.id, properties)
     found: list[Check] = []
     problems: list[Diagnostic] = []
     known = {column.name.lower() for column in relation.columns}
     for label, column, test in labelled(relation.id, properties.columns, properties.tests):
-        sql = wrong_rows(test.name, column or None, test.arguments)
+        sql = failing_condition(test.name, column or None, test.arguments)
         if sql is None:
             problems += _more_than_a_row(test)
-        elif not column or column.lower() in known:  # an unknown one has been told
+        elif not column or column.lower() in known:  # an unknown column was reported before
             analysis = analyse(f"select {sql} as option from this", relation)  # noqa: S608 -- of the project
             problems += [
                 Diagnostic(each.code, f"data test '{label}': {each.message}", test.location, each.help)
@@ -51,7 +51,7 @@ def row_checks(
 
 
 def unstored_tests(project: Project) -> list[Diagnostic]:
-    """Refuse to keep rows out of what is not stored by a model."""
+    """Reject severities that drop rows for relations that no model stores."""
     described = [(f"source.{t.id}", t.columns, t.tests) for t in project.sources.values()]
     described += [(f"seed.{s.name}", s.columns, s.tests) for s in project.seeds.values()]
     return [
@@ -59,12 +59,12 @@ def unstored_tests(project: Project) -> list[Diagnostic]:
         for id_, columns, tests in described
         for _, _, test in labelled(id_, columns, tests)
         if test.severity in _KEEPS_OUT
-        for problem in [_refused(test, f"'{id_.partition('.')[2]}' is no model that is stored")]
+        for problem in [_refused(test, f"'{id_.partition('.')[2]}' is not a stored model")]
     ]
 
 
 def _severity(test: DataTest) -> Severity:
-    """Return what becomes of a wrong row; where some are tolerated, one alone stops nothing."""
+    """Return what happens to a wrong row; if some are tolerated, a single one only warns."""
     return "warn" if test.arguments.get("at_most") else test.severity
 
 
@@ -76,16 +76,16 @@ def _not_stored(id_: str, properties: ModelProperties | None) -> list[Diagnostic
     if properties is None:
         return []
     tests: Iterable[DataTest] = (t for _, _, t in labelled(id_, properties.columns, properties.tests))
-    said = f"'{id_.partition('.')[2]}' is a view"
-    return [_refused(test, said) for test in tests if test.severity in _KEEPS_OUT]
+    reason = f"'{id_.partition('.')[2]}' is a view"
+    return [_refused(test, reason) for test in tests if test.severity in _KEEPS_OUT]
 
 
 def _more_than_a_row(test: DataTest) -> list[Diagnostic]:
-    said = f"'{test.name}' needs more than a single row"
-    return [_refused(test, said)] if test.severity in _KEEPS_OUT else []
+    reason = f"'{test.name}' needs more than a single row"
+    return [_refused(test, reason)] if test.severity in _KEEPS_OUT else []
 
 
 def _refused(test: DataTest, why: str) -> Diagnostic:
-    message = f"severity '{test.severity}' keeps single rows out of a topic or a table, and {why}"
+    message = f"severity '{test.severity}' drops single rows before they are stored, but {why}"
     remedy = f"use severity: warn or error, or test {_SINGLE_ROW} on a sink or table"
     return Diagnostic("MS525", message, test.location, remedy)

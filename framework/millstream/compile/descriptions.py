@@ -1,4 +1,4 @@
-"""A column that passes another one on has its description, unless it has one of its own."""
+"""Lets columns inherit the description of the column that they pass on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def inherit_descriptions(nodes: Iterable[ManifestNode]) -> Iterator[ManifestNode
 
 
 def _inherited(column: ManifestColumn, known: dict[tuple[str, str], str]) -> str:
-    """Return what all origins of a column are described as; of a computed column, nothing."""
+    """Return the common description of a column's origins; empty for a computed column."""
     if any(origin.kind != "direct" for origin in column.influences):
         return ""
     found = {known.get((origin.relation, origin.column.lower()), "") for origin in column.influences}

@@ -1,4 +1,4 @@
-"""Mistakes that only follow from others: told, they would hide the one that is to be mended."""
+"""Removes errors that only follow from others, and would hide the one to fix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from millstream.errors import Diagnostic
 
 _FOLLOWING = {
-    # A file that could not be read in full may have declared what is missed elsewhere.
+    # A partly unreadable file may declare what is missing elsewhere.
     ".yml": frozenset(("MS204", "MS117")),
     ".yaml": frozenset(("MS204", "MS117")),
     ".py": frozenset(("MS405", "MS406", "MS407")),
@@ -20,7 +20,7 @@ _CAUSES = {
 
 
 def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
-    """Return the YAML and Python files that may declare more than could be read of them."""
+    """Return the YAML and Python files that could not be read completely."""
     return frozenset(
         found.location.path
         for found in diagnostics
@@ -36,7 +36,7 @@ def _is_cause(found: Diagnostic, path: str) -> bool:
 
 
 def without_followups(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Leave out what a broken file elsewhere explains; what stands in the broken file itself stays."""
+    """Remove errors that a broken file elsewhere explains; errors in the broken file itself stay."""
     found = list(diagnostics)
     broken = broken_files(found)
     macros = any(

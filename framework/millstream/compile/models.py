@@ -1,4 +1,4 @@
-"""Models one by one in the order of the graph: render, analyse, or take what the cache knows."""
+"""Compiles models one by one in topological order: renders and analyzes them, or uses the cache."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Models:
         self._leave_out_disabled()
 
     def _leave_out_disabled(self) -> None:
-        """Take disabled models out of the graph; a ref to one is a mistake of the model that has it."""
+        """Remove disabled models from the graph, and report refs to them."""
         disabled = {model.id for model in self.models.values() if not model.config.get("enabled", True)}
         if not disabled:
             return
@@ -87,7 +87,7 @@ class Models:
         if (
             entry
             and entry.rendered_from == self._rendered_from(file, base, entry.uses)
-            and self._resolve(entry)
+            and self._references_exist(entry)
         ):
             return Model(
                 file, entry.config, entry.references, entry.uses, entry.rendered_from, entry.sql, entry=entry
@@ -111,18 +111,18 @@ class Models:
             diagnostics=[*rendered.diagnostics, *problems],
         )
 
-    def _resolve(self, entry: Entry) -> bool:
-        """Tell whether every name that an entry refers to still means the same."""
-        return all(self._means(reference.id) for reference in entry.references)
+    def _references_exist(self, entry: Entry) -> bool:
+        """Return whether every reference of an entry still resolves to the same node."""
+        return all(self._exists(reference.id) for reference in entry.references)
 
-    def _means(self, id_: str) -> bool:
+    def _exists(self, id_: str) -> bool:
         kind, _, name = id_.partition(".")
         if kind == "model":
             return name in self.project.models
         return id_ in self.relations and not (kind == "seed" and name in self.project.models)
 
     def _rendered_from(self, file: SqlFile, base: ModelConfig, uses: Uses) -> str:
-        # A variable that is set to nothing is another thing than one that is not set.
+        # An empty variable differs from one that is not set.
         values = {name: (name in self.project.vars, self.project.vars.get(name)) for name in uses.vars}
         environment = {name: self.renderer.functions.environment(name) for name in uses.env}
         return digest_of(
@@ -132,7 +132,7 @@ class Models:
             base,
             values,
             environment,
-            # It finds a relation by its bare name: any new one could be meant.
+            # `lookup_map` finds a relation by its bare name, so any new relation matters.
             self._everything if self._looks_up(uses) else "",
             self._everywhere,
         )
@@ -144,7 +144,7 @@ class Models:
     # -- analysis
 
     def analyse_all(self, order: Iterable[str]) -> None:
-        """Analyse the models in the given order, each after what it reads."""
+        """Analyze the models in the given order, each after its inputs."""
         names = [id_.removeprefix("model.") for id_ in order if id_.startswith("model.")]
         for index, name in enumerate(names):
             self.progress("analyse", index, len(names))
@@ -152,7 +152,7 @@ class Models:
         self.progress("analyse", len(names), len(names))
 
     def _analyse(self, model: Model) -> None:
-        # In a cycle, or below what can't be read, a relation may have no schema yet: it stays open.
+        # In a cycle, or below an unreadable file, a relation may have no schema yet: it stays open.
         inputs = sorted({reference.id for reference in model.references})
         properties = self.project.properties.get(model.file.name)
         schemas = [self._schemas.get(id_, "") for id_ in inputs]
@@ -163,7 +163,7 @@ class Models:
             model.warnings = list(model.entry.warnings)
             self.relations[model.id] = relation
         else:
-            analysis = self._analyse_anew(model)
+            analysis = self._analyze_again(model)
             relation = self._relation(model, analysis)
             model.node = model_node(self.project, model, relation, analysis, self.renderer.library.macros)
             model.diagnostics = model.diagnostics + self._undeclared(model, relation)
@@ -181,9 +181,9 @@ class Models:
         if model.diagnostics:
             if all(each.code == "MS414" for each in model.diagnostics):
                 refused = self.planning.refused(model, analysis.query)
-                # What is refused needs no columns.
-                told = [self._plan_diagnostic(model, each) for each in refused]
-                model.diagnostics = told or model.diagnostics
+                # Rejected constructs are reported even without known columns.
+                reported = [self._plan_diagnostic(model, each) for each in refused]
+                model.diagnostics = reported or model.diagnostics
             return
         problems = unknown_names(model.config, relation) or retention_without_time(model.config, relation)
         extras, more = option_expressions(model.config, relation, self._analysed_option)
@@ -207,7 +207,9 @@ class Models:
         return {*in_file, *(properties.config_locations if properties else ())}
 
     def _analysed_option(self, sql: str, relation: InputRelation) -> Analysis:
-        from millstream.sql.analyze import analyze  # sqlglot, which an unchanged project spares
+        from millstream.sql.analyze import (
+            analyze,
+        )  # imports sqlglot, which an unchanged project does not need
 
         return analyze(sql, lambda _: relation, list, self.project.functions)
 
@@ -218,17 +220,17 @@ class Models:
             found = Problem(problem.code, problem.message, problem.start, problem.stop, problem.remedy)
             return msgspec.structs.replace(self.diagnostic(rendered, found), severity=severity)
         properties = self.project.properties.get(model.file.name)
-        place, line = None, ""
+        location, line = None, ""
         if rendered is not None and (option := rendered.options.get(problem.option)):
-            place, line = option.location, option.line
+            location, line = option.location, option.line
         elif properties and problem.option in properties.config_locations:
-            place = properties.config_locations[problem.option]
+            location = properties.config_locations[problem.option]
             line = properties.config_lines.get(problem.option, "")
-        place = place or Location(model.file.path, 1, 1, 2)
-        return Diagnostic(problem.code, problem.message, place, problem.remedy, line, severity=severity)
+        location = location or Location(model.file.path, 1, 1, 2)
+        return Diagnostic(problem.code, problem.message, location, problem.remedy, line, severity=severity)
 
-    def option_place(self, model: Model, *options: str) -> Location:
-        """Return where the first of some options is set that a model sets itself, or its first line."""
+    def option_location(self, model: Model, *options: str) -> Location:
+        """Return the location of the first of these options that a model itself sets, or its first line."""
         rendered = self._rendered_again(model)
         properties = self.project.properties.get(model.file.name)
         for option in options:
@@ -240,7 +242,7 @@ class Models:
         return Location(model.file.path, 1, 1, 2)
 
     def _rendered_again(self, model: Model) -> Rendered | None:
-        """Return what a model is rendered as, also where the rest of it is known from before."""
+        """Return a model's rendering, even if the rest of it comes from the cache."""
         if model.rendered is None:
             path = folders(model.file, self.project.settings)
             properties = self.project.properties.get(model.file.name)
@@ -248,7 +250,7 @@ class Models:
             model.rendered = self._render(model.file, path, properties, base).rendered
         return model.rendered
 
-    def _analyse_anew(self, model: Model) -> Analysis:
+    def _analyze_again(self, model: Model) -> Analysis:
         model.entry = None
         rendered = self._rendered_again(model)
         if rendered is None or rendered.failed:
@@ -260,7 +262,9 @@ class Models:
         return analysis
 
     def analysed(self, rendered: Rendered) -> Analysis:
-        from millstream.sql.analyze import analyze  # sqlglot, which an unchanged project spares
+        from millstream.sql.analyze import (
+            analyze,
+        )  # imports sqlglot, which an unchanged project does not need
 
         return analyze(rendered.sql, self._lookup, self._known_relations, self.project.functions)
 
@@ -271,7 +275,7 @@ class Models:
         return Diagnostic(problem.code, problem.message, location, problem.help, line, tuple(notes))
 
     def _relation(self, model: Model, analysis: Analysis) -> InputRelation:
-        """Return what others see of a model; YAML gives the columns that its SQL does not tell."""
+        """Return a model as its readers see it; YAML declares columns that its SQL does not determine."""
         columns = {
             column.name.lower(): RelationColumn(column.name, column.type, column.nullable)
             for column in analysis.columns
@@ -285,7 +289,7 @@ class Models:
                         declared.name, declared.type, declared.nullable
                     )
         is_open = analysis.open and not (properties and properties.columns)
-        # What is wrong here shall not be told again of all that read it.
+        # Errors here are not reported again for all readers.
         is_open = is_open or bool(model.diagnostics)
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
 
@@ -305,7 +309,7 @@ class Models:
         return [*self.project.models, *self.project.seeds]
 
     def _undeclared(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
-        """Find columns that YAML describes and the SQL does not have."""
+        """Report columns that YAML describes but the SQL does not have."""
         properties = self.project.properties.get(model.file.name)
         if properties is None or relation.open or model.diagnostics:
             return []
@@ -324,13 +328,13 @@ class Models:
         ]
 
     def _unknown_columns(self, model: Model, relation: InputRelation, analysis: Analysis) -> list[Diagnostic]:
-        """Warn of a model whose columns nobody can know, which hides mistakes in all that read it."""
+        """Warn about a model with unknown columns, which hide errors in its readers."""
         if not relation.open or not analysis.opaque or model.diagnostics:
             return []
         return [
             Diagnostic(
                 "MS414",
-                f"the columns of '{model.file.name}' are not known: {analysis.opaque[0]}",
+                f"the columns of '{model.file.name}' are unknown: {analysis.opaque[0]}",
                 Location(model.file.path, 1, 1, 2),
                 "declare them with their types under `models:` in YAML",
                 severity="warning",
@@ -338,14 +342,14 @@ class Models:
         ]
 
     def catalog(self, order: Iterable[str]) -> bytes:
-        """Return what the plan is made of."""
+        """Return the encoded catalog."""
         ordered = [self.models[id_.removeprefix("model.")] for id_ in order if id_.startswith("model.")]
         return encoded_catalog(self.planning.catalog, ordered)
 
-    # -- for the next time
+    # -- cache
 
     def entries(self) -> dict[str, Entry]:
-        """Return what the next compile may use: models without any mistake."""
+        """Return the cache entries of models without errors."""
         return {
             name: model.entry
             or Entry(

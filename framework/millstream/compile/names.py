@@ -1,11 +1,11 @@
-"""Python functions that would hide one of Spark's."""
+"""Reports Python functions whose names conflict with others."""
 
 from millstream.errors import Diagnostic
 from millstream.project.values import Project
 from millstream.sql.spark_functions import signatures
 
 _ENDINGS = ("_where", "_at")
-"""What queries put after a function's name: `physical/calling.py`, `physical/emit/told.py`."""
+"""Suffixes that queries add to a function's name: `physical/calling.py`, `physical/emit/told.py`."""
 
 
 def built_in_names(project: Project) -> list[Diagnostic]:
@@ -13,9 +13,9 @@ def built_in_names(project: Project) -> list[Diagnostic]:
     return _variants(project) + [
         Diagnostic(
             "MS318",
-            f"'{function.name}' is a function of Spark's",
+            f"'{function.name}' is a function of Spark",
             function.location,
-            f"give it another name, such as my_{function.name}",
+            f"rename it, for example to my_{function.name}",
         )
         for function in project.functions.values()
         if function.name in known
@@ -23,13 +23,13 @@ def built_in_names(project: Project) -> list[Diagnostic]:
 
 
 def _variants(project: Project) -> list[Diagnostic]:
-    """Find functions named like the forms in which queries call others."""
+    """Find functions with a name that queries use to call another function."""
     return [
         Diagnostic(
             "MS319",
-            f"'{function.name}' is how queries call '{function.name.removesuffix(ending)}'",
+            f"queries use the name '{function.name}' to call '{function.name.removesuffix(ending)}'",
             function.location,
-            f"give it another name, such as my_{function.name}",
+            f"rename it, for example to my_{function.name}",
         )
         for function in project.functions.values()
         for ending in _ENDINGS

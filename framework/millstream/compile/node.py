@@ -1,4 +1,4 @@
-"""A model on its way through the compiler, and the manifest's node that comes of it."""
+"""A model during compilation, and its node in the manifest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Model(Struct):
-    """A model on its way: what is known of it so far."""
+    """A model during compilation: its results so far."""
 
     file: SqlFile
     config: dict[str, Any]
@@ -30,15 +30,15 @@ class Model(Struct):
     sql: str = ""
     rendered: Rendered | None = None
     entry: Entry | None = None
-    """What the cache knows, as long as it still may be right."""
+    """The cache entry, while it may still be valid."""
     made_from: str = ""
     node: ManifestNode | None = None
     spec: bytes = b""
-    """What the plan needs of it, an encoded `ModelSpec`; empty where something is wrong."""
+    """An encoded `ModelSpec`; empty if there are errors."""
     traits: Traits | None = None
     diagnostics: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
-    """What is no mistake; nothing that reads the model suffers from it."""
+    """Warnings, which don't affect readers of the model."""
 
     @property
     def id(self) -> str:
@@ -48,7 +48,7 @@ class Model(Struct):
 def model_node(
     project: Project, model: Model, relation: InputRelation, analysis: Analysis, macros: Container[str]
 ) -> ManifestNode:
-    """Return what a manifest says of a model."""
+    """Return a model's node in the manifest."""
     file = model.file
     properties = project.properties.get(file.name)
     described = {column.name.lower(): column for column in properties.columns} if properties else {}

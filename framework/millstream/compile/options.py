@@ -1,4 +1,4 @@
-"""Options of a model that name its columns, or are SQL over them."""
+"""Checks options of a model that name its columns, or are SQL over them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from millstream.errors import did_you_mean
-from millstream.expressions import Expression, rebound
+from millstream.expressions import Expression, replace_columns
 from millstream.expressions import column as column_of
 from millstream.materialization import Table, columns_named, materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
@@ -19,7 +19,7 @@ _BEFORE = "select "
 
 
 def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
-    """Find options that name columns which the model does not have, or rules that do not exist."""
+    """Find options that name unknown columns or rules."""
     if relation.open:
         return []
     known = [c.name for c in relation.columns]
@@ -31,14 +31,14 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
             message = f"'{option}' names '{name}', which is not a column of this model"
             found.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
     found += [
-        PlanProblem(relation.id, "MS520", f"there is no rule '{name}'", remedy, option="optimize")
+        PlanProblem(relation.id, "MS520", f"unknown rule '{name}'", remedy, option="optimize")
         for name, remedy in (unknown_rules(config["optimize"]) if config.get("optimize") else ())
     ]
     return found
 
 
 def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
-    """Find a table whose rows are dropped by an age that nothing tells."""
+    """Find a table with `retention`, but without a time to order by."""
     stored = materialization_of(relation.id, config)
     if not isinstance(stored, Table) or not stored.retention:
         return []
@@ -52,8 +52,10 @@ def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -
         if found is None or found.type in _TIMES:
             return []
         message = f"'retention' needs a time to order by, and '{name}' is {found.type}"
-        made = f"timestamp_millis({name})" if found.type in {BIGINT, INT} else f"cast({name} as timestamp)"
-        remedy = f"select {made} as {name}_time, and set order_by='{name}_time'"
+        converted = (
+            f"timestamp_millis({name})" if found.type in {BIGINT, INT} else f"cast({name} as timestamp)"
+        )
+        remedy = f"select {converted} as {name}_time, and set order_by='{name}_time'"
     return [PlanProblem(relation.id, "MS521", message, remedy, option="retention")]
 
 
@@ -65,10 +67,10 @@ def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def unknown_rules(setting: object) -> list[tuple[str, str]]:
-    """Return names that are no rule of the optimizer, each with what was meant."""
+    """Return names that are not rules of the optimizer, each with a suggestion."""
     from millstream.optimizer.choose import unknown_rules  # few projects name rules
 
-    return unknown_rules(setting)  # type: ignore[arg-type]  # what YAML holds has been checked
+    return unknown_rules(setting)  # type: ignore[arg-type]  # YAML values have been checked
 
 
 def option_expressions(
@@ -95,8 +97,8 @@ def option_expressions(
 
 
 def only_expression(analysis: Analysis) -> Expression | None:
-    """Return the one item of a SELECT over one relation, reading that relation's columns by their names."""
+    """Return the single item of a SELECT over one relation, with that relation's columns by name."""
     body = analysis.query.body if analysis.query else None
     if analysis.problems or not isinstance(body, Select) or len(body.items) != 1 or body.keys is not None:
         return None
-    return rebound(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))
+    return replace_columns(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))

@@ -1,4 +1,4 @@
-"""Checks each model against its inputs as soon as it is analysed, and collects what the plan is made of."""
+"""Checks each model against its inputs once it is analyzed, and builds the catalog."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from millstream.plan.from_sql.catalog import (
 )
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
-from millstream.plan.from_sql.plan import relayed_traits, seen, zone_of
+from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
 from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import Surroundings
 from millstream.plan.nodes import Check, Column, Given, Node
 from millstream.plan.traits import KnownTraits, Traits
-from millstream.plan.unbounded import unbounded
+from millstream.plan.unbounded import unbounded_state
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
 
 
 class Planning:
-    """Knows the traits of all relations so far."""
+    """The catalog and the traits of all relations so far."""
 
     def __init__(
         self,
@@ -61,13 +61,13 @@ class Planning:
         checks: tuple[Check, ...] = (),
         own: Container[str] = (),
     ) -> tuple[ModelSpec, Traits | None, list[PlanProblem]]:
-        """Return what the plan needs of a model, its traits, and what can't be done.
+        """Return a model's entry in the catalog, its traits, and its errors.
 
-        `own` has the options that the model itself sets.
+        `own` are the options that the model itself sets.
         """
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], extras, checks)
         if any(self.traits.get(reference.id) is None for reference in model.references):
-            return spec, None, []  # what it reads is wrong; nothing follows from that
+            return spec, None, []  # its inputs have errors
         known = KnownTraits()
         around = Surroundings(
             self._given, self._can_rest, self.catalog.keyed, self._relayed, zone_of(self.catalog)
@@ -77,11 +77,15 @@ class Planning:
         if state := model.config.get("state"):
             problems = problems + meaningless_state(model.id, state, found.root, own="state" in own)
         if not problems and model.config.get("unbounded_state") != "accept":
-            return spec, seen(spec, known.of(found.root)), unbounded(spec, found.stands)
-        return spec, None if problems else seen(spec, known.of(found.root)), problems
+            return (
+                spec,
+                traits_for_readers(spec, known.of(found.root)),
+                unbounded_state(spec, found.stateful_steps),
+            )
+        return spec, None if problems else traits_for_readers(spec, known.of(found.root)), problems
 
     def refused(self, model: Model, query: Query) -> list[PlanProblem]:
-        """Return what a model's SQL asks of a stream that can't be, though its columns are not known."""
+        """Return constructs that a stream does not support, for a model with unknown columns."""
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
@@ -92,7 +96,7 @@ class Planning:
         return builder.problems
 
     def add(self, model: Model) -> None:
-        """Let models that come later read this one."""
+        """Make a model available to later models."""
         self.traits[model.id] = model.traits
         stored = materialization_of(model.file.name, model.config)
         if stored.inlined:
@@ -126,13 +130,13 @@ class Planning:
             keys=traits.keys,
             watermarks=traits.watermarks,
             below=traits.below,
-            spaced=tuple((each.column, each.apart, each.window) for each in traits.spaced),
+            spacings=tuple((each.column, each.gap, each.window) for each in traits.spacings),
             label=relation.rpartition(".")[2],
         )
 
 
-class _Parts(Struct):
-    """A `Catalog` whose models are still bytes."""
+class _EncodedCatalog(Struct):
+    """A `Catalog` with encoded models."""
 
     topics: dict[str, TopicSpec]
     seeds: dict[str, SeedSpec]
@@ -144,13 +148,13 @@ class _Parts(Struct):
 
 
 def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
-    """Return the catalog with all models, in the order of the graph; nothing where one of them is wrong."""
+    """Return the catalog with all models in topological order; empty if one of them has errors."""
     specs: dict[str, msgspec.Raw] = {}
     for model in models:
         if not model.spec:
             return b""
         specs[model.id] = msgspec.Raw(model.spec)
-    parts = _Parts(
+    parts = _EncodedCatalog(
         catalog.topics,
         catalog.seeds,
         specs,

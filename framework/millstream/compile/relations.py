@@ -1,4 +1,4 @@
-"""Sources and seeds as relations that SQL can read."""
+"""Returns sources and seeds as relations for SQL."""
 
 from millstream.formats import format_of
 from millstream.project.values import Column, Project, Seed, Topic
@@ -9,7 +9,7 @@ HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
 
 
 def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
-    """Return a topic's columns: its key, its declared ones, and the metadata that `*` leaves out."""
+    """Return a topic's columns: its key, declared columns, and metadata, which `*` excludes."""
     names = {column.name.lower() for column in topic.columns}
     columns: list[RelationColumn] = []
     if topic.key and topic.key.name.lower() not in names:
@@ -17,7 +17,7 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     columns += [_declared(column) for column in topic.columns]
     if not topic.columns:
         columns += [RelationColumn(field.name, field.type) for field in format_of(topic.format).columns]
-    # A file with mistakes may have declared columns that could not be read.
+    # A file with errors may declare columns that could not be read.
     is_open = topic.location.path in broken
     key = topic.key.type if topic.key else STRING
     columns += [

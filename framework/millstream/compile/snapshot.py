@@ -1,4 +1,4 @@
-"""Nothing changed: the whole compile of the last time, found by the digests of every file and setting."""
+"""Caches a whole compile, by a digest of all files and settings, for when nothing has changed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from millstream.project.load import project_files
 from millstream.project.values import Settings, Target
 
 
-def made_from(root: Path, settings: Settings, target: Target, variables: Mapping[str, Any]) -> str:
-    """Return a digest of all that a compile reads, but the environment."""
+def inputs_digest(root: Path, settings: Settings, target: Target, variables: Mapping[str, Any]) -> str:
+    """Return a digest of everything that a compile reads, except the environment."""
     hashed = hashlib.blake2b(digest_size=16)
     for path in project_files(root, settings):
         try:
@@ -30,8 +30,8 @@ def made_from(root: Path, settings: Settings, target: Target, variables: Mapping
     return digest_of(hashed.hexdigest(), target.profile, target.name, target.settings, variables)
 
 
-def recall(folder: Path, key: str) -> Compiled | None:
-    """Return the last compile if it was made from the same, in the same environment."""
+def read_compiled(folder: Path, key: str) -> Compiled | None:
+    """Return the last compile if its inputs and environment are the same."""
     found = read_snapshot(folder)
     if found is None or found.made_from != key:
         return None
@@ -43,8 +43,8 @@ def recall(folder: Path, key: str) -> Compiled | None:
         return None
 
 
-def keep(folder: Path, key: str, environment: Mapping[str, str | None], compiled: Compiled) -> None:
-    """Keep a compile without mistakes; one with mistakes is done again, so that all are told."""
+def store_compiled(folder: Path, key: str, environment: Mapping[str, str | None], compiled: Compiled) -> None:
+    """Store a compile without errors; one with errors is always repeated, to report them again."""
     write_snapshot(
         folder,
         None

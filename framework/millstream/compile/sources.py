@@ -1,4 +1,4 @@
-"""Derived columns of sources: `from:` is SQL over the columns that a record holds."""
+"""Derived columns of sources: `from:` is SQL over the columns of a record."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _BEFORE = "select "
 
 
 class Derived(Struct):
-    """The derived columns of all sources, by `source.topic`, and what is wrong with them."""
+    """The derived columns of all sources, by `source.topic`, with their errors."""
 
     expressions: dict[str, tuple[tuple[str, Expression], ...]] = {}
     diagnostics: list[Diagnostic] = []
 
 
 def derive_columns(project: Project, relations: dict[str, InputRelation]) -> Derived:
-    """Check every `from:`, and give its column the type that it has where YAML names none."""
+    """Check every `from:`, and infer the type of columns for which YAML declares none."""
     found = Derived()
     for topic in project.sources.values():
         if any(column.expression for column in topic.columns):
@@ -34,7 +34,7 @@ def derive_columns(project: Project, relations: dict[str, InputRelation]) -> Der
 
 
 def _derived(project: Project, topic: Topic, relation: InputRelation, into: Derived) -> InputRelation:
-    from millstream.sql.analyze import analyze  # sqlglot, which an unchanged project spares
+    from millstream.sql.analyze import analyze  # imports sqlglot, which an unchanged project does not need
 
     expressions = {column.name: column for column in topic.columns if column.expression}
     given = InputRelation(
@@ -65,21 +65,21 @@ def _derived(project: Project, topic: Topic, relation: InputRelation, into: Deri
 
 
 def _wrong_type(column: Column, found: str) -> Diagnostic:
-    message = f"'{column.name}' is declared as {column.type}, but its SQL gives {found}"
-    remedy = f'write from: "cast(… as {column.type})", or mend the type'
+    message = f"'{column.name}' is declared as {column.type}, but its SQL has type {found}"
+    remedy = f'write from: "cast(… as {column.type})", or fix the type'
     return Diagnostic("MS407", message, column.expression_location, remedy)
 
 
 def _located(column: Column, problem: Problem) -> Diagnostic:
-    """Move a problem from the query around the expression to the YAML value."""
-    place = column.expression_location
-    if place is not None:
+    """Convert an error in the generated query to one at the YAML value."""
+    location = column.expression_location
+    if location is not None:
         start = max(0, problem.start - len(_BEFORE))
-        quoted = place.end - place.column > len(column.expression or "")
-        first = place.column + start + (1 if quoted else 0)
-        end = min(first + problem.stop - problem.start, max(place.end, first + 1))
-        place = Location(place.path, place.line, first, end)
+        quoted = location.end - location.column > len(column.expression or "")
+        first = location.column + start + (1 if quoted else 0)
+        end = min(first + problem.stop - problem.start, max(location.end, first + 1))
+        location = Location(location.path, location.line, first, end)
     remedy = problem.help
     if problem.code == "MS402":
-        remedy = f"{remedy} ('from' reads the other columns of the topic: declare those that it needs)"
-    return Diagnostic(problem.code, problem.message, place, remedy)
+        remedy = f"{remedy} ('from' reads the other columns of the topic; declare those that it needs)"
+    return Diagnostic(problem.code, problem.message, location, remedy)

@@ -1,4 +1,4 @@
-"""Data tests of tests/*.sql: queries that return the rows that are wrong."""
+"""Data tests in tests/*.sql: queries that return wrong rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from millstream.project.data_tests import KINDS
 from millstream.project.values import SqlFile
 
 _UNIMPORTANT = frozenset(("MS408", "MS409"))
-"""Nobody reads the columns of a test by name."""
+"""Errors in column names, which are irrelevant in tests."""
 
 
 def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dict[str, str]]:
-    """Return the tests that are files, what is wrong with them, and the SQL of these and of macros."""
+    """Return the tests that are files, the errors, and the SQL of tests in files and macros."""
     nodes: list[ManifestNode] = []
     diagnostics: list[Diagnostic] = []
     sql: dict[str, str] = {}
@@ -34,7 +34,7 @@ def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dic
 
 
 def _call(node: ManifestNode) -> SqlFile:
-    """Return the call of a macro that is a test: with the relation, the column, and its arguments."""
+    """Return the call of a test's macro, with the relation, the column and the arguments."""
     relation = _reference(next(id_ for id_ in node.depends_on))
     given = {**node.meta["arguments"]}
     given |= {"column_name": node.meta["column"]} if "column" in node.meta else {}

@@ -1,4 +1,4 @@
-"""Options of state that a model's SQL gives no meaning to: what is accepted is obeyed, all else refused."""
+"""Reports options of state that have no effect on a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.plan.nodes.order import in_order
 
 
 def meaningless_state(model: str, state: Mapping[str, Any], root: Node, *, own: bool) -> list[PlanProblem]:
-    """Find options that nothing obeys; those of a folder may fit only some of its models (`own` is false)."""
+    """Find options without effect; folder defaults (`own` is false) may fit only some models."""
     found = list(_never(state))
     if own:
         keyed = any(isinstance(node, Stateful) for node in in_order((root,)))
@@ -22,18 +22,18 @@ def meaningless_state(model: str, state: Mapping[str, Any], root: Node, *, own: 
 def _never(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if state.get("retention"):
         yield (
-            "'state: {retention}' is not how long windows are kept",
-            "remove it: a watermark's delay says that, and 'retention' of a table bounds its rows",
+            "'state: {retention}' has no effect on windows",
+            "remove it: a watermark's delay bounds windows, and 'retention' of a table bounds its rows",
         )
     if state.get("memory") and state.get("store") == "memory":
-        yield "'state: {memory}' bounds the store rocksdb, not memory", "remove one of them"
+        yield "'state: {memory}' only limits the store rocksdb", "remove one of them"
 
 
 def _here(state: Mapping[str, Any], *, keyed: bool) -> Iterator[tuple[str, str]]:
     if state.get("ttl") and not keyed:
         yield (
             "'state: {ttl}' is for Python functions with keyed state, and this model calls none",
-            "remove it: 'within' of a dedupe, a watermark's delay or 'retention' of a table bound those",
+            "remove it: a dedupe's 'within', a watermark's delay or a table's 'retention' bounds other state",
         )
     if state.get("store") == "memory" and keyed:
-        yield "Python functions keep their state in RocksDB only", "remove store='memory'"
+        yield "Python functions only keep state in RocksDB", "remove store='memory'"

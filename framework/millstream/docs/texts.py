@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from textwrap import dedent
 
-from millstream.data_tests import QueryTest, RowTest, TotalTest, data_test, named
+from millstream.data_tests import QueryTest, RowTest, TotalTest, data_test, sql_name
 from millstream.manifest import Compiled, Manifest
 from millstream.project.secrets import MASK, is_secret_setting
 
@@ -44,9 +44,9 @@ def compiled(found: Compiled) -> dict[str, str]:
 def _test_sql(test: RowTest | TotalTest | QueryTest) -> str:
     match test:
         case RowTest(relation=relation, wrong=wrong):
-            return f"select *\nfrom {named(relation)}\nwhere {wrong}"
-        case TotalTest(relation=relation, wrong=wrong, told=told):
-            return f"select {told}\nfrom {named(relation)}\nhaving {wrong}"
+            return f"select *\nfrom {sql_name(relation)}\nwhere {wrong}"
+        case TotalTest(relation=relation, wrong=wrong, report=report):
+            return f"select {report}\nfrom {sql_name(relation)}\nhaving {wrong}"
         case QueryTest(sql=sql):
             return sql
 

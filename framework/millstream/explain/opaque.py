@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
-from millstream.artifacts import place_of
+from millstream.artifacts import artifact_path
 from millstream.manifest import Compiled, ManifestNode
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.sql.query import Body, Derived, Select, Union, Whole
+from millstream.sql.query import Body, Derived, OpaqueBody, Select, Union
 
 
 class Unsupported(Struct, frozen=True):
@@ -93,9 +93,9 @@ def _reasons(node: ManifestNode, spec: ModelSpec | None) -> Iterator[tuple[str, 
                 yield from ((reason, whole.start) for reason in whole.reasons)
 
 
-def _wholes(body: Body) -> Iterator[Whole]:
+def _wholes(body: Body) -> Iterator[OpaqueBody]:
     match body:
-        case Whole():
+        case OpaqueBody():
             yield body
         case Union(sides=sides):
             for side in sides:
@@ -112,7 +112,9 @@ def _one(node: ManifestNode, reason: str, line: int, target_path: str) -> Unsupp
     return Unsupported(
         model=node.name,
         path=node.path,
-        compiled_path=f"{target_path}/{place_of(node.compiled_path or '')}" if node.compiled_path else "",
+        compiled_path=f"{target_path}/{artifact_path(node.compiled_path or '')}"
+        if node.compiled_path
+        else "",
         line=int(located["line"]) if located else line,
         reason=why,
         text=located["text"] if located else "",

@@ -1,1 +1,1 @@
-"""Rules make one plan into a better one that gives the same rows."""
+"""Rules that rewrite a plan into a better one that gives the same rows."""

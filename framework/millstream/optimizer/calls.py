@@ -1,4 +1,4 @@
-"""Finds the calls of Python functions within expressions, by their text alone."""
+"""Finds calls of Python functions in the text of expressions."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ class Call(NamedTuple):
     function: str
     pieces: tuple[Piece, ...]
     inner: tuple[str, ...]
-    """All functions that are called in it, itself too."""
+    """All functions that are called in it, including itself."""
 
 
 def calls(expression: Expression, *, anywhere: bool = False) -> list[Call]:
-    """Return the calls that could stand in a column of their own, inner ones too.
+    """Return the calls that could be computed in a separate column, including inner ones.
 
-    Not those in a struct, where the name of a column would become that of a field, unless `anywhere`.
+    Without `anywhere`, calls in a struct are excluded: the column's name would become that of a field.
     """
     if not expression.functions or not expression.deterministic or expression.variables:
         return []
     if not anywhere and any(isinstance(p, str) and _NAMED.search(p) for p in expression.pieces):
         return []
     tokens = _tokens(expression)
-    return [_call(expression, tokens, start, stop) for start, stop in _places(expression, tokens)]
+    return [_call(expression, tokens, start, stop) for start, stop in _call_ranges(expression, tokens)]
 
 
 def always(expression: Expression) -> bool:
-    """Tell whether all calls in it happen for each row, whatever the rest of it says."""
+    """Return whether all calls in it are evaluated for each row."""
     return not any(isinstance(p, str) and _SOMETIMES.search(p) for p in expression.pieces)
 
 
 def with_column(expression: Expression, call: Call, name: str) -> Expression:
-    """Read a column wherever an expression makes this call."""
+    """Replace a call by a column."""
     tokens = _tokens(expression)
-    spans = [s for s in _places(expression, tokens) if joined(tokens[s[0] : s[1]]) == call.pieces]
+    spans = [s for s in _call_ranges(expression, tokens) if joined(tokens[s[0] : s[1]]) == call.pieces]
     if not spans:
         return expression
     functions = list(expression.functions)
@@ -66,15 +66,15 @@ def with_column(expression: Expression, call: Call, name: str) -> Expression:
 
 
 def with_first(expression: Expression, suffix: str, first: Sequence[Piece]) -> Expression:
-    """Give each call a first argument, and its function's name a suffix."""
+    """Add a first argument to each call, and a suffix to its function's name."""
     tokens = _tokens(expression)
-    names = {start for start, _ in _places(expression, tokens)}
+    names = {start for start, _ in _call_ranges(expression, tokens)}
     pieces: list[Piece] = []
-    for place, token in enumerate(tokens):
-        if place in names:
+    for index, token in enumerate(tokens):
+        if index in names:
             pieces.append(f"{token}{suffix}")
-        elif place - 1 in names:
-            alone = str(tokens[place + 1]) == ")"
+        elif index - 1 in names:
+            alone = str(tokens[index + 1]) == ")"
             pieces += ["(", *first, *([] if alone else [", "])]
         else:
             pieces.append(token)
@@ -88,8 +88,8 @@ def _tokens(expression: Expression) -> list[Piece]:
     return found
 
 
-def _places(expression: Expression, tokens: list[Piece]) -> list[tuple[int, int]]:
-    """Return where calls begin and end, the outer before the inner."""
+def _call_ranges(expression: Expression, tokens: list[Piece]) -> list[tuple[int, int]]:
+    """Return the token ranges of calls, outer ones before inner ones."""
     folded = {name.lower() for name in expression.functions}
     found: list[tuple[int, int]] = []
     for start, token in enumerate(tokens[:-1]):
@@ -107,8 +107,8 @@ def _places(expression: Expression, tokens: list[Piece]) -> list[tuple[int, int]
 def _call(expression: Expression, tokens: list[Piece], start: int, stop: int) -> Call:
     names = {name.lower(): name for name in expression.functions}
     inner = [
-        names[str(tokens[place[0]]).lower()]
-        for place in _places(expression, tokens)
-        if start <= place[0] < stop
+        names[str(tokens[range_[0]]).lower()]
+        for range_ in _call_ranges(expression, tokens)
+        if start <= range_[0] < stop
     ]
     return Call(inner[0], joined(tokens[start:stop]), tuple(inner))

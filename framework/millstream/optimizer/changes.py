@@ -1,4 +1,4 @@
-"""Which nodes look otherwise than when a rule was last asked."""
+"""Tracks which nodes have changed since a rule last ran."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from millstream.plan.nodes import Node
 
 
 class Changes:
-    """When each node of a plan, or what it reads, or who reads any of that, last changed."""
+    """Records when each node of a plan, its inputs or their readers last changed."""
 
     def __init__(self) -> None:
         self._step = 0
-        self._asked: dict[str, int] = {}
-        """By rule: the step after which it was last asked."""
+        self._last_run: dict[str, int] = {}
+        """By rule: the step after which it last ran."""
         self._order: tuple[Node, ...] = ()
         self._readers: dict[int, list[Node]] = {}
         self._changed: dict[int, int] = {}
         """By the `id` of a node: the step in which it changed; 0 from the start."""
         self.found: dict[str, dict[Any, Any]] = {}
-        """By rule: what it found of nodes, which never change."""
+        """By rule: its cached findings about nodes, which are immutable."""
 
     def note(self, order: tuple[Node, ...], readers: dict[int, list[Node]]) -> None:
-        """Compare a plan with the one before it."""
+        """Compare a plan with the previous one."""
         step = self._step
         before, when, found = self._readers, self._changed, dict[int, int]()
         for node in order:
@@ -35,12 +35,12 @@ class Changes:
         self._order, self._readers, self._changed = order, readers, found
         self._step = step + 1
 
-    def asked(self, rule: str) -> None:
-        """Take note that a rule has seen the plan as it is."""
-        self._asked[rule] = self._step
+    def ran(self, rule: str) -> None:
+        """Record that a rule has seen the current plan."""
+        self._last_run[rule] = self._step
 
     def since(self, rule: str) -> Sequence[Node]:
-        if rule not in self._asked:
+        if rule not in self._last_run:
             return self._order
-        asked, changed = self._asked[rule], self._changed
-        return [node for node in self._order if changed[id(node)] >= asked]
+        last_run, changed = self._last_run[rule], self._changed
+        return [node for node in self._order if changed[id(node)] >= last_run]

@@ -1,4 +1,4 @@
-"""Which rules a target and its models want: `all`, `none`, or names."""
+"""The rules that a target and its models select: `all`, `none`, or names."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Setting = str | list[str] | bool | None
 
 
 def chosen(setting: Setting, models: Iterable[Setting] = ()) -> tuple[Rule, ...]:
-    """Return the rules of a target's `optimization`, in the order in which they are applied.
+    """Return the rules of a target's `optimization`, in the order of application.
 
-    A rule that is to be asked for by name is there, too, if one of the models asks for it and the target
-    wants all: `switched_off` then keeps it away from the others.
+    An opt-in rule is included if the target selects all and one of the models selects it: `switched_off` then
+    excludes the other models.
     """
-    wanted = wanted_rules(setting)
+    wanted = selected_rules(setting)
     if _is_all(setting):
-        wanted |= {name for each in models for name in wanted_rules(each) & OPT_IN}
+        wanted |= {name for each in models for name in selected_rules(each) & OPT_IN}
     wanted |= ALWAYS
     return tuple(rule for rule in RULES if rule.__name__ in wanted)
 
@@ -29,23 +29,23 @@ def chosen(setting: Setting, models: Iterable[Setting] = ()) -> tuple[Rule, ...]
 def switched_off(
     models: Iterable[tuple[str, Mapping[str, Any]]], setting: Setting = None
 ) -> dict[str, frozenset[str]]:
-    """Return by model the rules that leave it alone: those that neither it nor the target asks for."""
+    """Return, by model, the rules that don't apply to it: those that neither it nor the target selects."""
     listed = [(id_, options.get("optimize")) for id_, options in models]
-    asked = wanted_rules(setting) & OPT_IN
-    anywhere = {name for _, each in listed for name in wanted_rules(each) & OPT_IN}
+    by_target = selected_rules(setting) & OPT_IN
+    anywhere = {name for _, each in listed for name in selected_rules(each) & OPT_IN}
     found: dict[str, frozenset[str]] = {}
     for id_, own in listed:
-        wanted = wanted_rules(own)
-        off = (frozenset(NAMES) - OPT_IN - ALWAYS - wanted) | (anywhere - asked - wanted)
+        wanted = selected_rules(own)
+        off = (frozenset(NAMES) - OPT_IN - ALWAYS - wanted) | (anywhere - by_target - wanted)
         if own is not None and not _is_all(own):
-            off |= asked - wanted
+            off |= by_target - wanted
         if off:
             found[id_] = off
     return found
 
 
-def wanted_rules(setting: Setting) -> frozenset[str]:
-    """Return what a setting asks for; in a list, `all` stands for all but those to be asked for by name."""
+def selected_rules(setting: Setting) -> frozenset[str]:
+    """Return the rules that a setting selects; `all` does not include opt-in rules."""
     match setting:
         case None | "all" | True:
             return frozenset(NAMES) - OPT_IN
@@ -54,11 +54,11 @@ def wanted_rules(setting: Setting) -> frozenset[str]:
         case str():
             return frozenset((setting,))
         case _:
-            return frozenset(setting).union(*(wanted_rules(each) for each in setting if each == "all"))
+            return frozenset(setting).union(*(selected_rules(each) for each in setting if each == "all"))
 
 
 def unknown_rules(setting: Setting) -> list[tuple[str, str]]:
-    """Return names that are no rule's, each with what was meant."""
+    """Return names that are not rules, each with a suggestion."""
     names = [setting] if isinstance(setting, str) else setting if isinstance(setting, list) else []
     known = (*NAMES, "all", "none")
     return [

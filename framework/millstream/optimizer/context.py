@@ -1,4 +1,4 @@
-"""What a rule may look at beside the plan, and what it says of what it did."""
+"""The context of a rule besides the plan, and the changes that it reports."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from millstream.types import Type
 
 
 class Hints(Struct, frozen=True):
-    """What nobody can see in SQL; none of it changes a result."""
+    """Figures that SQL does not show; none of them changes a result."""
 
     keeps: Mapping[str, float] = {}
     """By model id: the share of rows that its filter keeps."""
     rows_per_second: Mapping[str, float] = {}
     """By id of a relation."""
     distinct: Mapping[tuple[str, str], int] = {}
-    """By id of a relation and column: about how many values."""
+    """By id of a relation and column: the approximate number of distinct values."""
     costs: Mapping[str, str] = {}
     """By Python function: low, medium, high."""
     returns: Mapping[str, Type] = {}
-    """By Python function: the type of what it gives."""
-    asked: Mapping[tuple[str, int, int], float] = {}
-    """By model id and place in its SQL: the share of rows that its filter there keeps. Other models' filters
-    may have become one with it."""
+    """By Python function: its return type."""
+    keeps_by_span: Mapping[tuple[str, int, int], float] = {}
+    """By model id and span of its SQL: the share of rows that its filter there keeps. Filters of other models
+    may have been merged with it."""
 
 
 class Change(Struct, frozen=True):
-    """One thing that a rule did, in a sentence that names models and columns."""
+    """One change by a rule, as a sentence that names models and columns."""
 
     what: str
     models: tuple[str, ...] = ()
@@ -41,11 +41,11 @@ class Change(Struct, frozen=True):
 
 Result = tuple[Plan, tuple[Change, ...]]
 Rule = Callable[[Plan, "Context"], Result]
-"""Its name is the rule's name. A rule that finds nothing to do returns the very plan that it was given."""
+"""The function's name is the rule's name. A rule without changes returns the same plan object."""
 
 
 class Context:
-    """One plan's derived facts, each calculated when first asked for."""
+    """Facts about one plan, computed on demand."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Context:
         self.plan = plan
         self.hints = hints
         self.switched_off = switched_off
-        """By model id: the rules that leave its nodes alone."""
+        """By model id: the rules that don't apply to its nodes."""
         self._changes = changes
 
     @property
@@ -67,35 +67,35 @@ class Context:
 
     @once
     def consumers(self) -> dict[int, list[Node]]:
-        """Who reads each node, by its `id`."""
+        """The readers of each node, by its `id`."""
         return consumers(self.plan)
 
     def changed(self, rule: str) -> Sequence[Node]:
-        """Return the nodes that look otherwise than when a rule was last asked, in order; at first all.
+        """Return the nodes that have changed since a rule last ran, in order; at first, all.
 
-        What a node looks like is what it is, what it reads however far below, and who reads any of that. A
-        rule that looks at no more has found before that there is nothing to do with the others.
+        A node counts as changed if it, any of its direct or indirect inputs, or their readers have changed. A
+        rule that depends on nothing else has nothing to do for other nodes.
         """
         return self.order if self._changes is None else self._changes.since(rule)
 
     @once
-    def fans(self) -> frozenset[int]:
-        """The `id`s of the nodes that more than one reads."""
+    def shared_ids(self) -> frozenset[int]:
+        """The `id`s of the nodes with more than one reader."""
         return frozenset(name for name, readers in self.consumers.items() if len(readers) > 1)
 
     def found(self, rule: str) -> dict[Any, Any]:
-        """Return where a rule keeps what it finds of nodes, for when it is asked again.
+        """Return a rule's cache of findings about nodes, for its next run.
 
-        The nodes must be kept, too: another one could get an `id`.
+        The nodes must be stored as well: another one could get the same `id`.
         """
         return {} if self._changes is None else self._changes.found.setdefault(rule, {})
 
     def shared(self, node: Node) -> bool:
-        """Tell whether more than one node reads this one."""
-        return id(node) in self.fans
+        """Return whether more than one node reads this one."""
+        return id(node) in self.shared_ids
 
     def allows(self, rule: str, *nodes: Node) -> bool:
-        """Tell whether no model that these nodes stand in switched the rule off."""
+        """Return whether none of the models of these nodes has switched the rule off."""
         if not self.switched_off:
             return True
         return not any(rule in self.switched_off.get(model, ()) for node in nodes for model in node.models)

@@ -1,4 +1,4 @@
-"""What it costs to evaluate an expression: in classes, since nothing finer is known before it runs."""
+"""The cost of evaluating an expression, in a few classes, since exact costs are unknown."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def cost(expression: Expression, hinted: Mapping[str, str] | None = None) -> int
     if expression.functions:
         return max(_HINTED[(hinted or {}).get(name, "medium")] for name in expression.functions)
     known = expression.__dict__
-    if _KEPT not in known:
-        known[_KEPT] = _native(expression)
-    found: int = known[_KEPT]
+    if _CACHED not in known:
+        known[_CACHED] = _native(expression)
+    found: int = known[_CACHED]
     return found
 
 
-_KEPT = "cost"
+_CACHED = "cost"
 
 
 def _native(expression: Expression) -> int:
@@ -42,7 +42,7 @@ def _native(expression: Expression) -> int:
 
 
 def is_free(expression: Expression) -> bool:
-    """Tell whether evaluating it twice costs next to nothing and gives the same."""
+    """Return whether evaluating it twice is nearly free and gives the same value."""
     if not expression.deterministic or expression.functions:
         return False
     match expression.pieces:

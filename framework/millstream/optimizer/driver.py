@@ -1,4 +1,4 @@
-"""Applies the rules until none finds anything to do, and checks after each that no result has changed."""
+"""Applies the rules until none changes the plan, and checks after each that no result has changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Optimized(Struct, frozen=True):
 
 
 class BrokenRuleError(Exception):
-    """A rule is wrong: it changed what an output holds, or it never comes to an end."""
+    """A rule is wrong: it changed the result of an output, or never ends."""
 
 
 def optimize(
@@ -39,7 +39,7 @@ def optimize(
     hints: Hints | None = None,
     switched_off: Mapping[str, frozenset[str]] | None = None,
 ) -> Optimized:
-    """Apply rules in their order, again and again, to a fixed point."""
+    """Apply the rules in order, repeatedly, up to a fixed point."""
     steps: list[Step] = []
     current = plan
     changes = Changes()
@@ -51,9 +51,9 @@ def optimize(
         for rule in rules:
             name = rule.__name__
             if seen.get(name) is current:
-                continue  # it found nothing to do in this very plan
+                continue  # it found nothing to do in this plan
             found, done = rule(current, context)
-            changes.asked(name)
+            changes.ran(name)
             if found is not current:
                 after = Context(found, context.hints, context.switched_off, changes)
                 check(name, context, after)
@@ -66,11 +66,11 @@ def optimize(
         if current is before:
             return Optimized(plan, current, tuple(steps))
     names = ", ".join(dict.fromkeys(step.rule for step in steps[-2 * len(rules) :]))
-    raise BrokenRuleError(f"no end after {_ROUNDS} rounds: {names} undo each other")
+    raise BrokenRuleError(f"no fixed point after {_ROUNDS} rounds: {names} undo each other")
 
 
 def check(rule: str, before: Context, after: Context) -> None:
-    """Raise if an output has other columns, types, mode or key than before."""
+    """Raise an error if the columns, types, mode or key of an output have changed."""
     if len(before.plan.outputs) != len(after.plan.outputs):
         raise BrokenRuleError(f"{rule} lost an output")
     for was, now in zip(before.plan.outputs, after.plan.outputs, strict=True):

@@ -1,4 +1,4 @@
-"""How a condition on the rows of a node reads on the rows of its inputs, where that keeps the same rows."""
+"""Moves a condition on a node's rows to the rows of its inputs, if the result stays the same."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from millstream.plan.traits import traits_of
 
 class Moved(NamedTuple):
     input: int
-    """Which input of the node it filters."""
+    """The index of the input that it filters."""
     condition: Expression
 
 
 Moves = tuple[Moved, ...]
-"""Where a condition goes, on all of these inputs; none: it stays."""
+"""The inputs that a condition moves to, all of them; empty if it stays."""
 
 STAYS: Moves = ()
 
 
 def below(node: Node, condition: Expression) -> Moves:
-    """Return the condition for the inputs of a node; its rows are then those that held it before.
+    """Return the condition for the inputs of a node that keeps the same rows of the node.
 
-    It is kept with the node: neither ever changes, and many queries ask the same of what they share.
+    The result is cached on the node: both are immutable, and many queries apply the same condition.
     """
     known: dict[int, tuple[Expression, Moves]] = node.__dict__.setdefault("moves", {})
     found = known.get(id(condition))
     if found is None:
-        # The condition is kept, too: another one could get its `id`.
+        # With the condition itself, so that no other one can get its `id`.
         found = known[id(condition)] = condition, _below(node, condition)
     return found[1]
 
@@ -58,14 +58,14 @@ def _below(node: Node, condition: Expression) -> Moves:
         case Repartition():
             return (Moved(0, condition),)
         case Watermark():
-            # A watermark follows all rows of its relation, whatever is filtered above: filtered before, they
-            # would close windows later, and no other rows would be late.
+            # A watermark follows all rows of its relation. With a filter below, windows would close later,
+            # and other rows would be late.
             return STAYS
         case Expand():
             made = [c.name for c in node.made]
             if not node.call.deterministic or _reads(condition, made):
                 return STAYS
-            # Without OUTER it drops rows: those of which it makes none.
+            # Without OUTER, it drops rows for which it generates none.
             return (Moved(0, condition),) if node.outer or _anywhere(condition) else STAYS
         case Dedupe():
             keys = {key.lower() for key in node.keys}
@@ -82,7 +82,7 @@ def _below(node: Node, condition: Expression) -> Moves:
 
 
 def from_on(node: Join | Lookup) -> tuple[tuple[Expression, ...], Moves]:
-    """Return what stays in ON, and what of it one side alone can be filtered by before it is joined."""
+    """Return the conditions that stay in ON, and those that can filter one side before the join."""
     sides = {
         "inner": ("left", "right"),
         "left": ("right",),
@@ -97,18 +97,18 @@ def from_on(node: Join | Lookup) -> tuple[tuple[Expression, ...], Moves]:
     moved: list[Moved] = []
     for condition in node.on:
         found = {of[name].side for name in condition.columns if name in of}
-        only = next(iter(found)) if len(found) == 1 else ""
-        below = _on_side(node, only, condition, of) if only in sides and condition.movable else None
+        side = next(iter(found)) if len(found) == 1 else ""
+        below = _on_side(node, side, condition, of) if side in sides and condition.movable else None
         if below is None:
             stay.append(condition)
         else:
-            moved.append(Moved(0 if only == "left" else 1, below))
-    # A join on nothing is another kind of join.
+            moved.append(Moved(0 if side == "left" else 1, below))
+    # A join without conditions is a different join.
     return (tuple(stay), tuple(moved)) if stay else (node.on, STAYS)
 
 
 def _anywhere(condition: Expression) -> bool:
-    """Tell whether it may be asked of more rows than now: it never fails, and is no slow function."""
+    """Return whether it can be applied to more rows: it never fails, and calls no Python."""
     return condition.movable and not condition.functions
 
 
@@ -138,16 +138,16 @@ def _below_projection(node: Project, condition: Expression) -> Moves:
     made, calculated = node.made, node.calculated
     if not condition.columns <= made.keys():
         return STAYS
-    # What it reads is then calculated twice; Spark finds no common parts across a filter.
+    # Its columns would be computed twice: Spark shares no subexpressions across a filter.
     if any(cost(calculated[name]) >= HEAVY for name in condition.columns if name in calculated):
         return STAYS
-    # A column of the name of a lambda's variable is one that can't be replaced, not even by itself.
+    # A column with the name of a lambda's variable can't be replaced, not even by itself.
     by = made if condition.variables else calculated
     return (Moved(0, substitute(condition, by)),) if can_substitute(condition, by) else STAYS
 
 
 def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
-    """All rows of a group have its keys; not its window, which several groups of a row may share."""
+    """Move a condition on group keys; not on a window, since a row can be in several."""
     if not node.keys or not _anywhere(condition):
         return STAYS
     by = {key.name: key.expression for key in node.keys if key.expression.column is not None}
@@ -161,7 +161,7 @@ def _below_union(node: Union, condition: Expression) -> Moves:
         return STAYS
     moved: list[Moved] = []
     for index, side in enumerate(node.sides):
-        # A comparison with another type may mean something else.
+        # A comparison with another type can have another meaning.
         if any(side.columns[i].type != node.columns[i].type for i in places):
             return STAYS
         found = _renamed(condition, {node.columns[i].name: side.columns[i] for i in places})
@@ -172,14 +172,14 @@ def _below_union(node: Union, condition: Expression) -> Moves:
 
 
 def _below_join(node: Join | Lookup, condition: Expression) -> Moves:
-    """Rows that met none must not be lost, and none may come to look as if it met none."""
+    """Move a condition only if unmatched rows stay unmatched, and none are added."""
     of = {joined.name: joined for joined in node.joined}
     sides = {of[name].side for name in condition.columns if name in of}
     if len(sides) > 1:
         return STAYS
     side = next(iter(sides), "right" if node.kind == "right" else "left")
-    whole = {"left": ("left",), "right": ("right",), "full": (), "semi": ("left",), "anti": ("left",)}
-    if side not in whole.get(node.kind, ("left", "right")):
+    complete = {"left": ("left",), "right": ("right",), "full": (), "semi": ("left",), "anti": ("left",)}
+    if side not in complete.get(node.kind, ("left", "right")):
         return STAYS
     if side == "right" and traits_of(node.left).mode == "upsert":
         return STAYS  # a changed row whose partner is filtered away must still be seen, to be deleted

@@ -1,17 +1,17 @@
-"""What nodes and moved parts of them are called for people."""
+"""Names of nodes for messages."""
 
 from __future__ import annotations
 
 from millstream.plan.nodes import Decode, Node, Repartition, SeedScan, TableScan
 
 
-def both(*nodes: Node) -> tuple[str, ...]:
-    """Return the models of nodes that become one."""
+def models_of(*nodes: Node) -> tuple[str, ...]:
+    """Return the models of several nodes."""
     return tuple(dict.fromkeys(model for node in nodes for model in node.models))
 
 
 def kind(node: Node) -> str:
-    """Return what a node is in a sentence."""
+    """Return the name of a node in a sentence."""
     if isinstance(node, Repartition):
         return f"the repartition by {', '.join(node.keys) or 'nothing'}"
     if isinstance(node, Decode | TableScan | SeedScan):

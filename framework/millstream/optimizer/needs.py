@@ -1,4 +1,4 @@
-"""Which columns of each node somebody reads."""
+"""The columns of each node that are read."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from millstream.plan.nodes import (
 from millstream.plan.traits import traits_of
 
 Names = set[str]
-"""In lower case."""
+"""Column names in lower case."""
 
 
 class Needs(NamedTuple):
     of: dict[int, Names]
     """The columns that are read of each node, by its `id`."""
     settled: set[int]
-    """The `id`s of nodes of which the very same was read when it was last asked."""
+    """The `id`s of nodes whose read columns have not changed since the last run."""
 
 
-class _Asked(NamedTuple):
+class _CachedNeeds(NamedTuple):
     node: Node
     own: Names
     inputs: tuple[Iterable[str], ...]
-    """What it reads of each input for its own columns."""
+    """The columns of each input that its own columns need."""
 
 
 def all_needs(context: Context, rule: str) -> Needs:
-    """Return what is read of each node; all columns, where `rule` is switched off."""
-    known: dict[int, _Asked] = context.found(rule)
+    """Return the columns that are read of each node; all columns if `rule` is switched off."""
+    known: dict[int, _CachedNeeds] = context.found(rule)
     settled: set[int] = set()
     found: dict[int, Names] = {id(node): set() for node in context.order}
     for node in reversed(context.order):
@@ -56,19 +56,19 @@ def all_needs(context: Context, rule: str) -> Needs:
             own.update(map(str.lower, node.names))
         if not own and node.columns:
             own.add(_any_column(node).lower())
-        asked = known.get(id(node))
-        if asked is not None and asked.own == own:
+        cached = known.get(id(node))
+        if cached is not None and cached.own == own:
             settled.add(id(node))
         else:
             inputs = tuple([of_input(node, index, own) for index in range(len(node.inputs))])
-            asked = known[id(node)] = _Asked(node, own, inputs)
-        for each, names in zip(node.inputs, asked.inputs, strict=True):
+            cached = known[id(node)] = _CachedNeeds(node, own, inputs)
+        for each, names in zip(node.inputs, cached.inputs, strict=True):
             found[id(each)].update(names)
     return Needs(found, settled)
 
 
 def _any_column(node: Node) -> str:
-    """Return the column to keep where only the number of rows matters."""
+    """Return the column to keep if only the number of rows matters."""
     while isinstance(node, Filter | Repartition | Watermark | Dedupe):
         node = node.input
     free = (i.name for i in node.items if is_free(i.expression)) if isinstance(node, Project) else ()
@@ -76,7 +76,7 @@ def _any_column(node: Node) -> str:
 
 
 def of_input(node: Node, index: int, own: Names) -> Iterable[str]:
-    """Return what a node reads of one input so that its own columns `own` can be made."""
+    """Return the columns of one input that a node needs for its own columns `own`."""
     match node:
         case Filter():
             return own.union(*(each.folded for each in node.conditions))
@@ -95,7 +95,7 @@ def of_input(node: Node, index: int, own: Names) -> Iterable[str]:
             kept = kept_measures(node, own)
             return _read((*keys, *(m.call for m in kept), *(m.condition for m in kept if m.condition)))
         case Dedupe():
-            # Spark forgets keys by the event time, which must be among the columns for that.
+            # Spark forgets keys by the event time, so it must be among the columns.
             times = (name for name, _ in traits_of(node.input).watermarks)
             return own.union(map(str.lower, (*node.keys, *times)))
         case Watermark():

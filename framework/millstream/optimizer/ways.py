@@ -1,4 +1,4 @@
-"""Ways down from a node, over filters and projections, to the relations that others read, too."""
+"""Ways down from a node, through filters and projections, to relations that have other readers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from millstream.plan.nodes import Filter, Node, Project
 Pieces = tuple[Piece, ...]
 
 _LONGEST = 64
-"""Steps of a way: a plan of one endless chain must not be walked again for each of its nodes."""
+"""The maximum length of a way, so that a long chain is not walked again for each of its nodes."""
 
 
-class Asked(NamedTuple):
+class WayCondition(NamedTuple):
     """A condition of a filter on the way."""
 
     filter: Filter
     written: Expression
     low: Expression | None
-    """As it reads on the columns of the way's end; nothing, where it must not be asked a second time."""
+    """The condition over the columns of the base; None if it must not be applied a second time."""
 
 
 class Made(NamedTuple):
-    """Where on the way a wanted column is calculated."""
+    """The step that computes a wanted column."""
 
     project: Project
     name: str
@@ -34,29 +34,31 @@ class Made(NamedTuple):
 
 class Way(NamedTuple):
     base: Node
-    """Where it ends; several nodes read it."""
+    """Its end, which several nodes read."""
     steps: tuple[Filter | Project, ...]
-    """What lies between, from the top down."""
+    """The steps above the base, from the top down."""
     wanted: tuple[Expression, ...]
-    """What was wanted at the top, on the columns of the base."""
+    """The wanted expressions, over the columns of the base."""
     made: tuple[Made | None, ...]
-    """By each of those: the last step from which on it is a column."""
-    asked: tuple[Asked, ...]
+    """For each of those, the last step that computes it as a column."""
+    filter_conditions: tuple[WayCondition, ...]
 
     @property
     def conditions(self) -> dict[Pieces, Expression]:
-        return {each.low.pieces: each.low for each in self.asked if each.low is not None}
+        return {each.low.pieces: each.low for each in self.filter_conditions if each.low is not None}
 
     @property
     def complete(self) -> bool:
-        """Tell whether the conditions keep no more rows than the filters do."""
-        return all(each.low is not None for each in self.asked)
+        """Whether the conditions keep the same rows as the filters."""
+        return all(each.low is not None for each in self.filter_conditions)
 
 
-def ways(top: Node, wanted: tuple[Expression, ...], context: Context, *, fan: bool = False) -> list[Way]:
-    """Return the ways to all bases that the same rows can be made of, the nearest first.
+def ways(
+    top: Node, wanted: tuple[Expression, ...], context: Context, *, shared_top: bool = False
+) -> list[Way]:
+    """Return the ways to all bases that the same rows can be computed from, the nearest first.
 
-    `fan` tells that several read the top: nothing costly is then passed, which they would each do again.
+    With `shared_top`, several nodes read the top, so costly steps are not passed: each would repeat them.
     """
     found: list[Way] = []
     longest = _to_last_shared(top, context)
@@ -64,8 +66,8 @@ def ways(top: Node, wanted: tuple[Expression, ...], context: Context, *, fan: bo
     while len(way.steps) <= longest:
         if context.shared(way.base):
             found.append(way)
-            fan = True
-        further = _over(way, fan=fan)
+            shared_top = True
+        further = _over(way, shared_top=shared_top)
         if further is None:
             break
         way = further
@@ -73,7 +75,7 @@ def ways(top: Node, wanted: tuple[Expression, ...], context: Context, *, fan: bo
 
 
 def _to_last_shared(node: Node, context: Context) -> int:
-    """Return how many steps it is to the last node that others read, too; -1 if there is none."""
+    """Return the number of steps to the last node with other readers; -1 if there is none."""
     found = -1
     for steps in range(_LONGEST):
         if context.shared(node):
@@ -84,20 +86,24 @@ def _to_last_shared(node: Node, context: Context) -> int:
     return found
 
 
-def _over(way: Way, *, fan: bool) -> Way | None:
+def _over(way: Way, *, shared_top: bool) -> Way | None:
     match way.base:
         case Filter() as step if all(c.deterministic for c in step.conditions):
-            asked = tuple(Asked(step, c, c if _cheap(c) else None) for c in step.conditions)
-            return way._replace(base=step.input, steps=(*way.steps, step), asked=(*way.asked, *asked))
+            conditions = tuple(WayCondition(step, c, c if _cheap(c) else None) for c in step.conditions)
+            return way._replace(
+                base=step.input,
+                steps=(*way.steps, step),
+                filter_conditions=(*way.filter_conditions, *conditions),
+            )
         case Project() as step if not step.keys:
-            return _over_projection(way, step, fan=fan)
+            return _over_projection(way, step, shared_top=shared_top)
     return None
 
 
-def _over_projection(way: Way, step: Project, *, fan: bool) -> Way | None:
+def _over_projection(way: Way, step: Project, *, shared_top: bool) -> Way | None:
     if not all(item.expression.deterministic for item in step.items):
         return None
-    if fan and any(cost(item.expression) >= HEAVY for item in step.items):
+    if shared_top and any(cost(item.expression) >= HEAVY for item in step.items):
         return None
     by = {item.name: item.expression for item in step.items}
     wanted: list[Expression] = []
@@ -109,15 +115,15 @@ def _over_projection(way: Way, step: Project, *, fan: bool) -> Way | None:
         wanted.append(low)
         name = one.column
         made.append(Made(step, name) if name is not None and low.column is None else before)
-    asked = tuple(each._replace(low=_asked_below(each.low, by)) for each in way.asked)
-    return Way(step.input, (*way.steps, step), tuple(wanted), tuple(made), asked)
+    conditions = tuple(each._replace(low=_moved_down(each.low, by)) for each in way.filter_conditions)
+    return Way(step.input, (*way.steps, step), tuple(wanted), tuple(made), conditions)
 
 
-def _asked_below(condition: Expression | None, by: dict[str, Expression]) -> Expression | None:
+def _moved_down(condition: Expression | None, by: dict[str, Expression]) -> Expression | None:
     low = substituted(condition, by) if condition is not None else None
     return low if low is not None and _cheap(low) else None
 
 
 def _cheap(condition: Expression) -> bool:
-    """Tell whether a condition may be asked twice, and of more rows than now."""
+    """Return whether a condition can be applied twice, and to more rows."""
     return condition.movable and cost(condition) < HEAVY

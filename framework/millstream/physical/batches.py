@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, quoted, rebound
+from millstream.expressions import Expression, quoted, replace_columns
 from millstream.materialization import Sink
 from millstream.physical.checks import check_rows, counting_sql, sends_dead_letters
 from millstream.physical.emit.draft import Draft
@@ -143,7 +143,7 @@ def _delete_when(output: Output) -> Expression | None:
 
 def _deleting(draft: Draft, when: Expression) -> Draft:
     """Also delete rows for which `delete_when` holds."""
-    condition = rebound(when, lambda ref: draft.items.get(ref.column))
+    condition = replace_columns(when, lambda ref: draft.items.get(ref.column))
     before = (*draft.deleted.pieces, " or ") if draft.deleted is not None else ()
     pieces = (*before, "coalesce(", *condition.pieces, ", false)")
     return replace(

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, any_of, joined, literal, rebound
+from millstream.expressions import Expression, Piece, Ref, any_of, joined, literal, replace_columns
 from millstream.physical.dead_letters import skipped_row, topic_of
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.emit.text import Select
@@ -94,7 +94,7 @@ def sends_dead_letters(outputs: Iterable[Output]) -> bool:
 
 def _wrong(check: Check, rows: Draft) -> Expression:
     """Return which rows fail a test: never NULL, and false for rows that only mark a delete."""
-    found = rebound(check.wrong, lambda ref: rows.items.get(ref.column))
+    found = replace_columns(check.wrong, lambda ref: rows.items.get(ref.column))
     pieces: tuple[Piece, ...] = ("coalesce(", *found.pieces, ", false)")
     if rows.deleted is not None:
         pieces = ("(not coalesce(", *rows.deleted.pieces, ", false) and ", *pieces, ")")

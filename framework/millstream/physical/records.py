@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, all_of, joined, literal, rebound
+from millstream.expressions import Expression, Piece, Ref, all_of, joined, literal, replace_columns
 from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.materialization import Sink
 from millstream.optimizer.cost import is_free
@@ -123,7 +123,7 @@ def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
     for item in output.extras:
         if not item.name.startswith("headers."):
             continue
-        found = rebound(item.expression, lambda ref: draft.items.get(ref.column))
+        found = replace_columns(item.expression, lambda ref: draft.items.get(ref.column))
         parts.append(found)
         name = literal(item.name.removeprefix("headers."))
         pieces += [", " if pieces else "", f"named_struct('key', {name}, 'value', "]

@@ -1,1 +1,1 @@
-"""One dataflow graph for the whole project: what is read, what is done with it, what is written."""
+"""One dataflow graph for the whole project: inputs, operators and outputs."""

@@ -1,4 +1,4 @@
-"""Why the rows of an aggregate never close, and what would make them."""
+"""Explains why the groups of an aggregate never close, and how to close them."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from millstream.types import TIMESTAMP
 
 
 def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
-    """Return message and remedy for `emit='on_close'`; `times` are the columns that have a watermark."""
+    """Return the message and remedy for `emit='on_close'`; `times` are the columns with a watermark."""
     window = node.window
     if (selected := _selected(node)) is not None:
         message = (
-            f"emit='on_close' needs a window in GROUP BY itself; {quoted(selected.name)} is selected before"
+            f"emit='on_close' needs a window in GROUP BY itself; {quoted(selected.name)} is selected below it"
         )
         return message, f"write {selected.expression.text} in GROUP BY, and select `window`"
     if not times:
         return _no_watermark(node, window)
-    said = " or ".join(f"`{name}`" for name in times)
+    listed = " or ".join(f"`{name}`" for name in times)
     closed = next((name for name in times if is_window(node.input.column(name).type)), None)
     if window is None and closed is not None:
-        message = f"emit='on_close' needs {said} as a group key: without it, a group never closes"
+        message = f"emit='on_close' needs {listed} as a group key: without it, a group never closes"
         return message, f"group by {quoted(closed)} itself, or by window({quoted(closed)}, '1 hour')"
     if window is None:
-        message = f"emit='on_close' needs a window over {said}: without one, a group never closes"
+        message = f"emit='on_close' needs a window over {listed}: without one, a group never closes"
         return message, f"add window({quoted(times[0])}, '1 hour') to GROUP BY, or remove emit='on_close'"
     over = window.expression.columns
-    message = f"emit='on_close' needs a window over {said}, the column with the watermark"
+    message = f"emit='on_close' needs a window over {listed}, the column with the watermark"
     message += ", not over an expression" if over & set(times) else f", not over {', '.join(sorted(over))}"
     return message, f"write {_over(window, times[0])}"
 
 
 def _selected(node: Aggregate) -> Item | None:
-    """Return a group key that a SELECT below makes as a window."""
+    """Return a group key that a SELECT below computes as a window."""
     below = node.input.input if isinstance(node.input, Repartition) else node.input
-    made = below.made if isinstance(below, Project) else {}
+    definitions = below.made if isinstance(below, Project) else {}
     for key in node.keys:
-        found = made.get(key.expression.column or "")
+        found = definitions.get(key.expression.column or "")
         if found is not None and found.text.startswith(("window(", "session_window(")):
             return Item(key.expression.column or "", found)
     return None
@@ -53,10 +53,10 @@ def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:
     candidates += [column.name for column in node.input.columns if column.type == TIMESTAMP]
     known = next((name for name in candidates if not name.startswith("_")), "")
     if not known:
-        return message, "select a timestamp column of the source, with the `watermark` of the source on it"
+        return message, "select the timestamp column that has the `watermark` of the source"
     wanted = "" if window is not None else f" and add window({quoted(known)}, '1 hour') to GROUP BY"
     delay = f"WATERMARK {quoted(known)} DELAY OF INTERVAL 10 SECONDS"
-    return message, f"write {delay} after the relation in FROM, or give its source a `watermark`{wanted}"
+    return message, f"write {delay} after the relation in FROM, or add a `watermark` to its source{wanted}"
 
 
 def _column(window: Item) -> str:
@@ -68,13 +68,13 @@ def _column(window: Item) -> str:
 
 
 def is_of_column(call: str, rest: str) -> bool:
-    """Tell whether a window is of a column, or the time of a window; these stand before and after it."""
+    """Return whether a window is over a column or a window's time, by the text before and after it."""
     before = call.lower().replace(" ", "").removesuffix("window_time(")
     return before in {"window(", "session_window("} and rest.lstrip()[:1] in {",", ")"}
 
 
 def _over(window: Item, time: str) -> str:
-    """Return the window's SQL over a column."""
+    """Return the window's SQL with another column."""
     text = window.expression.text
     start = text.index("(") + 1
     depth = 0

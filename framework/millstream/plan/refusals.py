@@ -1,6 +1,6 @@
-"""What a stream can't do in Spark, in one table: what the compiler refuses, why, and what to write instead.
+"""The constructs that Spark can't run over a stream: what the compiler rejects, why, and the remedy.
 
-A form that can be kept up to date one day is lifted here: its row says whether a maintained table could.
+`maintained` marks constructs that an incrementally maintained table could support.
 `framework/tests/plan/test_refusals.py` runs each row's SQL as a streaming query.
 """
 
@@ -16,20 +16,20 @@ class Refusal(Struct, frozen=True):
     message: str
     remedy: str
     maintained: bool
-    """Whether a maintained table could have it."""
+    """Whether a maintained table could support it."""
     only_opaque: bool = False
-    """Planned like anything else where the SQL around it is understood."""
+    """Only rejected within opaque SQL."""
 
 
 _NEWEST = (
-    "for the newest row per key write a table with unique_key and order_by, "
+    "for the newest row per key, write a table with unique_key and order_by, "
     "or max_by(struct(…), time) with GROUP BY"
 )
 _BEST = (
-    "leave it out: sort what is stored with `millstream query`, or keep the best of each group "
+    "remove it: sort the stored rows with `millstream query`, or keep the best of each group "
     "with max_by, min_by or slice(array_sort(collect_list(…)), 1, 10)"
 )
-_BESIDE = "put what is not understood in a model of its own, and read it with ref()"
+_SEPARATE = "move the opaque part to a separate model, and read it with ref()"
 
 REFUSALS: dict[FormKind, Refusal] = {
     "window function": Refusal(
@@ -51,8 +51,8 @@ REFUSALS: dict[FormKind, Refusal] = {
     ),
     "grouping sets": Refusal(
         "MS533",
-        "ROLLUP, CUBE and GROUPING SETS can't be kept up to date",
-        "write one model for each grouping, with a GROUP BY of its own",
+        "ROLLUP, CUBE and GROUPING SETS can't read a stream",
+        "write one model for each grouping, each with its own GROUP BY",
         maintained=True,
     ),
     "sample": Refusal(
@@ -70,7 +70,7 @@ REFUSALS: dict[FormKind, Refusal] = {
     "recursion": Refusal(
         "MS536",
         "a recursive CTE can't read a stream",
-        "join as many steps as there can be, or list all ancestors in a seed",
+        "write one join for each level, or list all ancestors in a seed",
         maintained=False,
     ),
     "subquery": Refusal(
@@ -81,14 +81,14 @@ REFUSALS: dict[FormKind, Refusal] = {
     ),
     "session of all rows": Refusal(
         "MS537",
-        "a session over all rows of a stream can't be kept",
+        "a session over all rows of a stream is not supported",
         "group by a key as well: group by session_window(at, '5 minutes'), user_id",
         maintained=False,
     ),
     "row number": Refusal(
         "MS538",
-        "monotonically_increasing_id() can't run over a stream: each batch would begin again",
-        "use the place of the record, concat_ws('-', _topic, _partition, _offset), or uuid()",
+        "monotonically_increasing_id() can't run over a stream: it would start again in each batch",
+        "use concat_ws('-', _topic, _partition, _offset), which identifies the record, or uuid()",
         maintained=False,
     ),
     "union": Refusal(
@@ -98,17 +98,21 @@ REFUSALS: dict[FormKind, Refusal] = {
         maintained=True,
     ),
     "grouping": Refusal(
-        "MS539", "an aggregate can't stand next to {reason}", _BESIDE, maintained=False, only_opaque=True
+        "MS539", "an aggregate can't be combined with {reason}", _SEPARATE, maintained=False, only_opaque=True
     ),
     "distinct": Refusal(
-        "MS539", "DISTINCT can't stand next to {reason}", _BESIDE, maintained=False, only_opaque=True
+        "MS539", "DISTINCT can't be combined with {reason}", _SEPARATE, maintained=False, only_opaque=True
     ),
     "join": Refusal(
-        "MS539", "a join of streams can't stand next to {reason}", _BESIDE, maintained=False, only_opaque=True
+        "MS539",
+        "a join of streams can't be combined with {reason}",
+        _SEPARATE,
+        maintained=False,
+        only_opaque=True,
     ),
     "outer join": Refusal(
         "MS539",
-        "an outer join can't keep rows of the side at rest that meet none",
+        "an outer join can't return the unmatched rows of the side at rest",
         "write a left join from the stream to the table",
         maintained=False,
         only_opaque=True,

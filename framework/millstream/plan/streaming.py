@@ -1,7 +1,7 @@
-"""Which steps with state Spark can run one above another in a single streaming query.
+"""Which stateful steps Spark can stack in a single streaming query.
 
-Spark's own check (`UnsupportedOperationChecker`) refuses some of what is wrong, and lets through the rest:
-two output modes on one path, a second watermark that never advances. This table is the one place that knows;
+Spark's own check (`UnsupportedOperationChecker`) rejects some of what is wrong, but misses two output modes
+on one path, or a second watermark that never advances. This table is the only place with these rules.
 `docs/streaming.md` shows it, and tests run each of its cells on Spark.
 """
 
@@ -26,8 +26,8 @@ Kind = Literal[
     "watermark",
     "table changes",
 ]
-"""What a step means to the query that runs it. A watermark keeps no state, but a query has only one; changes
-of a table are rows whose other sides may change, too."""
+"""The kind of a step within its query. A watermark has no state, but a query has only one. Changes of a table
+are rows whose other sides may change as well."""
 
 STEPS: tuple[Kind, ...] = (
     "watermark",
@@ -43,14 +43,14 @@ STEPS: tuple[Kind, ...] = (
 STATES: tuple[Kind, ...] = STEPS[1:]
 
 
-class Apart(Struct, frozen=True):
-    """The upper step needs a query of its own, which reads the rows of the lower one from a topic."""
+class SeparateQueries(Struct, frozen=True):
+    """The upper step needs a separate query, which reads the rows of the lower one from a topic."""
 
     why: str
 
 
-class Refused(Struct, frozen=True):
-    """No cut makes the upper step right."""
+class Unsupported(Struct, frozen=True):
+    """The steps are not supported, even in separate queries."""
 
     code: str
     why: str
@@ -64,58 +64,58 @@ _OUTER = (
     "an outer join of streams emits unmatched rows in append mode only, and refined rows need update mode"
 )
 _SECOND = "a query has one watermark, the minimum of all, so a second one above state would never advance"
-_LATE = Refused(
+_LATE = Unsupported(
     "MS528",
     "a join without time bounds on both sides emits rows that are older than the watermark: windows above it "
     "would drop them as late",
     "bound the event times of the join on both sides: a.at between b.at - interval 1 hour and b.at",
 )
 
-_CHANGES = Refused(
+_CHANGES = Unsupported(
     "MS510",
     "rows that change later would be counted again with each change",
     "aggregate the events instead, or let the first aggregate emit on close",
 )
-_MATCHES = Refused(
+_MATCHES = Unsupported(
     "MS513",
     "rows that change later can't be matched again",
-    "store them as a table and join the table: a lookup of its rows",
+    "store them as a table, and join the table as a lookup",
 )
 
-RULES: dict[tuple[Kind, Kind], Apart | Refused] = {
-    ("closing aggregate", "refining aggregate"): Apart(_MODES),
-    ("outer join", "refining aggregate"): Apart(_OUTER),
+RULES: dict[tuple[Kind, Kind], SeparateQueries | Unsupported] = {
+    ("closing aggregate", "refining aggregate"): SeparateQueries(_MODES),
+    ("outer join", "refining aggregate"): SeparateQueries(_OUTER),
     ("unbounded join", "closing aggregate"): _LATE,
-    **{(below, "watermark"): Apart(_SECOND) for below in STATES if below != "refining aggregate"},
+    **{(below, "watermark"): SeparateQueries(_SECOND) for below in STATES if below != "refining aggregate"},
     **{
         ("refining aggregate", above): _MATCHES if above.endswith("join") else _CHANGES
         for above in STEPS
         if above != "watermark"
     },
 }
-"""By the lower and the upper step. What is not listed runs in one query."""
+"""By the lower and the upper step. Other pairs run in one query."""
 
 
-class ApartError(Exception):
-    """A step that can't share a query with what it reads."""
+class SeparateQueryError(Exception):
+    """A step that can't share a query with its inputs."""
 
     def __init__(self, above: Kind, below: frozenset[Kind], why: str) -> None:
         super().__init__(why)
         self.above = above
         self.below = below
-        """The steps that it must be cut from."""
+        """The steps that it must be separated from."""
         self.why = why
 
 
-def conflicts(above: Kind, below: Collection[Kind]) -> dict[Kind, Apart | Refused]:
-    """Return what of the steps below keeps a step from running in their query."""
+def conflicts(above: Kind, below: Collection[Kind]) -> dict[Kind, SeparateQueries | Unsupported]:
+    """Return the steps below that prevent a step from running in their query."""
     if above == "watermark" and "watermark" not in below:
         return {}
     return {kind: rule for kind in below if (rule := RULES.get((kind, above))) is not None}
 
 
 def kind_of(node: Node, *, bounded: bool = False) -> Kind | None:
-    """Return what a step over streams is; nothing for those without state."""
+    """Return the kind of a step over streams; None for steps without state."""
     match node:
         case Aggregate():
             return "closing aggregate" if node.emit == "on_close" else "refining aggregate"
@@ -133,12 +133,12 @@ def kind_of(node: Node, *, bounded: bool = False) -> Kind | None:
 
 
 def is_window(found: Type) -> bool:
-    """Tell whether a type is that of `window(…)`: a struct of two timestamps."""
+    """Return whether a type is that of `window(…)`: a struct of two timestamps."""
     return isinstance(found, Row) and [field.name for field in found.fields] == ["start", "end"]
 
 
 def bounds_both(node: Join, left: Collection[str], right: Collection[str]) -> bool:
-    """Tell whether conditions bound each side's event time by the other's; names are those of the join."""
+    """Return whether conditions bound each side's event time by the other's; names are those of the join."""
     directions: set[str] = set()
     for condition in node.on:
         if not (condition.columns & set(left) and condition.columns & set(right)):

@@ -1,6 +1,6 @@
-"""A plan as a table of rows, one a node: what is shared stays shared, however deep it is.
+"""Encodes a plan as a table with one row per node, so that shared nodes stay shared.
 
-A row has all that a node was made of; what it reads is named by its place in the table, inputs first.
+A row has the fields of its node, and the indexes of its inputs, which come first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Kind = type[Node]
 
 
 class _Form:
-    """How the nodes of a kind become rows, and rows nodes."""
+    """Converts the nodes of one kind to rows, and back."""
 
     def __init__(self, kind: _Kind) -> None:
         hints = get_type_hints(kind)
@@ -35,26 +35,26 @@ class _Form:
             for name in kind.__struct_fields__
             if name not in reads and not (follows and name == "columns")
         ]
-        self._said: Callable[[Node], tuple[Any, ...]] = attrgetter(*self.names)
+        self._field_values: Callable[[Node], tuple[Any, ...]] = attrgetter(*self.names)
         fields = [("inputs", tuple[int, ...]), *((name, hints[name]) for name in self.names)]
         self.row = msgspec.defstruct(
             f"{kind.__name__}Row", fields, frozen=True, array_like=True, tag=kind.__name__
         )
 
     def row_of(self, node: Node, inputs: Sequence[int] = ()) -> Struct:
-        return self.row(tuple(inputs), *self._said(node))
+        return self.row(tuple(inputs), *self._field_values(node))
 
     def node_of(self, row: Struct, known: Sequence[Node]) -> Node:
-        inputs = [known[place] for place in row.inputs]  # type: ignore[attr-defined]  # a field of each row
+        inputs = [known[index] for index in row.inputs]  # type: ignore[attr-defined]  # a field of each row
         reads: dict[str, Any] = dict(zip(self._one, inputs, strict=False))
         if self._many:
             (name,) = self._many
             reads[name] = tuple(inputs)
-        return self.kind(**reads, **dict(zip(self.names, self._said(row), strict=True)))  # type: ignore[arg-type]
+        return self.kind(**reads, **dict(zip(self.names, self._field_values(row), strict=True)))  # type: ignore[arg-type]
 
 
 def _reads(hint: Any) -> bool:
-    """Tell whether a field holds nodes."""
+    """Return whether a field contains nodes."""
     return hint is Node or Node in get_args(hint)
 
 
@@ -69,32 +69,32 @@ class _Forms:
 
     @cached_property
     def any_row(self) -> Any:
-        return Union[tuple(self.by_row)]  # noqa: UP007 - of as many as there are kinds
+        return Union[tuple(self.by_row)]  # noqa: UP007 - the number of kinds varies
 
 
 _FORMS = _Forms()
-"""Made when a plan is first kept: most commands never do so."""
+"""Created when a plan is first stored, which most commands never do."""
 _ORDERED = msgspec.msgpack.Encoder(order="deterministic")
-"""For digests; what is kept stays in the order that it has."""
+"""For digests; stored plans keep the order of their values."""
 
 
 def encoded(roots: Iterable[Node]) -> bytes:
-    """Return some nodes, and all that they read, as bytes."""
+    """Return nodes, with all their inputs, as bytes."""
     listed, forms = list(roots), _FORMS.by_kind
-    places: dict[int, int] = {}
+    indexes: dict[int, int] = {}
     rows: list[Struct] = []
     order = in_order(listed)
     for node in order:
-        rows.append(forms[type(node)].row_of(node, [places[id(each)] for each in node.inputs]))
-        places[id(node)] = len(places)
-    # With fingerprints, which nobody calculates again.
-    found = (rows, [places[id(root)] for root in listed], [node.fingerprint for node in order])
+        rows.append(forms[type(node)].row_of(node, [indexes[id(each)] for each in node.inputs]))
+        indexes[id(node)] = len(indexes)
+    # With fingerprints, to avoid computing them again.
+    found = (rows, [indexes[id(root)] for root in listed], [node.fingerprint for node in order])
     return msgspec.msgpack.encode(found)
 
 
 def decoded(table: bytes) -> list[Node]:
-    """Return the nodes of which `encoded` was asked; raise `msgspec.DecodeError` for what is no table."""
-    wanted = tuple[list[_FORMS.any_row], list[int], list[str]]  # type: ignore[name-defined]  # made at run time
+    """Return the nodes that `encoded` stored; raise `msgspec.DecodeError` if the bytes are invalid."""
+    wanted = tuple[list[_FORMS.any_row], list[int], list[str]]  # type: ignore[name-defined]  # created at run time
     rows, roots, fingerprints = msgspec.msgpack.decode(table, type=wanted)
     forms = _FORMS.by_row
     nodes: list[Node] = []
@@ -102,28 +102,28 @@ def decoded(table: bytes) -> list[Node]:
         node = forms[type(row)].node_of(row, nodes)
         node.__dict__["fingerprint"] = fingerprint
         nodes.append(node)
-    if any(place >= len(nodes) for place in roots):
-        raise msgspec.DecodeError("a root is no place of the table")
-    return [nodes[place] for place in roots]
+    if any(index >= len(nodes) for index in roots):
+        raise msgspec.DecodeError("a root is not in the table")
+    return [nodes[index] for index in roots]
 
 
 def shape(roots: Iterable[Node]) -> bytes:
-    """Return a digest of nodes and of all that they read: of names for people and what is shared, too."""
+    """Return a digest of nodes and all their inputs, including names for display and what is shared."""
     listed = list(roots)
-    places: dict[int, int] = {}
+    indexes: dict[int, int] = {}
     hashed = blake2b(digest_size=16)
     for node in in_order(listed):
         hashed.update(_own(node))
-        hashed.update(repr([places[id(each)] for each in node.inputs]).encode())
-        places[id(node)] = len(places)
-    hashed.update(repr([places[id(root)] for root in listed]).encode())
+        hashed.update(repr([indexes[id(each)] for each in node.inputs]).encode())
+        indexes[id(node)] = len(indexes)
+    hashed.update(repr([indexes[id(root)] for root in listed]).encode())
     return hashed.digest()
 
 
 def _own(node: Node) -> bytes:
-    """Return a digest of a node without what it reads, kept with it as its fingerprint is."""
-    kept: bytes | None = node.__dict__.get("own")
-    if kept is None:
+    """Return a digest of a node without its inputs, cached on the node."""
+    cached: bytes | None = node.__dict__.get("own")
+    if cached is None:
         row = _FORMS.by_kind[type(node)].row_of(node)
-        kept = node.__dict__["own"] = blake2b(_ORDERED.encode(row), digest_size=16).digest()
-    return kept
+        cached = node.__dict__["own"] = blake2b(_ORDERED.encode(row), digest_size=16).digest()
+    return cached

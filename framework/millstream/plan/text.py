@@ -1,4 +1,4 @@
-"""Names of the nodes of a plan, after models and columns."""
+"""The names of a plan's nodes, taken from models and columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from millstream.plan.walk import consumers
 
 
 def shared_names(plan: Plan) -> dict[int, str]:
-    """Return names for the nodes that several others read, after models and columns."""
+    """Return names for the nodes that several others read."""
     readers = consumers(plan)
     found: dict[int, str] = {}
     used: set[str] = set()
@@ -24,7 +24,7 @@ def shared_names(plan: Plan) -> dict[int, str]:
 
 
 def name_of(node: Node) -> str:
-    """Return what a node is called: by its own label, or after what it reads."""
+    """Return a node's name: its label, or one after its input."""
     steps: list[str] = []
     while not node.label and node.inputs:
         steps.append(node.participle or node.operator)

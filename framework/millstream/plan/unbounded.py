@@ -1,4 +1,4 @@
-"""State that grows for ever: a warning for each operator that keeps it, with the line that would bound it."""
+"""Warns about state that grows forever, with a remedy for each operator."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from millstream.types import BOOLEAN, TIMESTAMP
 _ACCEPT = "config(unbounded_state='accept')"
 
 
-class Stand(Struct, frozen=True):
-    """An operator with state, and where it stands in the compiled SQL of its model or in its options."""
+class StatefulStep(Struct, frozen=True):
+    """An operator with state, and its span in the compiled SQL of its model, or its option."""
 
     node: Aggregate | Dedupe | Join | Stateful
     inputs: tuple[Traits, ...]
@@ -24,38 +24,38 @@ class Stand(Struct, frozen=True):
     stop: int = 0
     option: str = ""
     grown: tuple[str, ...] = ()
-    """The SQL of what its rows are kept by."""
+    """The SQL of the columns that its state grows by."""
     times: tuple[str, ...] = ()
-    """The SQL of the event times, of a join one for each side that has one."""
+    """The SQL of the event times; for a join, one for each side that has one."""
 
 
-def unbounded(spec: ModelSpec, stands: Sequence[Stand]) -> list[PlanProblem]:
-    """Warn of each operator of a model whose state is never dropped."""
+def unbounded_state(spec: ModelSpec, steps: Sequence[StatefulStep]) -> list[PlanProblem]:
+    """Warn about each operator of a model whose state is never dropped."""
     found: dict[tuple[str, int, int, str], PlanProblem] = {}
-    for stand in stands:
-        for code, message, remedy in _warnings(spec, stand):
-            place = (code, stand.start, stand.stop, stand.option)
-            said = PlanProblem(
-                spec.id, code, message, f"{remedy}; or accept it: {_ACCEPT}", stand.start, stand.stop,
-                stand.option, warning=True,
+    for step in steps:
+        for code, message, remedy in _warnings(spec, step):
+            key = (code, step.start, step.stop, step.option)
+            problem = PlanProblem(
+                spec.id, code, message, f"{remedy}; or accept it: {_ACCEPT}", step.start, step.stop,
+                step.option, warning=True,
             )  # fmt: skip
-            found.setdefault(place, said)
+            found.setdefault(key, problem)
     return list(found.values())
 
 
-def _warnings(spec: ModelSpec, stand: Stand) -> Iterator[tuple[str, str, str]]:
-    if all(given.mode == "static" for given in stand.inputs):
+def _warnings(spec: ModelSpec, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
+    if all(given.mode == "static" for given in step.inputs):
         return
-    match stand.node:
+    match step.node:
         case Aggregate():
-            yield from _aggregate(spec, stand.node, stand)
+            yield from _aggregate(spec, step.node, step)
         case Dedupe():
-            yield from _dedupe(stand.node, stand)
+            yield from _dedupe(step.node, step)
         case Join():
-            yield from _join(stand.node, stand)
+            yield from _join(step.node, step)
         case Stateful():
-            if stand.node.ttl is None:
-                message = f"{stand.node.function}() keeps the state of each {_each(stand)} for ever"
+            if step.node.ttl is None:
+                message = f"{step.node.function}() keeps the state of each {_each(step)} forever"
                 yield (
                     "MS563",
                     message,
@@ -63,18 +63,18 @@ def _warnings(spec: ModelSpec, stand: Stand) -> Iterator[tuple[str, str, str]]:
                 )
 
 
-def _aggregate(spec: ModelSpec, node: Aggregate, stand: Stand) -> Iterator[tuple[str, str, str]]:
-    (given,) = stand.inputs
+def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
+    (given,) = step.inputs
     window = node.window
     times = [name for name, _ in given.watermarks]
     if window is not None and window.expression.columns & set(times):
         return  # dropped once the watermark has passed its end
     if {key.expression.column for key in node.keys} & {*times}:
-        return  # a key is an event time itself, such as the window of a closed window
+        return  # a key is itself an event time, such as a closed window
     growing = [key for key in node.keys if key.expression.type != BOOLEAN and key is not window]
     if window is None and not growing:
         return
-    message = f"this aggregate keeps one row per {_each(stand)} for ever"
+    message = f"this aggregate keeps one row per {_each(step)} forever"
     if window is not None:
         (*_, column) = ("", *sorted(window.expression.columns))
         yield "MS560", message, f"write {_watermark(column)} after the relation in FROM"
@@ -100,41 +100,43 @@ def _watermark(column: str) -> str:
     return f"WATERMARK {quoted(column)} DELAY OF INTERVAL 10 SECONDS"
 
 
-def _dedupe(node: Dedupe, stand: Stand) -> Iterator[tuple[str, str, str]]:
-    (given,) = stand.inputs
+def _dedupe(node: Dedupe, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
+    (given,) = step.inputs
     times = {name.lower() for name, _ in given.watermarks}
     if (node.within and times) or times & {key.lower() for key in node.keys}:
         return
-    message = f"one row is remembered per distinct {_each(stand)} for ever"
+    message = f"this dedupe remembers each distinct {_each(step)} forever"
     keys = ", ".join(f"'{key}'" for key in node.keys)
     bound = f"config(dedupe={{'keys': [{keys}], 'within': '1 day'}})"
-    remedy = f"set {bound}" if stand.option else f"use {bound} instead of DISTINCT"
+    remedy = f"set {bound}" if step.option else f"use {bound} instead of DISTINCT"
     if not times:
-        known = next(iter(stand.times), "")
-        remedy += f", and select {known} too" if known else ", and select an event time with a watermark too"
+        known = next(iter(step.times), "")
+        remedy += (
+            f", and also select {known}" if known else ", and also select an event time with a watermark"
+        )
     yield "MS561", message, remedy
 
 
-def _join(node: Join, stand: Stand) -> Iterator[tuple[str, str, str]]:
-    left, right = bounded_sides(node, *stand.inputs)
+def _join(node: Join, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
+    left, right = bounded_sides(node, *step.inputs)
     if left and right:
         return
-    kept = "both sides" if not (left or right) else f"the {'right' if left else 'left'} side"
-    message = f"this join keeps each row of {kept} for ever, since a match could still come"
-    if len(stand.times) == 2:
-        remedy = f"add to ON: {time_bound(*stand.times)}"
+    sides = "both sides" if not (left or right) else f"the {'right' if left else 'left'} side"
+    message = f"this join keeps each row of {sides} forever, since a match could still arrive"
+    if len(step.times) == 2:
+        remedy = f"add to ON: {time_bound(*step.times)}"
     else:
-        remedy = "keep the columns with the sources' watermarks in both sides, and compare them in ON"
+        remedy = "select the columns with the sources' watermarks on both sides, and compare them in ON"
     yield "MS562", message, remedy
 
 
 def time_bound(one: str, other: str) -> str:
-    """Return the condition that lets Spark forget rows of both sides."""
+    """Return a condition that lets Spark drop the rows of both sides."""
     return f"{one} between {other} - interval 1 hour and {other} + interval 1 hour"
 
 
 def bounded_sides(node: Join, left: Traits, right: Traits) -> tuple[bool, bool]:
-    """Tell of which sides rows are dropped: those that no later row of the other side can meet.
+    """Return whether the rows of the left and of the right side are dropped: those that can't match any more.
 
     `left >= right - d` drops rows of the left side that are older than the right side's watermark less d.
     """
@@ -152,7 +154,7 @@ def bounded_sides(node: Join, left: Traits, right: Traits) -> tuple[bool, bool]:
 
 
 def _dropped(condition: Expression, times: Mapping[str, str]) -> set[str]:
-    """Return the sides of which a comparison lets rows be dropped."""
+    """Return the sides whose rows a comparison allows to drop."""
     text = "".join(piece if isinstance(piece, str) else " " for piece in condition.pieces)
     first = next(
         (times[p.column] for p in condition.pieces if isinstance(p, Ref) and p.column in times), "left"
@@ -167,6 +169,6 @@ def _dropped(condition: Expression, times: Mapping[str, str]) -> set[str]:
     return {"left", "right"} if "=" in text else set()
 
 
-def _each(stand: Stand) -> str:
-    first, rest = stand.grown[:4], stand.grown[4:]
+def _each(step: StatefulStep) -> str:
+    first, rest = step.grown[:4], step.grown[4:]
     return ", ".join(first) + (f" and {len(rest)} more" if rest else "")

@@ -1,4 +1,4 @@
-"""Ways through a plan: each shared node once, inputs first, however deep it is."""
+"""Traversals of a plan: each shared node once, inputs first, without recursion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from millstream.plan.nodes import Node, Output, Plan
 
 
 def consumers(plan: Plan) -> dict[int, list[Node]]:
-    """Return who reads each node, by its `id`; one that reads it twice is there twice."""
+    """Return the readers of each node, by its `id`; a node that reads it twice is listed twice."""
     found: dict[int, list[Node]] = {id(node): [] for node in plan.order}
     for node in plan.order:
         for each in node.inputs:
@@ -17,12 +17,12 @@ def consumers(plan: Plan) -> dict[int, list[Node]]:
 
 
 def rewrite(plan: Plan, visit: Callable[[Node, Node], Node], nodes: Iterable[Node] | None = None) -> Plan:
-    """Rebuild a plan, inputs first: `visit` gets each node over its new inputs, and as it was before.
+    """Rebuild a plan, inputs first: `visit` gets each node over its new inputs, and the node before.
 
-    `nodes` are those to visit, and all above them; by default each.
+    `nodes` are the nodes to visit, including all above them; by default, all.
     """
     new: dict[int, Node] = {}
-    """Those that are others now."""
+    """By `id`, the nodes that were replaced."""
     for node in plan.order if nodes is None else nodes:
         over, inputs = node, node.inputs
         for each in inputs:

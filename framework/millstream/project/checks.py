@@ -1,4 +1,4 @@
-"""What only the whole of a project shows: names that are taken, and names of things that are not there."""
+"""Checks across the files of a project: conflicting names, and references to things that don't exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from millstream.text import Location, Text
 
 
 class Lines:
-    """The lines that places stand on; each file is read once, and only when something is wrong in it."""
+    """The lines of locations; a file is read once, and only if it has an error."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -29,12 +29,14 @@ class Lines:
             self._texts[path] = Text(path, file.content if isinstance(file, File) else "")
         return self._texts[path]
 
-    def problem(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> Diagnostic:
+    def diagnostic(
+        self, location: Location, code: str, message: str, remedy: str, *notes: Note
+    ) -> Diagnostic:
         line = self.text(location.path).line(location.line)
         return Diagnostic(code, message, location, remedy, line, notes)
 
-    def below(self, location: Location, wanted: str, key: str = "") -> Location:
-        """Return where a word stands behind a place, and there behind a key, or the place."""
+    def word_after(self, location: Location, wanted: str, key: str = "") -> Location:
+        """Return the location of a word after a location (and after a key there), or else that location."""
         text = self.text(location.path)
         pattern = re.compile(rf"{re.escape(key)}.*?(?<!\w)({re.escape(wanted)})(?!\w)", re.DOTALL)
         found = pattern.search(text.content, text.offset(location.line, location.column))
@@ -44,23 +46,23 @@ class Lines:
 def check_project(
     project: Project, properties: Iterable[PropertiesFile], lines: Lines
 ) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the project as a whole."""
+    """Yield the diagnostics of the project as a whole."""
     yield from _shared_names(project)
     for model in project.properties.values():
         if model.name not in project.models:
             hint = did_you_mean(model.name, project.models, f"add models/{model.name}.sql or remove this")
-            yield lines.problem(model.location, "MS117", f"there is no model '{model.name}'", hint)
+            yield lines.diagnostic(model.location, "MS117", f"model '{model.name}' does not exist", hint)
     for function in (f for p in properties for f in p.functions):
         if function.name not in project.functions:
-            message = f"there is no Python function '{function.name}'"
+            message = f"Python function '{function.name}' does not exist"
             hint = did_you_mean(function.name, project.functions, "define it in a file of macros/")
-            yield lines.problem(function.location, "MS117", message, hint)
+            yield lines.diagnostic(function.location, "MS117", message, hint)
     for generator in project.generators:
         yield from _topic(project, generator, lines)
     known = _Relations(project, lines)
     for exposure in project.exposures:
-        for id_, place in zip(exposure.depends_on, exposure.depends_on_locations, strict=True):
-            yield from known.check(id_, place)
+        for id_, location in zip(exposure.depends_on, exposure.depends_on_locations, strict=True):
+            yield from known.check(id_, location)
     for metric in project.metrics:
         yield from known.check(_id(metric.model), metric.model_location or metric.location)
     for unit in project.unit_tests:
@@ -69,8 +71,8 @@ def check_project(
         to = test.arguments.get("to") if test.name == "relationships" else None
         relation = reference(to) if isinstance(to, str) else None
         if relation and known.lacks(relation):
-            place = lines.below(test.location, relation.rpartition(".")[2], "to:")
-            yield from known.check(relation, place)
+            location = lines.word_after(test.location, relation.rpartition(".")[2], "to:")
+            yield from known.check(relation, location)
 
 
 def _shared_names(project: Project) -> Iterator[Diagnostic]:
@@ -78,13 +80,13 @@ def _shared_names(project: Project) -> Iterator[Diagnostic]:
     for name, model in project.models.items():
         if seed := seeds.get(name.lower()):
             note = Note("the seed", seed.location)
-            place = Location(model.path, 1, 1, 2)
-            message = f"a model and a seed are named '{name}'"
-            yield Diagnostic("MS109", message, place, "rename one", notes=(note,))
+            location = Location(model.path, 1, 1, 2)
+            message = f"a model and a seed have the same name '{name}'"
+            yield Diagnostic("MS109", message, location, "rename one", notes=(note,))
 
 
 class _Relations:
-    """The ids of what a project has, and what is said where one is not among them."""
+    """The ids of a project's relations, to report references to unknown ones."""
 
     def __init__(self, project: Project, lines: Lines) -> None:
         self.lines = lines
@@ -98,11 +100,11 @@ class _Relations:
     def lacks(self, id_: str) -> bool:
         return id_ not in self.known
 
-    def check(self, id_: str, place: Location) -> Iterator[Diagnostic]:
+    def check(self, id_: str, location: Location) -> Iterator[Diagnostic]:
         if self.lacks(id_):
             kind, _, name = id_.partition(".")
-            hint = did_you_mean(name, self.names.get(kind, ()), "mend the name")
-            yield self.lines.problem(place, "MS117", f"there is no {kind} '{name}'", hint)
+            hint = did_you_mean(name, self.names.get(kind, ()), "fix the name")
+            yield self.lines.diagnostic(location, "MS117", f"{kind} '{name}' does not exist", hint)
 
 
 def _id(written: str) -> str:
@@ -112,10 +114,10 @@ def _id(written: str) -> str:
 def _unit_test(project: Project, unit: UnitTest, known: _Relations, lines: Lines) -> Iterator[Diagnostic]:
     if unit.model not in project.models:
         hint = did_you_mean(unit.model, project.models, "name a model of the project")
-        yield lines.problem(unit.location, "MS117", f"there is no model '{unit.model}'", hint)
+        yield lines.diagnostic(unit.location, "MS117", f"model '{unit.model}' does not exist", hint)
     for given in _inputs(unit.body):
         if given != "this" and (id_ := reference(given)) and known.lacks(id_):
-            yield from known.check(id_, lines.below(unit.location, given))
+            yield from known.check(id_, lines.word_after(unit.location, given))
 
 
 def _inputs(body: dict[str, Any]) -> Iterator[str]:
@@ -142,8 +144,10 @@ def _topic(project: Project, generator: Generator, lines: Lines) -> Iterator[Dia
     if not found:
         names = [topic.name for topic in project.sources.values()]
         hint = did_you_mean(generator.topic, names, "name it like the topic of a source")
-        yield lines.problem(generator.location, "MS117", f"no source has a topic '{generator.topic}'", hint)
+        yield lines.diagnostic(
+            generator.location, "MS117", f"no source has a topic '{generator.topic}'", hint
+        )
     elif len(found) > 1:
         message = f"'{generator.topic}' is a topic of {' and '.join(found)}"
         hint = f"name the function {found[0].replace('.', '__')}"
-        yield lines.problem(generator.location, "MS109", message, hint)
+        yield lines.diagnostic(generator.location, "MS109", message, hint)

@@ -1,4 +1,4 @@
-"""A model's options: defaults by folder, then YAML, then `{{ config(...) }}`; the later one wins."""
+"""A model's options: defaults by folder, then YAML, then `{{ config(...) }}`; the last one wins."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ __all__ = [
 _FIELDS = {field.name: field for field in fields(ModelConfig)}
 OPTIONS = tuple(_FIELDS)
 _MAPPINGS = frozenset(("meta", "topic_config", "headers", "producer", "dedupe", "state", "watermark"))
-"""Options that are tables themselves: no folders."""
+"""Options whose values are tables, not folders."""
 _WORDS = {
     "incremental": "use 'table' with unique_key: every model is incremental here",
-    "ephemeral": "use 'view': it is stored nowhere",
+    "ephemeral": "use 'view', which stores nothing",
     "materialized_view": "use 'table'",
     "topic": "use 'sink'",
     "stream": "use 'view', or 'sink' for a topic",
@@ -58,10 +58,10 @@ Layer = dict[str, ConfigValue]
 def resolve_config(
     settings: Settings, folders: tuple[str, ...], properties: ModelProperties | None, in_file: Layer
 ) -> tuple[ModelConfig, list[Diagnostic]]:
-    """Merge the three origins; tags add up, meta merges, everything else is overridden.
+    """Merge the three layers: tags are combined, meta is merged, everything else is overridden.
 
-    What is wrong in the defaults of folders, `check_folder_defaults` tells once; what is wrong in YAML,
-    `read_options` has told already and left out.
+    `check_folder_defaults` reports errors in folder defaults once. `read_options` has already reported and
+    removed the wrong options of YAML.
     """
     merge = _Merge()
     for layer in _folder_layers(settings.models, folders):
@@ -71,22 +71,24 @@ def resolve_config(
         merge.add(_yaml_layer(properties), own=True)
     merge.add(in_file, own=True)
     config = ModelConfig(**merge.values)
-    # With a wrong option it is not known what the others contradict.
+    # After a wrong option, contradictions between the others are uncertain.
     return config, merge.diagnostics or _contradictions(config, merge.own)
 
 
 def check_folder_defaults(settings: Settings, text: Text | None = None) -> list[Diagnostic]:
-    """Check the options of `[tool.millstream.models]` once, not for every model below a folder."""
+    """Check the options of `[tool.millstream.models]` once, not for every model in a folder."""
     merge = _Merge()
     for path, key, value in _all_options(settings.models, ""):
-        place = settings.model_locations.get(f"{path}{key}") or settings.model_locations.get(path.rstrip("."))
-        line = text.line(place.line) if text and place else ""
-        merge.add({key.removeprefix("+"): ConfigValue(value, place, line)}, own=False)
+        location = settings.model_locations.get(f"{path}{key}") or settings.model_locations.get(
+            path.rstrip(".")
+        )
+        line = text.line(location.line) if text and location else ""
+        merge.add({key.removeprefix("+"): ConfigValue(value, location, line)}, own=False)
     return merge.diagnostics
 
 
 def unused_folders(settings: Settings, folders: Iterable[tuple[str, ...]]) -> list[Diagnostic]:
-    """Warn of defaults for folders that hold no model."""
+    """Warn about defaults for folders without models."""
     known = {parts[: n + 1] for parts in folders for n in range(len(parts))}
     found = []
     for path in _folders(settings.models, ()):
@@ -95,9 +97,9 @@ def unused_folders(settings: Settings, folders: Iterable[tuple[str, ...]]) -> li
             found.append(
                 Diagnostic(
                     "MS117",
-                    f"no model is below models/{'/'.join(path)}",
+                    f"models/{'/'.join(path)} contains no models",
                     settings.model_locations.get(".".join(path)),
-                    did_you_mean(path[-1], near, "mend the folder's name, or remove its defaults"),
+                    did_you_mean(path[-1], near, "fix the folder's name, or remove its defaults"),
                     severity="warning",
                 )
             )
@@ -107,19 +109,19 @@ def unused_folders(settings: Settings, folders: Iterable[tuple[str, ...]]) -> li
 def read_options(
     reader: Reader, raw: Raw | None
 ) -> tuple[dict[str, Any], dict[str, Location], dict[str, str]]:
-    """Read `config:` of a YAML file: the good options, where their values stand, and those lines."""
+    """Read `config:` of a YAML file: the valid options, with the locations and lines of their values."""
     config: dict[str, Any] = {}
-    places: dict[str, Location] = {}
+    locations: dict[str, Location] = {}
     lines: dict[str, str] = {}
     if raw is None:
-        return config, places, lines
+        return config, locations, lines
     node: Node = raw.node
     if not isinstance(node, MappingNode):
-        reader.problem(node, "MS107", "'config' is a mapping", "write config: {materialized: sink}")
+        reader.report(node, "MS107", "'config' is a mapping", "write config: {materialized: sink}")
     for written, (key, value) in entries(node).items():
         name = written.removeprefix("+")
         if name not in _FIELDS:
-            reader.problem(key, "MS120", f"unknown option '{name}'", _near(name))
+            reader.report(key, "MS120", f"unknown option '{name}'", _near(name))
             continue
         before = len(reader.diagnostics)
         found = reader.value(value, _FIELDS[name].type, name)
@@ -134,18 +136,18 @@ def read_options(
             wrong = check_options(reader, "producer", value, found)
         if not wrong and found is not None:
             config[name] = msgspec.to_builtins(found)
-            places[name] = reader.place(value)
-            lines[name] = reader.text.line(places[name].line)
-    return config, places, lines
+            locations[name] = reader.locate(value)
+            lines[name] = reader.text.line(locations[name].line)
+    return config, locations, lines
 
 
 class _Merge:
-    """Adds layer to layer; wrong options are told and left out."""
+    """Merges layers; wrong options are reported and left out."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.own: Layer = {}
-        """What the model itself says: in YAML or in its file."""
+        """Options that the model itself sets, in YAML or in its file."""
         self.diagnostics: list[Diagnostic] = []
 
     def add(self, layer: Layer, *, own: bool) -> None:
@@ -159,7 +161,7 @@ class _Merge:
                 self.diagnostics.append(_diagnostic(entry, *error.args))
                 continue
             if value is None:
-                # `config(owner=none)` takes a default back.
+                # `config(owner=none)` resets a default.
                 self.values.pop(name, None)
                 continue
             if name == "tags":
@@ -173,11 +175,11 @@ class _Merge:
 
 
 class _WrongError(Exception):
-    """What is wrong with a value, the remedy, and the code where it is a special one."""
+    """A wrong value: the message, the remedy, and the code if it is not MS120."""
 
 
 def _converted(name: str, value: Any) -> Any:
-    """Return a value as its option's type, by the rules of YAML where it does not fit at once."""
+    """Convert a value to its option's type; if it does not fit directly, by the rules of YAML."""
     wanted = _FIELDS[name].type
     if name == "producer" and isinstance(value, dict):
         for wrong in wrong_options("producer", value):
@@ -199,14 +201,14 @@ def _near(name: str) -> str:
 
 
 def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:
-    """Find options of another materialization; defaults of a folder may fit only some of its models."""
+    """Find options of another materialization, except in folder defaults, which may fit only some models."""
     found: list[Diagnostic] = []
     allowed = KINDS[config.materialized].__struct_fields__
     for word, kind in KINDS.items():
         for name in kind.__struct_fields__:
             if name in own and own[name].value is not None and name not in allowed:
                 message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
-                remedy = f"say materialized='{word}', or remove '{name}'"
+                remedy = f"set materialized='{word}', or remove '{name}'"
                 found.append(_diagnostic(own[name], message, remedy, "MS121"))
     return found
 
@@ -258,5 +260,5 @@ def _folders(tree: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def _is_option(key: str, value: Any) -> bool:
-    """Tell options from folders: a folder is a table, and no `+` stands before its name."""
+    """Return whether a key is an option: a folder is a table, and its name does not start with `+`."""
     return key.startswith("+") or not isinstance(value, dict) or key in _MAPPINGS

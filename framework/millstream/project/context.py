@@ -21,7 +21,7 @@ MISSING = object()
 
 
 class Problem(Struct, frozen=True):
-    """A mistake seen while rendering; `needle` is the text that the caret should stand under."""
+    """An error found while rendering; `needle` is the text that the caret marks."""
 
     code: str
     message: str
@@ -30,7 +30,7 @@ class Problem(Struct, frozen=True):
 
 
 class ProblemError(Exception):
-    """A mistake that ends the rendering of a template."""
+    """A problem that ends the rendering of a template."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -38,7 +38,7 @@ class ProblemError(Exception):
 
 
 class Recorder:
-    """What one rendering did: the only state of a `Renderer`, made anew for every template."""
+    """What one rendering did: the only state of a `Renderer`, new for every template."""
 
     def __init__(self, name: str, base_config: Mapping[str, Any]) -> None:
         self.name = name
@@ -51,18 +51,18 @@ class Recorder:
         self.logs: list[str] = []
 
 
-def calling_place() -> tuple[str, int] | None:
-    """Return template and offset of the innermost template that is being rendered."""
+def calling_position() -> tuple[str, int] | None:
+    """Return the path and offset of the innermost template that is being rendered."""
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
     while frame is not None:
-        if place := frame_offset(frame, frame.f_lineno):
-            return place
+        if position := frame_offset(frame, frame.f_lineno):
+            return position
         frame = frame.f_back
     return None
 
 
 class Functions:
-    """The functions themselves; they read the project and write to the recorder of the moment."""
+    """The functions that a template calls; they read the project and write to the current recorder."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -100,20 +100,22 @@ class Functions:
             )
         package, name = names if len(names) == 2 else (self.project.settings.name, names[0])
         if package != self.project.settings.name:
-            self._report(Problem("MS203", f"there is no package '{package}'", "write ref('model')", package))
+            self._report(
+                Problem("MS203", f"package '{package}' does not exist", "write ref('model')", package)
+            )
         return self._relation(name)
 
     def _relation(self, name: str) -> str:
         for kind, known in (("model", self.project.models), ("seed", self.project.seeds)):
             if name in known:
-                self.recorder.references.append((f"{kind}.{name}", calling_place()))
+                self.recorder.references.append((f"{kind}.{name}", calling_position()))
                 return f"{kind}s.{name}"
         hint = did_you_mean(name, [*self.project.models, *self.project.seeds])
         if not hint and name in self._topics:
             source, topic = self._topics[name][0].split(".", 1)
             hint = f"it is a source: write source('{source}', '{topic}')"
-        hint = hint or f"add models/{name}.sql or mend the name"
-        self._report(Problem("MS203", f"there is no model or seed '{name}'", hint, name))
+        hint = hint or f"add models/{name}.sql or fix the name"
+        self._report(Problem("MS203", f"model or seed '{name}' does not exist", hint, name))
         return f"models.{name}"
 
     def source(self, *names: str, **unknown: Any) -> str:
@@ -122,7 +124,7 @@ class Functions:
             raise ProblemError(Problem("MS206", message, "write source('source', 'topic')", "source"))
         source, topic = names
         if f"{source}.{topic}" in self.project.sources:
-            self.recorder.references.append((f"source.{source}.{topic}", calling_place()))
+            self.recorder.references.append((f"source.{source}.{topic}", calling_position()))
         else:
             self._report(self._unknown_source(source, topic))
         return f"sources.{source}.{topic}"
@@ -132,7 +134,7 @@ class Functions:
         if not topics:
             known = {t.source for t in self.project.sources.values()}
             hint = did_you_mean(source, known, "declare it under `sources:` in a YAML file of models/")
-            return Problem("MS204", f"there is no source '{source}'", hint, source)
+            return Problem("MS204", f"source '{source}' does not exist", hint, source)
         hint = did_you_mean(topic, topics, f"it has {', '.join(sorted(topics)[:8])}")
         return Problem("MS204", f"source '{source}' has no topic '{topic}'", hint, topic)
 
@@ -147,7 +149,7 @@ class Functions:
     def env_var(self, name: str, default: Any = MISSING) -> Any:
         if is_secret_name(name):
             message = f"'{name}' is a secret and would end up in compiled SQL"
-            raise ProblemError(Problem("MS113", message, "use secrets in profiles.yml only", name))
+            raise ProblemError(Problem("MS113", message, "read secrets in profiles.yml only", name))
         value = os.environ.get(name)
         self.recorder.env[name] = value
         if value is not None:
@@ -175,10 +177,10 @@ class Functions:
             else:
                 name = self._relation(name)
         entries = f"map_from_entries(collect_list(struct(lookup.{key}, lookup.{value})))"
-        return f"(select {entries} from {name} as lookup)"  # noqa: S608 - it is SQL that is made here
+        return f"(select {entries} from {name} as lookup)"  # noqa: S608 - this builds SQL
 
     def _report(self, problem: Problem) -> None:
-        self.recorder.problems.append((problem, calling_place()))
+        self.recorder.problems.append((problem, calling_position()))
 
 
 class _Config:
@@ -193,9 +195,9 @@ class _Config:
                 message = "config() takes options by name"
                 raise ProblemError(Problem("MS206", message, "write config(materialized='sink')", "config"))
             options = mapping | options
-        place = calling_place()
+        position = calling_position()
         for name, value in options.items():
-            self._functions.recorder.config[name] = (_plain(value), place)
+            self._functions.recorder.config[name] = (_plain(value), position)
         return ""
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -217,7 +219,7 @@ class _Exceptions:
         self._functions = functions
 
     def raise_compiler_error(self, message: object) -> NoReturn:
-        raise ProblemError(Problem("MS208", str(message), "the project's own check says no here"))
+        raise ProblemError(Problem("MS208", str(message), "the project's own check failed"))
 
     def warn(self, message: object) -> str:
         self._functions.recorder.logs.append(f"warning: {message}")
@@ -236,7 +238,7 @@ def _fromjson(text: str, default: Any = None) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Jinja's texts and tuples as plain ones, so that they compare and serialise as users expect."""
+    """Return Jinja's texts and tuples as plain Python values, so that they compare and serialize."""
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()  # noqa: SLF001 - what StrictUndefined does when it is printed
     if isinstance(value, str):
@@ -249,7 +251,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Target:
-    """`target.name`, and the settings that are no secrets."""
+    """`target.name`, and the settings that are not secrets."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.__dict__.update(values)

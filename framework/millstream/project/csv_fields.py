@@ -1,4 +1,4 @@
-"""CSV files as records, with the place of every field: Python's reader tells lines at most."""
+"""Reads CSV files as records with the span of every field; Python's reader only knows lines."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Record(Struct, frozen=True):
 
 
 def read_records(text: Text, delimiter: str, diagnostics: list[Diagnostic]) -> list[Record]:
-    """Read all records that can be; blank lines are none."""
-    # Of the whole process, and 128 KB by default: files have been measured before.
+    """Read all valid records; blank lines are skipped."""
+    # A setting of the whole process, 128 KB by default; file sizes were checked before.
     csv.field_size_limit(LARGEST)
-    # Not `splitlines`: it takes more characters for line ends than editors do.
+    # Not `splitlines`, which treats more characters as line ends than editors do.
     lines = text.content.removesuffix("\n").split("\n") if text.content else []
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     found: list[Record] = []
@@ -36,7 +36,7 @@ def read_records(text: Text, delimiter: str, diagnostics: list[Diagnostic]) -> l
         except StopIteration:
             return found
         except csv.Error:
-            # The reader goes on with the next line.
+            # The reader continues with the next line.
             diagnostics.append(_broken(text, line, delimiter))
             continue
         if fields:
@@ -44,12 +44,12 @@ def read_records(text: Text, delimiter: str, diagnostics: list[Diagnostic]) -> l
 
 
 def spans(text: Text, line: int, delimiter: str) -> list[Span]:
-    """Return the offsets of the fields of the record that begins on a line, with their quotes."""
+    """Return the spans of the fields of the record that begins on a line, including quotes."""
     return _scan(text.content, text.offset(line, 1), delimiter).fields
 
 
 class _Scan(Struct, frozen=True):
-    """Offsets of fields, of the quote that the record breaks at, and whether that one opens a field."""
+    """The spans of fields, the offset of the quote that breaks the record, and whether it opens a field."""
 
     fields: list[Span]
     broken: int | None = None
@@ -80,11 +80,11 @@ def _scan(content: str, start: int, delimiter: str) -> _Scan:
 
 def _broken(text: Text, line: int, delimiter: str) -> Diagnostic:
     scan = _scan(text.content, text.offset(line, 1), delimiter)
-    place = text.offset(line, 1) if scan.broken is None else scan.broken
+    offset = text.offset(line, 1) if scan.broken is None else scan.broken
     if scan.unclosed:
-        return at(text, place, place + 1, "MS118", "this quote is never closed", 'close it with "')
-    message = f"after a closing quote comes a {_name(delimiter)} or the end of the line"
-    return at(text, place, place + 1, "MS118", message, 'write a quote inside quotes twice: ""')
+        return at(text, offset, offset + 1, "MS118", "this quote is never closed", 'close it with "')
+    message = f"expected a {_name(delimiter)} or the end of the line after a closing quote"
+    return at(text, offset, offset + 1, "MS118", message, 'write a quote inside quotes twice: ""')
 
 
 def _name(delimiter: str) -> str:

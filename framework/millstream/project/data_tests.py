@@ -1,4 +1,4 @@
-"""Data tests as YAML writes them: a name, or a name with arguments."""
+"""Data tests as written in YAML: a name, or a name with arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Where = Literal["column", "relation", "both"]
 
 
 class CommonArguments(Shape):
-    """What every test may say."""
+    """The arguments that every test has."""
 
     words: ClassVar[dict[str, str]] = {
         "error_if": "use at_most: 10, or a share: at_most: 0.5%",
@@ -46,7 +46,7 @@ class CommonArguments(Shape):
 
 
 class RowsArguments(CommonArguments, kw_only=True):
-    """What tests may say that find wrong rows."""
+    """The arguments of tests that find wrong rows."""
 
     at_most: Annotated[Tolerated | None, about("tolerated failing rows: 10, or 0.5%")] = None
 
@@ -111,15 +111,15 @@ _SHORT: dict[str, tuple[str, Callable[[Node], bool]]] = {
     "row_count": ("equals", lambda node: isinstance(node, ScalarNode)),
     "unique": ("columns", lambda node: isinstance(node, SequenceNode)),
 }
-"""Tests with one plain argument, which may stand without its name."""
+"""Tests with one main argument, whose name can be omitted."""
 
 
 def read_tests(reader: Reader, node: Node, *, column: bool) -> list[DataTest]:
-    """Read the list of tests of a column or of a relation; nothing in it is a template."""
+    """Read the list of tests of a column or of a relation; it contains no templates."""
     if isinstance(node, ScalarNode) and node.tag.endswith(":null"):
         return []
     if not isinstance(node, SequenceNode):
-        reader.problem(node, "MS107", "'tests' is a list", "write tests: [not_null]")
+        reader.report(node, "MS107", "'tests' is a list", "write tests: [not_null]")
         return []
     render, reader.render = reader.render, None
     try:
@@ -130,34 +130,34 @@ def read_tests(reader: Reader, node: Node, *, column: bool) -> list[DataTest]:
 
 def _test(reader: Reader, node: Node, *, column: bool) -> DataTest | None:
     if isinstance(node, ScalarNode) and node.value:
-        return _made(reader, node, None, column=column)
+        return _data_test(reader, node, None, column=column)
     found = list(entries(node).values())
     if not found:
-        reader.problem(node, "MS107", "a test is a name, or a name with arguments", "write - not_null")
+        reader.report(node, "MS107", "a test is a name, or a name with arguments", "write - not_null")
         return None
     key, value = found[0]
     if len(found) > 1:
-        # The usual slip: arguments that are not indented below the test.
-        remedy = f"indent '{found[1][0].value}' below '{key.value}:', or begin it with '-'"
-        reader.problem(found[1][0], "MS107", "a test is one name with its arguments below it", remedy)
+        # The usual mistake: arguments that are not indented below the test.
+        remedy = f"indent '{found[1][0].value}' below '{key.value}:', or start it with '-'"
+        reader.report(found[1][0], "MS107", "a test is one name with its arguments below it", remedy)
         return None
-    return _made(reader, key, None if value.tag.endswith(":null") else value, column=column)
+    return _data_test(reader, key, None if value.tag.endswith(":null") else value, column=column)
 
 
-def _made(reader: Reader, key: Node, value: Node | None, *, column: bool) -> DataTest | None:
+def _data_test(reader: Reader, key: Node, value: Node | None, *, column: bool) -> DataTest | None:
     name = str(key.value)
     kind = KINDS.get(name)
     if kind is None:
-        return _own(reader, key, value)
-    place: Where = "column" if column else "relation"
-    if kind.on not in {place, "both"}:
+        return _macro_test(reader, key, value)
+    owner: Where = "column" if column else "relation"
+    if kind.on not in {owner, "both"}:
         remedy = (
             "write it below a column" if kind.on == "column" else "write it below the model or topic itself"
         )
-        reader.problem(key, "MS107", f"'{name}' tests a {kind.on}, not a {place}", remedy)
+        reader.report(key, "MS107", f"'{name}' tests a {kind.on}, not a {owner}", remedy)
         return None
     if value is None and kind.on == "column" and kind.arguments is RowsArguments:
-        return DataTest(name, reader.place(key))
+        return DataTest(name, reader.locate(key))
     node = _mapping(reader, name, value, key)
     before = len(reader.diagnostics)
     shape = reader.read(node, kind.arguments) if node else None
@@ -165,15 +165,13 @@ def _made(reader: Reader, key: Node, value: Node | None, *, column: bool) -> Dat
         return None
     if name == "relationships" and len(reader.diagnostics) == before:
         _check_relation(reader, node)
-    if isinstance(shape, RowCountArguments) and not {"min", "max", "equals"} & shape.places.keys():
-        reader.problem(key, "MS108", "'row_count' needs min, max or equals", "write row_count: {min: 1}")
+    if isinstance(shape, RowCountArguments) and not {"min", "max", "equals"} & shape.locations.keys():
+        reader.report(key, "MS108", "'row_count' needs min, max or equals", "write row_count: {min: 1}")
     if isinstance(shape, RowsArguments) and shape.at_most:
         _check_tolerated(reader, name, shape, node)
     if name == "unique" and not column and not getattr(shape, "columns", None):
-        reader.problem(
-            key, "MS108", "'unique' of a relation needs columns", "write unique: {columns: [a, b]}"
-        )
-    return DataTest(name, reader.place(key), _arguments(shape), shape.severity)
+        reader.report(key, "MS108", "'unique' of a relation needs columns", "write unique: {columns: [a, b]}")
+    return DataTest(name, reader.locate(key), _arguments(shape), shape.severity)
 
 
 def _mapping(reader: Reader, name: str, value: Node | None, key: Node) -> Node | None:
@@ -185,7 +183,7 @@ def _mapping(reader: Reader, name: str, value: Node | None, key: Node) -> Node |
         return MappingNode("tag:yaml.org,2002:map", [(first, value)], value.start_mark, value.end_mark)
     if not isinstance(value, MappingNode):
         known = ", ".join(f"{argument}: …" for argument in list(keys_of(KINDS[name].arguments))[-2:])
-        reader.problem(
+        reader.report(
             value, "MS107", f"the arguments of '{name}' are a mapping", f"write {name}: {{{known}}}"
         )
         return None
@@ -193,7 +191,7 @@ def _mapping(reader: Reader, name: str, value: Node | None, key: Node) -> Node |
 
 
 def _flat(value: Node) -> list[tuple[Node, Node]]:
-    """Bring dbt's `arguments:` and `config:` up to the arguments themselves."""
+    """Move what dbt nests under `arguments:` and `config:` up to the arguments themselves."""
     found: list[tuple[Node, Node]] = []
     for name, (key, given) in entries(value).items():
         if name in {"arguments", "config"} and isinstance(given, MappingNode):
@@ -203,19 +201,19 @@ def _flat(value: Node) -> list[tuple[Node, Node]]:
     return found
 
 
-def _own(reader: Reader, key: Node, value: Node | None) -> DataTest | None:
-    """Read a test that is a macro of the project; a name that is nearly a built-in one is a slip."""
+def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | None:
+    """Read a test that is a macro of the project; a name close to a built-in one is a typo."""
     name = str(key.value)
     close = did_you_mean(name, KINDS)
     if close or not IDENTIFIER.match(name):
-        reader.problem(
+        reader.report(
             key, "MS107", f"unknown data test '{name}'", close or f"use one of {', '.join(KINDS)}, or a macro"
         )
         return None
     if value is None:
-        return DataTest(name, reader.place(key))
+        return DataTest(name, reader.locate(key))
     if not isinstance(value, MappingNode):
-        reader.problem(
+        reader.report(
             value, "MS107", f"the arguments of '{name}' are a mapping", f"write {name}: {{argument: value}}"
         )
         return None
@@ -226,20 +224,20 @@ def _own(reader: Reader, key: Node, value: Node | None) -> DataTest | None:
         if str(argument.value) == "severity":
             severity = reader.value(node, Severity, "severity") or "error"
     given.pop("severity", None)
-    return DataTest(name, reader.place(key), given, severity)
+    return DataTest(name, reader.locate(key), given, severity)
 
 
 def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node | None) -> None:
-    place = dict(entries(node))["at_most"][1] if node else None
-    if place is None:
+    at_most = dict(entries(node))["at_most"][1] if node else None
+    if at_most is None:
         return
     if shape.severity in {"drop", "dead_letter"}:
-        message = f"'at_most' says nothing where each wrong row is kept out by severity '{shape.severity}'"
-        reader.problem(place, "MS107", message, "remove it, or use severity: warn or error")
+        message = f"'at_most' has no effect with severity '{shape.severity}', which keeps out each wrong row"
+        reader.report(at_most, "MS107", message, "remove it, or use severity: warn or error")
     elif name in {"unique", "relationships"} and str(shape.at_most).endswith("%"):
         remedy = "write a number of rows: at_most: 10"
-        reader.problem(
-            place, "MS107", f"'{name}' does not look at single rows, so there is no share of them", remedy
+        reader.report(
+            at_most, "MS107", f"'{name}' does not test single rows, so a share of rows has no meaning", remedy
         )
 
 
@@ -247,12 +245,12 @@ def _check_relation(reader: Reader, node: Node | None) -> None:
     to = dict(entries(node))["to"][1] if node else None
     if to is not None and reference(str(to.value)) is None:
         remedy = "write to: ref('model'), or to: source('source', 'topic')"
-        reader.problem(to, "MS107", f"'{to.value}' is no relation", remedy)
+        reader.report(to, "MS107", f"'{to.value}' is not a relation", remedy)
 
 
 def _arguments(shape: CommonArguments) -> dict[str, Any]:
-    """Return what was given, as written; `to` becomes the id of a node."""
-    found = {name: getattr(shape, name) for name in sorted(shape.places.keys() - {"severity"})}
+    """Return the given arguments as written; `to` becomes the id of a node."""
+    found = {name: getattr(shape, name) for name in sorted(shape.locations.keys() - {"severity"})}
     if isinstance(shape, RelationshipsArguments):
         found["to"] = reference(shape.to) or shape.to
     return found

@@ -1,8 +1,8 @@
-"""Digests of Python functions that change when what they compute may change, and with nothing else.
+"""Digests of Python functions: they change when the result may change, and only then.
 
 A digest covers the function and every statement of its module that it could read, found by names,
-transitively. When in doubt a statement is included: a needless rebuild is mended by waiting, a missed
-change gives wrong numbers. The canonical text leaves out what is empty, so that Python versions agree.
+transitively. When in doubt, a statement is included: a needless rebuild costs time, but a missed
+change gives wrong numbers. The canonical text omits what is empty, so that Python versions agree.
 """
 
 import ast
@@ -17,7 +17,7 @@ from msgspec import Struct
 from millstream.project.python_module import Def, Module, is_main_guard
 
 _DYNAMIC = frozenset(("globals", "eval", "exec", "vars", "locals", "__import__"))
-"""Who calls these may read any name of the module."""
+"""A statement that calls these may read any name of the module."""
 _MUTATORS = frozenset(
     (
         *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "appendleft", "popleft"),
@@ -30,7 +30,7 @@ _SCOPES = frozenset((*_DEFS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp
 _NAMELESS = frozenset(("ctx", "op", "ops", "attr", "id", "arg", "level", "conversion", "is_async", "simple"))
 """Fields that hold no name: not walking them takes a third less time."""
 _LEAVES = frozenset((ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del))
-_TELLING = frozenset(
+_NAMING = frozenset(
     (
         *(ast.Name, ast.Global, ast.ExceptHandler, ast.alias, ast.MatchAs, ast.MatchStar, ast.MatchMapping),
         *(*_DEFS, ast.arg, ast.AnnAssign, ast.Call, ast.Subscript, ast.Attribute, ast.Expr),
@@ -46,7 +46,7 @@ class Names(Struct, frozen=True):
 
 
 class Digests:
-    """The digests of one module's functions; what its statements share is computed once."""
+    """Computes the digests of one module's functions; shared work is done once."""
 
     def __init__(self, module: Module) -> None:
         self._statements = [node for node in module.body if not _is_idle(node)]
@@ -62,7 +62,7 @@ class Digests:
         dumps = [self._dump(index) for index in chosen]
         touched = [name for index in chosen for name in self._names[index].touches]
         if len(touched) == len(set(touched)):
-            dumps.sort()  # each name is bound once, so the order of definitions says nothing
+            dumps.sort()  # each name is bound once, so the order of definitions is irrelevant
         content = "\n".join((function.name, *dumps))
         return blake2b(content.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
@@ -120,7 +120,7 @@ def names_of(statement: ast.stmt) -> Names:
 
 
 def _with_calls(statements: list[ast.stmt], found: list[Names]) -> list[Names]:
-    """Let what runs on import touch the functions that it reaches and that change the module's values."""
+    """Let statements that run on import touch the functions they reach that change the module's values."""
     defs = {node.name: names for node, names in zip(statements, found, strict=True) if isinstance(node, Def)}
     changing = {name for name, names in defs.items() if len(names.touches) > 1}
     if not changing:
@@ -186,7 +186,7 @@ def _walk(roots: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, bool]]:
     while todo:
         node, nested = todo.pop()
         kind = type(node)
-        if kind in _TELLING:
+        if kind in _NAMING:
             yield node, nested
         if kind in _LEAVES:
             continue
@@ -239,7 +239,7 @@ def _is_builtin(called: ast.expr) -> bool:
 
 
 def canonical(root: ast.AST) -> str:
-    """Write a tree without positions, docstrings and what is empty."""
+    """Write a tree without positions, docstrings and empty fields."""
     out: list[str] = []
     todo: list[ast.AST | str] = [root]
     while todo:  # no recursion: a sum of a thousand terms is a thousand levels deep
@@ -272,7 +272,7 @@ def canonical(root: ast.AST) -> str:
 
 
 def _leaf(value: Any) -> ast.AST | str:
-    """Write what has no parts; a node that has some is left for later."""
+    """Write a value without parts; return a node with parts as it is."""
     kind = type(value)
     if kind is ast.Name:
         return f"${value.id} "

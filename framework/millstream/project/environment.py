@@ -1,7 +1,7 @@
-"""Jinja, sandboxed, with offsets: what it renders knows where it was written, its errors too.
+"""Sandboxed Jinja with offsets: rendered text and errors know where they were written.
 
-Jinja counts lines only. Here a token's `lineno` is its offset in the file plus one, so every node of a
-template, and every error, has an exact place; the code generator wraps what it outputs in `Piece`s.
+Jinja only counts lines. Here, a token's `lineno` is its offset in the file plus one, so every node of a
+template, and every error, has an exact location. The code generator wraps its output in `Piece`s.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TracingCodeGenerator(CodeGenerator):
         if isinstance(node, nodes.TemplateData):
             const.offset, const.width = node.lineno - 1, None
         else:
-            start, stop = self.environment.extent(self.name or "", node.lineno - 1)
+            start, stop = self.environment.tag_span(self.name or "", node.lineno - 1)
             const.offset, const.width = start, stop - start
         return const
 
@@ -70,7 +70,7 @@ class TracingCodeGenerator(CodeGenerator):
         self.write("environment.computed(")
 
     def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:  # noqa: ARG002
-        start, stop = self.environment.extent(self.name or "", node.lineno - 1)
+        start, stop = self.environment.tag_span(self.name or "", node.lineno - 1)
         self.write(f", {self.name!r}, {start}, {stop - start})")
 
     def macro_def(self, macro_ref: MacroRef, frame: Frame) -> None:
@@ -93,7 +93,7 @@ class TracingEnvironment(SandboxedEnvironment):
             autoescape=False,
         )
         # As in dbt, lists may be built with `{% do names.append(…) %}`; a template's objects are its own.
-        self._extents: dict[str, tuple[list[int], list[int]]] = {}
+        self._tag_spans: dict[str, tuple[list[int], list[int]]] = {}
 
     # -- called by generated code
 
@@ -108,20 +108,20 @@ class TracingEnvironment(SandboxedEnvironment):
         macro.__class__ = ReturningMacro
         return macro
 
-    # -- places
+    # -- locations
 
-    def extent(self, name: str, offset: int) -> tuple[int, int]:
-        """Return start and end of the `{{ … }}` or `{% … %}` content around an offset."""
-        starts, stops = self._extents.get(name, ([], []))
+    def tag_span(self, name: str, offset: int) -> tuple[int, int]:
+        """Return the span of the `{{ … }}` or `{% … %}` content around an offset."""
+        starts, stops = self._tag_spans.get(name, ([], []))
         index = bisect_right(starts, offset) - 1
         if 0 <= index < len(stops) and offset < stops[index]:
             return starts[index], stops[index]
         return offset, offset + 1
 
     def unclosed(self, name: str, source: str, block: str) -> int | None:
-        """Return where the innermost block of this kind begins that has no end."""
+        """Return where the innermost unclosed block of this kind begins."""
         opened: list[int] = []
-        for start in self._extents.get(name, ([], []))[0]:
+        for start in self._tag_spans.get(name, ([], []))[0]:
             word = _WORD.match(source, start)
             if word and word.group() == block:
                 opened.append(start)
@@ -132,7 +132,7 @@ class TracingEnvironment(SandboxedEnvironment):
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
     ) -> TokenStream:
-        # All at once: an error in the middle of a tag wants to know where the tag ends.
+        # All at once: an error in the middle of a tag needs the end of the tag.
         tokens = list(self._offset_tokens(source, name, filename, state))
         return TokenStream(self.lexer.wrap(tokens, name, filename), name, filename)
 
@@ -141,7 +141,7 @@ class TracingEnvironment(SandboxedEnvironment):
     ) -> Iterator[tuple[int, str, str]]:
         starts: list[int] = []
         stops: list[int] = []
-        self._extents[name or ""] = (starts, stops)
+        self._tag_spans[name or ""] = (starts, stops)
         position = significant = 0
         begun = False
         tokens = self.lexer.tokeniter(source, name, filename, state)
@@ -171,7 +171,7 @@ class TracingEnvironment(SandboxedEnvironment):
     # -- templates
 
     def handle_exception(self, source: str | None = None) -> NoReturn:  # noqa: ARG002
-        """Leave exceptions as they are: their frames tell the offsets (see `frame_offset`)."""
+        """Leave exceptions as they are: their frames have the offsets (see `frame_offset`)."""
         raise  # noqa: PLE0704 - Jinja calls this inside its except clauses
 
     def template(self, tree: nodes.Template, name: str, globals_: MutableMapping[str, Any]) -> Template:
@@ -195,7 +195,7 @@ def _with_offset(error: TemplateSyntaxError, source: str, position: int) -> Temp
 
 
 def frame_offset(frame: Any, line: int) -> tuple[str, int] | None:
-    """Return template name and offset of a frame of generated code, None of any other frame."""
+    """Return the template name and offset of a frame of generated code; None for any other frame."""
     template = frame.f_globals.get("__jinja_template__")
     if template is None:
         return None

@@ -1,4 +1,4 @@
-"""The files of a project: found, read, decoded."""
+"""Finds, reads and decodes the files of a project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from millstream.text import Location
 LARGEST = 10 * 1024 * 1024
 _SKIPPED = frozenset(("__pycache__", "node_modules"))
 _SHOWN = 200
-"""A line of a file that is no text is shown up to here."""
+"""Characters shown of a line that is not valid text."""
 
 
 class File(Struct, frozen=True):
@@ -45,7 +45,7 @@ def find_files(
 
 
 class _Walk:
-    """Goes through folders; what can't be read collects in `problems`."""
+    """Walks through folders; what can't be read is collected in `problems`."""
 
     def __init__(self, root: str, suffixes: tuple[str, ...], problems: list[Diagnostic]) -> None:
         self.root = root
@@ -57,13 +57,13 @@ class _Walk:
         try:
             real = os.path.realpath(full)
             if real in above:
-                return  # a link that leads back to a folder around it
+                return  # a link to a folder that contains it
             with os.scandir(full) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
         except FileNotFoundError:
             return
         except OSError as error:
-            self.problem(folder, f"the folder can't be read: {_reason(error)}")
+            self.report(folder, f"the folder can't be read: {_reason(error)}")
             return
         for entry in entries:
             name = entry.name
@@ -75,16 +75,16 @@ class _Walk:
                 continue
             if not name.isascii() and not _is_utf8(name):
                 shown = os.fsencode(path).decode(errors="backslashreplace")
-                self.problem(shown, "the file's name is not UTF-8", "rename it")
+                self.report(shown, "the file's name is not UTF-8", "rename it")
             elif kind == "folder":
                 yield from self.below(path, above | {real})
             elif kind == "special":
-                # A named pipe would be waited for without end.
-                self.problem(path, "the file can't be read: it is a pipe, a socket or a device", "remove it")
+                # Reading a named pipe would block forever.
+                self.report(path, "the file can't be read: it is a pipe, a socket or a device", "remove it")
             else:
                 yield path
 
-    def problem(self, path: str, message: str, remedy: str = "check that it may be read") -> None:
+    def report(self, path: str, message: str, remedy: str = "check that it is readable") -> None:
         self.problems.append(Diagnostic("MS102", message, Location(path, 1, 1, 2), remedy))
 
 
@@ -94,7 +94,7 @@ def _kind(entry: os.DirEntry[str]) -> str:
             return "folder"
         return "file" if entry.is_file() or entry.is_symlink() else "special"
     except OSError:
-        return "file"  # a link to itself: reading it tells
+        return "file"  # a link to itself: reading it reports the error
 
 
 def _is_utf8(name: str) -> bool:
@@ -110,18 +110,18 @@ def _reason(error: OSError) -> str:
 
 
 def read_file(root: Path, path: str) -> File | Diagnostic:
-    """Read a text file, or say why it can't be."""
-    place = Location(path, 1, 1, 2)
+    """Read a text file, or return why it can't be read."""
+    location = Location(path, 1, 1, 2)
     try:
-        with open(os.path.join(root, path), "rb") as file:  # noqa: PTH118, PTH123 - thrice as fast as Path
+        with open(os.path.join(root, path), "rb") as file:  # noqa: PTH118, PTH123 - three times as fast as Path
             if os.fstat(file.fileno()).st_size > LARGEST:
-                remedy = "keep data out of the project folder"
-                return Diagnostic("MS119", "the file is larger than 10 MB", place, remedy)
+                remedy = "store data outside the project folder"
+                return Diagnostic("MS119", "the file is larger than 10 MB", location, remedy)
             data = file.read()
     except (OSError, ValueError) as error:
         reason = _reason(error) if isinstance(error, OSError) else str(error)
         return Diagnostic(
-            "MS102", f"the file can't be read: {reason}", place, "check that it exists and may be read"
+            "MS102", f"the file can't be read: {reason}", location, "check that it exists and is readable"
         )
     digest = hashlib.blake2b(data, digest_size=16).hexdigest()
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -131,14 +131,14 @@ def read_file(root: Path, path: str) -> File | Diagnostic:
         byte = f"byte 0x{data[error.start]:02x} is not UTF-8"
         return _wrong_encoding(path, data, error.start, byte)
     if "\0" in content:
-        return _wrong_encoding(path, data, data.index(0), "byte 0x00 is no text")
+        return _wrong_encoding(path, data, data.index(0), "byte 0x00 is not text")
     if "\r" in content:
         content = content.replace("\r\n", "\n").replace("\r", "\n")
     return File(path, content, digest)
 
 
 def _wrong_encoding(path: str, data: bytes, start: int, byte: str) -> Diagnostic:
-    """Tell the byte and its place, counted in characters as editors do."""
+    """Report the byte and its location, counted in characters as editors do."""
     data = data.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
     before = data[:start]
     line = before.count(b"\n") + 1

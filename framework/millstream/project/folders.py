@@ -1,4 +1,4 @@
-"""What a project keeps, and where: the broker's topics, and a folder for each target."""
+"""The folders of a project's own data: the broker's topics, and one for each target."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def target_folder(root: Path, target: str) -> Path:
 
 
 def folder_name(target: str) -> str:
-    """Return a name that no other target has, and neither the broker nor another place of this machine."""
+    """Return a name inside the folder that neither the broker nor another target has."""
     name = quote(target, safe=" ")
     if name.lower() == BROKER or not name.strip("."):
         return f"%{ord(name[0]):02X}{name[1:]}" if name else "%"
@@ -34,17 +34,17 @@ def folder_name(target: str) -> str:
 
 def checkpoints_of(target: Target, root: Path) -> str:
     given = target.settings.get("checkpoints")
-    return whole_path(given, root) if given else str(target_folder(root, target.name) / "checkpoints")
+    return absolute_path(given, root) if given else str(target_folder(root, target.name) / "checkpoints")
 
 
-def whole_path(given: str | Secret, root: Path) -> str:
-    """Return an address as it is, and a path relative to the project as a whole one."""
+def absolute_path(given: str | Secret, root: Path) -> str:
+    """Return an address as it is, and a path relative to the project as an absolute one."""
     text = given.reveal() if isinstance(given, Secret) else str(given)
     return (
         text if "://" in text or text.startswith("file:") else str(root.resolve() / Path(text).expanduser())
     )
 
 
-def is_outside(place: str, own: Path) -> bool:
-    """Return whether a place is not in a folder of the project: an address, or another path that exists."""
-    return "://" in place or (not Path(place).is_relative_to(own) and Path(place).exists())
+def is_outside(path: str, own: Path) -> bool:
+    """Return whether a path is outside a folder of the project: an address, or an existing path elsewhere."""
+    return "://" in path or (not Path(path).is_relative_to(own) and Path(path).exists())

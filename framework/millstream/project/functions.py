@@ -1,11 +1,11 @@
-"""The SQL functions that `macros/*.py` define: public functions of the top level, by their hints.
+"""The SQL functions that `macros/*.py` define: public top-level functions, with types from their hints.
 
 - A function that yields, hinted `Iterator[X]`, is a table function: the fields of X are its columns, and
   anything but a struct is one column `value`. `Function.returns` is then the struct of one row.
 - A function whose parameters are `(key, rows, state)` has keyed state: `rows: Iterator[Row]`, and a
   dataclass (or another struct) for `state`. The parameter `rows` has the type of one row.
-- A function with a mistake is kept, with UNKNOWN for the types that can't be told: what calls it in SQL
-  is then checked as far as it can be.
+- A function with an error is included, with UNKNOWN for types that can't be determined, so that the SQL
+  that calls it is checked as far as possible.
 """
 
 import ast
@@ -48,7 +48,7 @@ def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
 def _check_name(module: Module, node: Def) -> Iterator[Diagnostic]:
     if not usable(node.name):
         message = f"SQL can't call a function '{node.name}' by its name"
-        remedy = f"use lower case, digits and `_`, and no word of SQL: '{suggestion(node.name)}' would do."
+        remedy = f"use lower case, digits and `_`, and no reserved word, such as '{suggestion(node.name)}'."
         yield module.error(node, "MS312", message, remedy)
 
 
@@ -81,7 +81,7 @@ def _parameters(module: Module, node: Def, hints: Hints) -> Iterator[Parameter]:
             hints.errors.append(module.error(argument, "MS307", message, remedy))
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         if default is None:
-            message = f"SQL can't give '{argument.arg}' of '{node.name}': it is keyword-only"
+            message = f"SQL can't pass '{argument.arg}' of '{node.name}': it is keyword-only"
             remedy = "give it a default, or move it before the `*`."
             hints.errors.append(module.error(argument, "MS307", message, remedy))
     positional = [*arguments.posonlyargs, *arguments.args]
@@ -90,7 +90,7 @@ def _parameters(module: Module, node: Def, hints: Hints) -> Iterator[Parameter]:
         required = index < len(positional) - len(arguments.defaults)
         if argument.annotation is None:
             message = f"the parameter '{argument.arg}' of '{node.name}' has no type hint"
-            remedy = f"write one that SQL has a type for, such as `{argument.arg}: {_example(argument.arg)}`."
+            remedy = f"add a hint with a SQL type, such as `{argument.arg}: {_example(argument.arg)}`."
             hints.errors.append(module.error(argument, "MS301", message, remedy))
             yield Parameter(argument.arg, types.UNKNOWN, required=required)
             continue
@@ -106,15 +106,15 @@ def _example(name: str) -> str:
 
 def _check_keyed(node: Def, hints: Hints, parameters: tuple[Parameter, ...]) -> None:
     _, rows, state = (argument.annotation for argument in (*node.args.posonlyargs, *node.args.args))
-    _, row, held = parameters
+    _, row, state_parameter = parameters
     remedy = "write `rows: Iterator[Row]` with a dataclass, TypedDict or NamedTuple `Row`."
     if rows is not None and hints.rows(rows) is None and row.type != types.UNKNOWN:
         hints.error(rows, "MS317", f"`rows` of '{node.name}' is not an iterator of rows", remedy)
     elif rows is not None and not _is_row(row):
-        hints.error(rows, "MS317", f"a row of '{node.name}' is no struct", remedy)
-    if state is not None and not _is_row(held):
+        hints.error(rows, "MS317", f"a row of '{node.name}' is not a struct", remedy)
+    if state is not None and not _is_row(state_parameter):
         remedy = "write `state: State` with a dataclass `State` whose fields have defaults."
-        hints.error(state, "MS317", f"the state of '{node.name}' is no struct", remedy)
+        hints.error(state, "MS317", f"the state of '{node.name}' is not a struct", remedy)
 
 
 def _is_row(parameter: Parameter) -> bool:
@@ -122,13 +122,11 @@ def _is_row(parameter: Parameter) -> bool:
 
 
 def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint, bool]:
-    """Return what the function returns, for a table function one row, and whether it is one."""
+    """Return the type that the function returns (for a table function, of one row), and whether it is one."""
     yielding = "yield" in module.text.content and yields(node)
     if node.returns is None:
-        message = f"the function '{node.name}' has no hint of what it returns"
-        remedy = (
-            "write `-> Iterator[Row]:` with what it yields." if yielding else "write one, such as `-> str:`."
-        )
+        message = f"the function '{node.name}' has no return type hint"
+        remedy = "add `-> Iterator[Row]:` for what it yields." if yielding else "add one, such as `-> str:`."
         hints.errors.append(module.error(node, "MS302", message, remedy))
         return Hint(types.UNKNOWN), yielding or keyed
     rows = hints.rows(node.returns)
@@ -137,7 +135,7 @@ def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint
         hints.error(node.returns, "MS315", f"'{node.name}' returns an iterator but never yields", remedy)
     elif rows is None and (yielding or keyed):
         verb = "yields" if yielding else "takes (key, rows, state)"
-        remedy = "write `-> Iterator[X]:`, X being the type of one row."
+        remedy = "write `-> Iterator[X]:`, where X is the type of one row."
         if not hints.optional_rows(node.returns):
             hints.error(
                 node.returns, "MS315", f"'{node.name}' {verb}, so it returns an iterator of rows", remedy
@@ -147,7 +145,7 @@ def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint
                 node.returns,
                 "MS316",
                 f"'{node.name}' yields, so it never returns None",
-                "leave out the `None`.",
+                "remove the `None`.",
             )
         return Hint(types.UNKNOWN), True
     if rows is None:
@@ -164,7 +162,7 @@ def _row(rows: ast.expr, hints: Hints) -> Hint:
                     rows,
                     "MS316",
                     "a row can't be NULL",
-                    "leave out the `None`, and yield nothing for no row.",
+                    "remove the `None`; to return no row, yield nothing.",
                 )
             return Hint(found.type)
         case types.Simple(name="unknown"):

@@ -1,4 +1,4 @@
-"""The generators of `seeds/*.py`: functions that make test traffic for a topic.
+"""The generators of `seeds/*.py`: functions that produce test traffic for a topic.
 
     Record = tuple[str | None, dict[str, Any] | None]
 
@@ -8,11 +8,11 @@
             yield f"user_{random.randrange(1000)}", {"type": "view", "timestamp": int(now.timestamp() * 1000)}
             now += timedelta(milliseconds=random.expovariate(1 / 50))
 
-The function's name is the topic's, or `<source>__<topic>` when two sources have a topic of that name; what
-can't stand in a Python name is `_`. It yields a record's key and value; a value of None is a tombstone,
-bytes are sent as they are, and so is a text where values are rows. It draws only from `random`, which is
-seeded, and `now` is the time of the first event, so that the same seed gives the same traffic. Parameters
-with defaults may follow. Functions that start with `_` are helpers.
+The function's name is the topic's, or `<source>__<topic>` if two sources have a topic of that name;
+characters that a Python name can't have become `_`. It yields a record's key and value. A value of None is
+a tombstone; bytes are sent as they are, and so is a text where values are rows. Its only source of
+randomness is `random`, which is seeded, and `now` is the time of the first event, so that the same seed
+gives the same traffic. Parameters with defaults may follow. Functions that start with `_` are helpers.
 """
 
 import re
@@ -55,40 +55,40 @@ def read_generators(text: Text) -> tuple[tuple[Generator, ...], list[Diagnostic]
 def _check(module: Module, node: Def, hints: Hints) -> Iterator[Diagnostic]:
     name = node.name
     if not yields(node):
-        remedy = "yield a key and a value per record; the name of a helper starts with `_`."
+        remedy = "yield a key and a value for each record, or start the name of a helper with `_`."
         yield module.error(node, "MS321", f"the generator '{name}' yields nothing", remedy)
         return
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     required = positional[: len(positional) - len(arguments.defaults)]
     required += [a for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is None]
-    remedy = f"write `def {name}(random: Random, now: datetime)`; further parameters have defaults."
+    remedy = f"write `def {name}(random: Random, now: datetime)`; further parameters need defaults."
     if [argument.arg for argument in positional[:2]] != [*SIGNATURE]:
         message = f"the generator '{name}' doesn't take (random, now)"
         yield module.error(node, "MS320", message, remedy)
     else:
         for argument in required[2:]:
-            message = f"nothing gives the generator '{name}' its parameter '{argument.arg}'"
+            message = f"the parameter '{argument.arg}' of the generator '{name}' has no default"
             yield module.error(argument, "MS320", message, remedy)
         for argument in positional[:2]:
             hint, wanted = argument.annotation, SIGNATURE[argument.arg]
             if hint is not None and module.qualified(hints.resolve(hint)) != wanted:
-                message = f"'{argument.arg}' of '{name}' is a {wanted}"
+                message = f"'{argument.arg}' of '{name}' must be a {wanted}"
                 yield module.error(hint, "MS320", message, remedy)
     if node.returns is not None and hints.rows(node.returns) is None:
-        message = f"the generator '{name}' returns an iterator of keys and values"
+        message = f"the generator '{name}' must return an iterator of keys and values"
         yield module.error(
             node.returns, "MS320", message, "write `-> Iterator[tuple[str | None, dict[str, Any] | None]]`."
         )
 
 
 def topics_of(generator: str, topics: Iterable[str]) -> tuple[str, ...]:
-    """Return which of the ids `source.topic` a generator's name means: none, the one, or too many."""
+    """Return the ids `source.topic` that a generator's name can mean: none, one, or several."""
     by_name = [
         (_python_name(id_.partition(".")[2]), _python_name(id_.replace(".", "__", 1)), id_) for id_ in topics
     ]
-    whole = tuple(id_ for _, full, id_ in by_name if full == generator)
-    return whole or tuple(id_ for short, _, id_ in by_name if short == generator)
+    qualified = tuple(id_ for _, full, id_ in by_name if full == generator)
+    return qualified or tuple(id_ for short, _, id_ in by_name if short == generator)
 
 
 def _python_name(topic: str) -> str:

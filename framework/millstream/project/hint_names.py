@@ -1,4 +1,4 @@
-"""The names that hints are made of, and the remedies for those that SQL has no type for."""
+"""The names that hints consist of, and the remedies for those without a SQL type."""
 
 from millstream import types
 from millstream.types import Type
@@ -28,12 +28,12 @@ REMEDIES = {
         ("builtins.set", "builtins.frozenset", "typing.Set", "typing.FrozenSet", "collections.abc.Set"),
         "use `list[...]`: SQL has no sets.",
     ),
-    "datetime.timedelta": "use `int` or `float` and say the unit in the name, such as `delay_seconds`.",
+    "datetime.timedelta": "use `int` or `float`, with the unit in the name, such as `delay_seconds`.",
     "datetime.time": "use `str`, or seconds of the day as `int`.",
     "uuid.UUID": "use `str`.",
-    "builtins.complex": "use a dataclass of two floats.",
+    "builtins.complex": "use a dataclass with two floats.",
     "builtins.bytearray": "use `bytes`.",
-    "typing.Callable": "SQL has no functions as values; call it in the function's body.",
+    "typing.Callable": "functions are not values in SQL; call it in the function's body.",
 }
 HELP = (
     "use bool, int, float, str, bytes, date, datetime, Decimal, list[...], dict[str, ...], "

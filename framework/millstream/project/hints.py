@@ -1,4 +1,4 @@
-"""Type hints become Spark types."""
+"""Reads Python type hints as Spark types."""
 
 import ast
 import re
@@ -69,18 +69,18 @@ class Hints:
             case ast.Name() | ast.Attribute():
                 return self._named(node)
             case ast.Constant(value=None):
-                remedy = "return a value; write `X | None` for an X that may be NULL."
-                return self.error(node, "MS303", "None alone is no type", remedy)
+                remedy = "return a value; write `X | None` for an X that can be NULL."
+                return self.error(node, "MS303", "None alone is not a type", remedy)
             case _:
                 return self._unsupported(node, self.module.source(node))
 
     def _unsupported(self, node: ast.expr, written: str, remedy: str = HELP) -> Hint:
-        return self.error(node, "MS303", f"`{written}` has no type in SQL", remedy)
+        return self.error(node, "MS303", f"`{written}` has no SQL type", remedy)
 
     def _recursive(self, node: ast.expr, name: str) -> Hint:
         path = " → ".join((*self._open[self._open.index(name) :], name))
         remedy = (
-            "SQL's types are finite: keep the ids of the inner ones, or the inner part as a `str` of JSON."
+            "SQL types are finite: store the ids of the inner values, or the inner part as JSON in a `str`."
         )
         return self.error(node, "MS313", f"the type '{name}' contains itself: {path}", remedy)
 
@@ -93,7 +93,7 @@ class Hints:
                 return None
 
     def optional_rows(self, hint: ast.expr) -> bool:
-        """Say whether a hint is `Iterator[X] | None`."""
+        """Return whether a hint is `Iterator[X] | None`."""
         match self.resolve(hint):
             case ast.BinOp(op=ast.BitOr()) as node:
                 return any(self.rows(member) is not None for member in _members(node))
@@ -153,17 +153,19 @@ class Hints:
         if name in SCALARS:
             return Hint(SCALARS[name])
         if name in VAGUE:
-            return self.error(node, "MS304", f"`{written}` says nothing of the type", HELP)
+            return self.error(node, "MS304", f"`{written}` does not specify a type", HELP)
         if name in LISTS or name in TUPLES or name in DICTS:
             example = "`dict[str, int]`, or a dataclass for a struct" if name in DICTS else "`list[str]`"
-            return self.error(node, "MS304", f"`{written}` doesn't say of what", f"write such as {example}.")
+            return self.error(
+                node, "MS304", f"`{written}` has no element type", f"write, for example, {example}."
+            )
         if name in ROWS:
             return self._misplaced_rows(node)
         if name in REMEDIES or name.startswith("builtins."):
             return self._unsupported(node, written, REMEDIES.get(name, HELP))
         if name:
             remedy = "define a dataclass in this file, or write Annotated[..., 'a SQL type']."
-            return self.error(node, "MS303", f"`{written}` comes from elsewhere: {name}", remedy)
+            return self.error(node, "MS303", f"`{written}` is not defined in this file: {name}", remedy)
         return self._unknown(node)
 
     def _unknown(self, node: ast.Name | ast.Attribute) -> Hint:
@@ -175,11 +177,11 @@ class Hints:
         known = [*self.module.classes, *self.module.aliases, *self.module.imports]
         known += [name.rpartition(".")[2] for name in SCALARS]
         remedy = did_you_mean(written, known, "define it in this file, or import it.")
-        return self.error(node, "MS305", f"nothing named `{written}` is defined in this file", remedy)
+        return self.error(node, "MS305", f"`{written}` is not defined in this file", remedy)
 
     def _misplaced_rows(self, node: ast.expr) -> Hint:
         remedy = "use `list[...]` for an array; iterators are for the rows of table functions."
-        return self.error(node, "MS303", f"`{ast.unparse(node)}` is no value of SQL", remedy)
+        return self.error(node, "MS303", f"`{ast.unparse(node)}` is not a SQL value", remedy)
 
     def _subscript(self, node: ast.Subscript, name: str, parts: list[ast.expr]) -> Hint:
         written = ast.unparse(node.value)
@@ -208,7 +210,7 @@ class Hints:
             case _ if name in ROWS:
                 return self._misplaced_rows(node)
             case _ if name in LISTS or name in DICTS or name in FORMS:
-                remedy = "a list has one type in brackets, a dict has two, Optional has one."
+                remedy = "a list or Optional has one type in brackets, a dict has two."
                 return self.error(
                     node, "MS303", f"`{written}` has {len(parts)} types in its brackets", remedy
                 )
@@ -220,34 +222,34 @@ class Hints:
                 return self._unsupported(node, f"{written}[...]", HELP)
 
     def _union(self, node: ast.expr, members: list[ast.expr]) -> Hint:
-        kept = [member for member in members if not _is_none(member)]
-        if len(kept) != 1:
-            remedy = "choose one type; only `X | None` is a union that SQL knows."
+        types_given = [member for member in members if not _is_none(member)]
+        if len(types_given) != 1:
+            remedy = "choose one type; `X | None` is the only union that SQL supports."
             return self.error(node, "MS303", f"`{ast.unparse(node)}` is several types", remedy)
-        found = self.read(kept[0])
-        return Hint(found.type, nullable=found.nullable or len(kept) < len(members))
+        found = self.read(types_given[0])
+        return Hint(found.type, nullable=found.nullable or len(types_given) < len(members))
 
     def _map(self, key: ast.expr, value: ast.expr) -> Hint:
         found = self.read(key)
         if found.nullable:
-            self.error(key, "MS316", "the key of a map can't be NULL", "leave out the `None`.")
+            self.error(key, "MS316", "the key of a map can't be NULL", "remove the `None`.")
         elif not isinstance(found.type, types.Simple | types.Decimal):
             self.error(key, "MS303", f"the key of a map can't be {found.type}", "use `dict[str, ...]`.")
         return Hint(types.Map(found.type, self.read(value).type))
 
     def _literal(self, node: ast.expr, parts: list[ast.expr]) -> Hint:
-        kept = [part for part in parts if not _is_none(part)]
-        kinds = {f"builtins.{type(p.value).__name__}" for p in kept if isinstance(p, ast.Constant)}
+        values = [part for part in parts if not _is_none(part)]
+        kinds = {f"builtins.{type(p.value).__name__}" for p in values if isinstance(p, ast.Constant)}
         if (
             len(kinds) != 1
-            or not all(isinstance(p, ast.Constant) for p in kept)
+            or not all(isinstance(p, ast.Constant) for p in values)
             or not kinds & SCALARS.keys()
         ):
-            return self.error(node, "MS303", "the values of this Literal are not of one type", HELP)
-        return Hint(SCALARS[kinds.pop()], nullable=len(kept) < len(parts))
+            return self.error(node, "MS303", "the values of this Literal have different types", HELP)
+        return Hint(SCALARS[kinds.pop()], nullable=len(values) < len(parts))
 
     def _annotated(self, inner: ast.expr, extras: list[ast.expr]) -> Hint:
-        """`Annotated[X, "ddl"]` has the type of the DDL; of X only its `None` counts."""
+        """Read `Annotated[X, "ddl"]`: the type is that of the DDL; X only decides whether it can be NULL."""
         for extra in extras:
             match extra:
                 case ast.Constant(value=str(ddl)):
@@ -270,7 +272,7 @@ class Hints:
             return types.parse_type(ddl)
         except types.TypeSyntaxError as error:
             message, remedy = (
-                f"this SQL type can't be read: {error}",
+                f"this SQL type can't be parsed: {error}",
                 "write it as in DDL, such as 'decimal(10,2)'.",
             )
             remedy = did_you_mean(error.name, types.NAMES, remedy) if error.name else remedy

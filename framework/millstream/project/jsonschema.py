@@ -1,4 +1,4 @@
-"""JSON Schemas of a project's files, made from the shapes that check them: what editors complete."""
+"""JSON Schemas of a project's files, for editors, generated from the shapes that check the files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _properties() -> Schema:
     for name, kind in KINDS.items():
         definitions[name], _ = _components(kind.arguments)
         if not definitions[name].get("required"):
-            # `- unique:` with nothing after it is the same as `- unique`.
+            # `- unique:` without a value is the same as `- unique`.
             definitions[name]["type"] = ["object", "null"]
     definitions |= more
     definitions["Model"]["properties"]["config"] = config
@@ -69,7 +69,7 @@ def _profiles() -> Schema:
         "properties": {
             "target": {
                 "type": "string",
-                "description": "the output that is used unless --target says another",
+                "description": "the default output, unless --target names another",
             },
             "outputs": {"type": "object", "additionalProperties": _templated(target)},
         },
@@ -84,7 +84,7 @@ def _project() -> Schema:
     root, definitions = _components(ProjectShape)
     options, more = _components(ModelConfig)
     plain = options["properties"]
-    # In a folder's table an option may carry dbt's `+`; any other table is a folder below.
+    # In a folder's table, an option may have dbt's `+`; any other table is a subfolder.
     definitions["Folder"] = {
         "type": "object",
         "properties": plain | {f"+{name}": schema for name, schema in plain.items()},
@@ -105,13 +105,13 @@ _SELECTORS: Schema = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "name": {"type": "string", "description": "what --selector calls it"},
+                    "name": {"type": "string", "description": "the name for --selector"},
                     "description": {"type": "string"},
                     "definition": {
                         "type": ["string", "object"],
                         "description": "a selector such as tag:nightly, or a tree of union and intersection",
                     },
-                    "default": {"type": "boolean", "description": "used where nothing is selected"},
+                    "default": {"type": "boolean", "description": "used if nothing is selected"},
                 },
                 "required": ["name", "definition"],
                 "additionalProperties": False,
@@ -140,7 +140,7 @@ def _named(name: str) -> str:
 
 
 def _inner(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    """Change the schemas inside a schema; names of properties are no keywords."""
+    """Change the schemas inside a schema; names of properties are not keywords."""
     found = dict(schema)
     if "properties" in found:
         found["properties"] = {name: change(each) for name, each in found["properties"].items()}
@@ -153,17 +153,19 @@ def _inner(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
 
 
 def _clean(schema: Schema) -> Schema:
-    """Take out what only readers know: places, raw nodes, names of classes."""
+    """Remove what only readers use: locations, raw nodes, names of classes."""
     found = _inner(schema, _clean)
     if "$ref" in found:
         found["$ref"] = "#/$defs/" + _named(found["$ref"].rpartition("/")[2])
         if found["$ref"] == "#/$defs/Raw":
             del found["$ref"]
     if {} in found.get("anyOf", ()):
-        # A reader of its own: what it takes is said beside it.
+        # It has its own reader; its annotation describes it.
         del found["anyOf"]
     if "properties" in found:
-        found["properties"] = {k: v for k, v in found["properties"].items() if k not in {"place", "places"}}
+        found["properties"] = {
+            k: v for k, v in found["properties"].items() if k not in {"location", "locations"}
+        }
         found["additionalProperties"] = False
         found.pop("title", None)
         if not found.get("required"):
@@ -174,7 +176,7 @@ def _clean(schema: Schema) -> Schema:
 
 
 def _templated(schema: Schema) -> Schema:
-    """Allow `{{ … }}` wherever a value is no free text."""
+    """Allow `{{ … }}` wherever a value is not free text."""
     found = _inner(schema, _templated)
     if found.get("type") in ("integer", "number", "boolean") or "pattern" in found or "enum" in found:
         about: Schema = {key: found.pop(key) for key in ("description", "default") if key in found}

@@ -1,6 +1,6 @@
-"""Which options Kafka's clients and Spark's Kafka source have, and what is wrong with given ones.
+"""The options of Kafka's clients and of Spark's Kafka source, and the errors of given ones.
 
-Spark hands on what it does not know, and Kafka's clients only log it: a misspelt option would do nothing.
+Spark passes on unknown options, and Kafka's clients only log them: a misspelled option would have no effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from millstream.errors import did_you_mean
 from millstream.project.secrets import Secret
 
 Owner = Literal["producer", "consumer", "admin", "source"]
-"""Whose options: those of a profile's clients, of a model's `producer`, or of a source's `options`."""
+"""The owner of options: a profile's clients, a model's `producer`, or a source's `options`."""
 
 CODE = "MS821"
 FILE = Path(__file__).with_name("kafka_clients.txt")
@@ -30,7 +30,7 @@ class Option(Struct, frozen=True):
 
 
 class Wrong(Struct, frozen=True):
-    """What is wrong with an option, and the remedy."""
+    """An error of an option, and the remedy."""
 
     name: str
     message: str
@@ -45,16 +45,16 @@ _SPARK = {
     "fetchOffset.numRetries": Option("int", least=0),
     "fetchOffset.retryIntervalMs": Option("long", least=0),
 }
-"""What Spark's Kafka source takes beside the options of its consumer (KafkaSourceProvider)."""
+"""Options of Spark's Kafka source in addition to those of its consumer (KafkaSourceProvider)."""
 
-_BYTES = "records are read and written as bytes, which the format makes columns of"
-_OWN_GROUP = "each query has a consumer group of its own"
+_BYTES = "records are read and written as bytes, which the format converts to columns"
+_OWN_GROUP = "each query has its own consumer group"
 _STARTING = "write starting: earliest, latest or a time"
 _TOPIC = "write topic: …"
 _UNSEEN = "interceptors could change or drop records unseen"
 _ONCE = "Spark writes to Kafka at least once, without transactions"
-_WHEN_DONE = "offsets are committed when a batch is done"
-_ALL = "a query reads all that there is"
+_WHEN_DONE = "offsets are committed when a batch is finished"
+_ALL = "a query reads to the end of a topic"
 _CONSUMER = {
     "key.deserializer": _BYTES,
     "value.deserializer": _BYTES,
@@ -65,10 +65,10 @@ _CONSUMER = {
     "partition.assignment.strategy": "Spark assigns partitions itself",
     "enable.auto.commit": _WHEN_DONE,
     "auto.commit.interval.ms": _WHEN_DONE,
-    "auto.offset.reset": "write starting: … in the source; where a query has been, it goes on from there",
+    "auto.offset.reset": "write starting: … in the source; a query with a checkpoint continues from there",
     "interceptor.classes": _UNSEEN,
 }
-_DECIDED: dict[Owner, dict[str, str]] = {
+_SET_BY_MILLSTREAM: dict[Owner, dict[str, str]] = {
     "producer": {
         "key.serializer": _BYTES,
         "value.serializer": _BYTES,
@@ -97,7 +97,7 @@ _DECIDED: dict[Owner, dict[str, str]] = {
         "assign": _TOPIC,
     },
 }
-"""What Millstream decides, and why or where else to say it."""
+"""Options that Millstream sets: why, or where to set them instead."""
 
 _CONNECTION = (
     "bootstrap.servers", "bootstrap.controllers", "security.protocol", "sasl.mechanism", "sasl.jaas.config",
@@ -105,8 +105,8 @@ _CONNECTION = (
     "ssl.keystore.password", "ssl.keystore.type", "ssl.keystore.key", "ssl.truststore.certificates",
     "ssl.keystore.certificate.chain", "ssl.key.password", "ssl.endpoint.identification.algorithm",
 )  # fmt: skip
-"""What all clients of a target have in common."""
-_BESIDE = {
+"""Options that all clients of a target share."""
+_TARGET_KEYS = {
     "bootstrap.controllers": "bootstrap_servers",
     "ssl.truststore.certificates": "ssl_ca_location",
     "ssl.keystore.key": "ssl_key_location",
@@ -140,24 +140,24 @@ def known_options(owner: Owner) -> dict[str, Option]:
     return {
         name: option
         for name, option in (more | of_client).items()
-        if name not in _CONNECTION and name not in _DECIDED[owner]
+        if name not in _CONNECTION and name not in _SET_BY_MILLSTREAM[owner]
     }
 
 
 def wrong_options(owner: Owner, given: Mapping[str, Any]) -> Iterator[Wrong]:
-    """Yield what is wrong with options: names that nobody knows or Millstream decides, impossible values."""
+    """Yield the errors of options: unknown names, options that Millstream sets, invalid values."""
     known = known_options(owner)
     for name, value in given.items():
         if name in known:
             if fault := _fault(known[name], value):
-                yield Wrong(name, f"'{name}' is {fault[0]}, not {_shown(value)}", fault[1])
+                yield Wrong(name, f"'{name}' must be {fault[0]}, not {_shown(value)}", fault[1])
         elif name in _CONNECTION:
-            key = _BESIDE.get(name, name.replace(".", "_"))
-            where = "beside it" if owner != "source" else "in profiles.yml"
+            key = _TARGET_KEYS.get(name, name.replace(".", "_"))
+            where = "next to it" if owner != "source" else "in profiles.yml"
             remedy = f"write {key}: … {where}, under kafka:"
             yield Wrong(name, f"'{name}' is the same for all clients of a target", remedy)
-        elif name in _DECIDED[owner]:
-            yield Wrong(name, f"'{name}' can't be set here", _DECIDED[owner][name])
+        elif name in _SET_BY_MILLSTREAM[owner]:
+            yield Wrong(name, f"'{name}' can't be set here", _SET_BY_MILLSTREAM[owner][name])
         else:
             yield Wrong(name, f"{_WHOSE[owner]} has no option '{name}'", _meant(owner, name, known))
 
@@ -173,7 +173,7 @@ _WHOSE = {
 def _meant(owner: Owner, name: str, known: Mapping[str, Option]) -> str:
     plain = name.removeprefix("kafka.")
     if plain in known:
-        return f"leave 'kafka.' out: write {plain}"
+        return f"omit 'kafka.': write {plain}"
     for dotted in (plain.replace("_", "."), plain.replace("-", ".")):
         if dotted in known:
             return f"did you mean '{dotted}'?"
@@ -182,17 +182,17 @@ def _meant(owner: Owner, name: str, known: Mapping[str, Option]) -> str:
     return did_you_mean(plain, known, "see the options of Kafka 3.9's clients")
 
 
-_WHOLE = {"int": 31, "long": 63, "short": 15}
+_VALUE_BITS = {"int": 31, "long": 63, "short": 15}
 
 
 def _fault(option: Option, value: Any) -> tuple[str, str] | None:
-    """Return what a value should be, and the remedy."""
+    """Return what a value must be, and the remedy; None if it is valid."""
     if isinstance(value, Secret):
         return None
     if isinstance(value, list):
         return None if option.type == "list" else ("one value", "write one value")
     if value is None or isinstance(value, dict):
-        return f"{_NOUNS.get(option.type, 'a text')}", "write a value"
+        return _NOUNS.get(option.type, "a string"), "write a value"
     text = str(value).lower() if isinstance(value, bool) else str(value)
     match option.type:
         case "boolean" if text.lower() not in {"true", "false"}:
@@ -212,7 +212,7 @@ _NOUNS = {
 
 def _number_fault(option: Option, text: str) -> tuple[str, str] | None:
     noun = _NOUNS[option.type]
-    remedy = "write the number alone; times are in the unit that the name ends with"
+    remedy = "write only the number; the name ends with the unit of a time"
     try:
         number = float(text) if option.type == "double" else int(text)
     except ValueError:
@@ -220,8 +220,11 @@ def _number_fault(option: Option, text: str) -> tuple[str, str] | None:
     least, most = option.least, option.most
     if (least is not None and number < least) or (most is not None and number > most):
         return f"{noun} {_range(least, most)}", "choose another value"
-    if option.type != "double" and not -(2 ** _WHOLE[option.type]) <= number < 2 ** _WHOLE[option.type]:
-        return f"{noun} of {_WHOLE[option.type] + 1} bits", "choose a smaller value"
+    if (
+        option.type != "double"
+        and not -(2 ** _VALUE_BITS[option.type]) <= number < 2 ** _VALUE_BITS[option.type]
+    ):
+        return f"{noun} of at most {_VALUE_BITS[option.type] + 1} bits", "choose a smaller value"
     return None
 
 

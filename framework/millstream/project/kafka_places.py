@@ -1,4 +1,4 @@
-"""Wrong options of Kafka's clients are told where they stand in YAML."""
+"""Reports wrong options of Kafka's clients at their locations in YAML."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _CLIENTS: tuple[Owner, ...] = ("producer", "consumer", "admin")
 
 
 def check_options(reader: Reader, owner: Owner, node: Node, given: Mapping[str, Any]) -> list[Diagnostic]:
-    """Tell what is wrong with a mapping of options, each at its key; also return it."""
+    """Report the wrong options of a mapping, each at its key, and return the diagnostics."""
     before = len(reader.diagnostics)
     written = entries(node) if isinstance(node, MappingNode) else {}
     for wrong in wrong_options(owner, given):
-        place = written[wrong.name][0] if wrong.name in written else node
-        reader.problem(place, CODE, wrong.message, wrong.remedy)
+        key = written[wrong.name][0] if wrong.name in written else node
+        reader.report(key, CODE, wrong.message, wrong.remedy)
     return reader.diagnostics[before:]
 
 
@@ -40,11 +40,11 @@ def check_clients(reader: Reader, output: Node, shape: TargetShape) -> None:
             check_options(reader, client, written[client][1], given)
 
 
-def check_source(reader: Reader, place: Location, given: Mapping[str, Any]) -> None:
-    """Check a source's options, of which only the place of the whole mapping is known."""
+def check_source(reader: Reader, location: Location, given: Mapping[str, Any]) -> None:
+    """Check a source's options, for which only the location of the whole mapping is known."""
     text = reader.text
     for wrong in wrong_options("source", given):
-        start = text.offset(place.line, place.column)
+        start = text.offset(location.line, location.column)
         found = re.compile(rf"(?<![\w.]){re.escape(wrong.name)}(?![\w.])").search(text.content, start)
         span = found.span() if found else (start, start + 1)
         reader.diagnostics.append(at(text, *span, CODE, wrong.message, wrong.remedy))

@@ -1,4 +1,4 @@
-"""A project folder as one value, and everything that is wrong with its files."""
+"""Loads a project folder as one value, with the diagnostics of its files."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from millstream.project.values import (
     SqlFile,
     Target,
 )
-from millstream.project.variables import Recorded, merge_variables
+from millstream.project.variables import RecordedVariables, merge_variables
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Location, Text
 
 SUFFIXES = (".sql", ".yml", ".yaml", ".py", ".csv")
-"""Of the files in a project's folders that it is loaded from."""
+"""Suffixes of the files that a project is loaded from."""
 
 Memo = MutableMapping[str, bytes]
-"""What was read from files before, by kind, path and digest."""
+"""Encoded results of earlier reads, by kind, path and digest."""
 
 
 class _Named(Protocol):
@@ -55,10 +55,10 @@ N = TypeVar("N", bound=_Named)
 V = TypeVar("V")
 
 
-class _Read(Struct, frozen=True):
-    """What was found in a file without mistakes, and what its templates read and missed."""
+class _CachedRead(Struct, frozen=True):
+    """The result of reading a file without errors, and the variables that its templates read or missed."""
 
-    found: bytes
+    result: bytes
     env: dict[str, str | None] = {}
     vars: dict[str, Any] = {}
     missed: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class _Generators(Struct, frozen=True):
 def load_project(
     root: Path, target: str | None, variables: str | Mapping[str, Any] | None, profiles_dir: Path | None
 ) -> Project:
-    """Load a project that has compiled: what runs needs its files, and the target with its secrets."""
+    """Load a project that compiles, for commands that need its files and the target with its secrets."""
     settings, problems = read_settings(root)
     merged, more = merge_variables(settings.vars, variables)
     chosen, others = read_target(root, settings, target, profiles_dir, merged)
@@ -93,11 +93,11 @@ def load_files(
     memo: Memo,
     environment: dict[str, str | None],
 ) -> tuple[Project, list[Diagnostic]]:
-    """Load what the folders hold; `environment` learns which variables YAML files read, and their values."""
+    """Load the folders; the environment variables that YAML files read are added to `environment`."""
     loader = _Loader(root, settings, target, variables, memo, environment)
     project = loader.load()
     loader.diagnostics += _folder_defaults(root, settings, project)
-    # A folder of models and YAML is walked twice, and what is wrong with it found twice.
+    # A folder with models and YAML is walked twice, which duplicates its diagnostics.
     return project, list(dict.fromkeys(loader.diagnostics))
 
 
@@ -126,7 +126,7 @@ def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
 
 
 def _with_costs(functions: dict[str, Function], properties: list[PropertiesFile]) -> dict[str, Function]:
-    costs = {said.name: said.cost for file in properties for said in file.functions}
+    costs = {function.name: function.cost for file in properties for function in file.functions}
     return {
         name: msgspec.structs.replace(each, cost=costs[name]) if name in costs else each
         for name, each in functions.items()
@@ -134,7 +134,7 @@ def _with_costs(functions: dict[str, Function], properties: list[PropertiesFile]
 
 
 class _Loader:
-    """Reads the files of one project; what goes wrong collects in `diagnostics`."""
+    """Reads the files of one project; errors are collected in `diagnostics`."""
 
     def __init__(
         self,
@@ -207,65 +207,67 @@ class _Loader:
         folded: dict[str, SqlFile] = {}
         for file in self._files(folders, ".sql"):
             if not file.content.strip():
-                self._problem("MS116", "the file is empty", file.path, "write a SELECT, or remove the file")
+                self._report("MS116", "the file is empty", file.path, "write a SELECT, or remove the file")
             elif not IDENTIFIER.match(file.name):
-                remedy = "name the file with letters, digits and '_', not beginning with a digit"
-                self._problem("MS110", f"'{file.name}' can't be the name of a {what}", file.path, remedy)
+                remedy = "name the file with letters, digits and '_', not starting with a digit"
+                self._report("MS110", f"'{file.name}' can't be the name of a {what}", file.path, remedy)
             elif file.name.lower() in reserved:
-                self._problem("MS110", f"'{file.name}' is a reserved name", file.path, "rename the file")
+                self._report("MS110", f"'{file.name}' is a reserved name", file.path, "rename the file")
             elif other := folded.get(file.name.lower()):
-                note = Note("the other one", Location(other.path, 1, 1, 2))
+                note = Note("the other file", Location(other.path, 1, 1, 2))
                 message = f"two {what}s are named '{file.name}'"
-                self._problem("MS109", message, file.path, "rename one of the files", note)
+                self._report("MS109", message, file.path, "rename one of the files", note)
             else:
                 found[file.name] = folded[file.name.lower()] = file
         return found
 
-    def _problem(self, code: str, message: str, path: str, remedy: str, *notes: Note) -> None:
+    def _report(self, code: str, message: str, path: str, remedy: str, *notes: Note) -> None:
         self.diagnostics.append(Diagnostic(code, message, Location(path, 1, 1, 2), remedy, "", notes))
 
-    def _remembered(
+    def _cached(
         self,
         kind: str,
         file: File,
         wanted: type[V],
         read: Callable[[Text], tuple[V, list[Diagnostic]]],
-        variables: Recorded | None = None,
+        variables: RecordedVariables | None = None,
         environment: dict[str, str | None] | None = None,
     ) -> V:
-        """Read a file, or take what was found in the same text before; files with mistakes are read anew."""
+        """Read a file, or return the cached result for the same text; files with errors are read again."""
         key = f"{kind}:{file.path}:{file.digest}"
         if known := self.memo.get(key):
             last = _decode(known)
-            if last and self._same(last):
+            if last and self._is_current(last):
                 self.environment |= last.env
-                return msgspec.msgpack.decode(last.found, type=wanted)
+                return msgspec.msgpack.decode(last.result, type=wanted)
         found, problems = read(Text(file.path, file.content))
         self.diagnostics += problems
         env = environment or {}
         self.environment |= env
         if not problems:
             used, missed = ({}, ()) if variables is None else (variables.used, tuple(variables.missed))
-            self.memo[key] = msgspec.msgpack.encode(_Read(msgspec.msgpack.encode(found), env, used, missed))
+            self.memo[key] = msgspec.msgpack.encode(
+                _CachedRead(msgspec.msgpack.encode(found), env, used, missed)
+            )
         return found
 
-    def _same(self, last: _Read) -> bool:
-        """Say whether a file's templates would read the same values again."""
+    def _is_current(self, last: _CachedRead) -> bool:
+        """Return whether a file's templates would read the same values again."""
         return (
             all(os.environ.get(name) == value for name, value in last.env.items())
             and all(n in self.variables and self.variables[n] == value for n, value in last.vars.items())
             and not any(name in self.variables for name in last.missed)
         )
 
-    # -- what files hold
+    # -- contents of files
 
     def _properties(self) -> list[PropertiesFile]:
         return [self._properties_of(file) for file in self._texts(self.settings.folders, ".yml", ".yaml")]
 
     def _properties_of(self, file: File) -> PropertiesFile:
-        variables, environment = Recorded(self.variables), dict[str, str | None]()
+        variables, environment = RecordedVariables(self.variables), dict[str, str | None]()
         render = yaml_renderer(variables, secrets=False, environment=environment)
-        return self._remembered(
+        return self._cached(
             "properties",
             file,
             PropertiesFile,
@@ -280,25 +282,25 @@ class _Loader:
         folded: dict[str, Seed] = {}
         for file in self._texts(self.settings.seed_paths, ".csv"):
             if not IDENTIFIER.match(file.stem) or file.stem.lower() in RESERVED:
-                remedy = "use letters, digits and '_', and none of Millstream's own names"
-                self._problem("MS110", f"'{file.stem}' can't be the name of a seed", file.path, remedy)
+                remedy = "use letters, digits and '_', and no reserved name"
+                self._report("MS110", f"'{file.stem}' can't be the name of a seed", file.path, remedy)
                 continue
             seed = self._seed(file, described.get(file.stem))
             if other := folded.get(seed.name.lower()):
-                note = Note("the other one", other.location)
-                self._problem("MS109", f"two seeds are named '{seed.name}'", file.path, "rename one", note)
+                note = Note("the other file", other.location)
+                self._report("MS109", f"two seeds are named '{seed.name}'", file.path, "rename one", note)
                 continue
             found[seed.name] = folded[seed.name.lower()] = seed
-        for name, left in described.items():
+        for name, seed_properties in described.items():
             if name not in found:
                 hint = did_you_mean(name, found, f"add seeds/{name}.csv")
-                self._at(left.location, "MS117", f"there is no seed '{name}'", hint)
+                self._at(seed_properties.location, "MS117", f"seed '{name}' does not exist", hint)
         return found
 
     def _seed(self, file: File, properties: SeedProperties | None) -> Seed:
-        # What YAML says decides types too, and where mistakes of columns are.
-        said = hashlib.blake2b(msgspec.msgpack.encode(properties), digest_size=8).hexdigest()
-        return self._remembered(f"seed:{said}", file, Seed, lambda _: read_seed(file, properties))
+        # YAML also decides types, and the locations of errors in columns.
+        properties_digest = hashlib.blake2b(msgspec.msgpack.encode(properties), digest_size=8).hexdigest()
+        return self._cached(f"seed:{properties_digest}", file, Seed, lambda _: read_seed(file, properties))
 
     def _functions(self) -> dict[str, Function]:
         def read(text: Text) -> tuple[_Functions, list[Diagnostic]]:
@@ -308,7 +310,7 @@ class _Loader:
         found = [
             function
             for file in self._texts(self.settings.macro_paths, ".py")
-            for function in self._remembered("functions", file, _Functions, read).functions
+            for function in self._cached("functions", file, _Functions, read).functions
         ]
         return self._once(((f.name, f) for f in found), "function")
 
@@ -320,7 +322,7 @@ class _Loader:
         return tuple(
             generator
             for file in self._texts(self.settings.seed_paths, ".py")
-            for generator in self._remembered("generators", file, _Generators, read).generators
+            for generator in self._cached("generators", file, _Generators, read).generators
         )
 
     def _selectors(self) -> dict[str, Any]:
@@ -334,24 +336,26 @@ class _Loader:
         self.diagnostics += problems
         return found
 
-    # -- what only the whole shows
+    # -- checks across files
 
     def _once(self, named: Iterable[tuple[str, N]], what: str) -> dict[str, N]:
         found: dict[str, N] = {}
         for name, value in named:
-            # Twice in one file its reader has told already.
+            # Duplicates within one file were reported by its reader.
             if name in found and found[name].location.path != value.location.path:
-                note = Note("first given here", found[name].location)
-                self._at(value.location, "MS109", f"{what} '{name}' is given twice", "keep one of them", note)
+                note = Note("first defined here", found[name].location)
+                self._at(
+                    value.location, "MS109", f"{what} '{name}' is defined twice", "keep one of them", note
+                )
             found.setdefault(name, value)
         return found
 
     def _at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
-        self.diagnostics.append(self.lines.problem(location, code, message, remedy, *notes))
+        self.diagnostics.append(self.lines.diagnostic(location, code, message, remedy, *notes))
 
 
-def _decode(known: bytes) -> _Read | None:
+def _decode(known: bytes) -> _CachedRead | None:
     try:
-        return msgspec.msgpack.decode(known, type=_Read)
+        return msgspec.msgpack.decode(known, type=_CachedRead)
     except msgspec.MsgspecError:
         return None

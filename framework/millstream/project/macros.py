@@ -1,4 +1,4 @@
-"""All SQL macros of a project: any file, any order, each usable from every other."""
+"""All SQL macros of a project. Each can call every other, in any file and any order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MacroFile(Struct, frozen=True):
 
 
 class MacroLibrary:
-    """The macros by name, and what a template depends on when it names one."""
+    """The macros by name, and the files that a template depends on when it names one."""
 
     def __init__(self, files: Iterable[MacroFile]) -> None:
         self.files = tuple(files)
@@ -44,12 +44,12 @@ class MacroLibrary:
     def paths_behind(self, names: Iterable[str]) -> frozenset[str]:
         """Return the macro files that these names reach, through macros that call macros."""
         found: set[str] = set()
-        waiting = [self.macros[name].path for name in names if name in self.macros]
-        while waiting:
-            path = waiting.pop()
+        pending = [self.macros[name].path for name in names if name in self.macros]
+        while pending:
+            path = pending.pop()
             if path not in found:
                 found.add(path)
-                waiting += [
+                pending += [
                     self.macros[name].path for name in self._by_path[path].reads if name in self.macros
                 ]
         return frozenset(found)
@@ -67,7 +67,7 @@ class MacroLibrary:
 
 
 def names_read(tree: nodes.Template) -> frozenset[str]:
-    """Return every name that a template loads anywhere; more than it needs does no harm."""
+    """Return every name that a template loads anywhere; too many do no harm."""
     return frozenset(node.name for node in tree.find_all(nodes.Name) if node.ctx == "load")
 
 
@@ -88,7 +88,7 @@ def read_macros(
         macros = []
         for node in tree.find_all(nodes.Macro):
             macro = Macro(node.name, file.path, node.lineno - 1, tuple(arg.name for arg in node.args))
-            if problem := _taken(macro, text, seen, reserved):
+            if problem := _name_conflict(macro, text, seen, reserved):
                 diagnostics.append(problem)
                 continue
             seen[macro.name] = (macro, text)
@@ -97,7 +97,7 @@ def read_macros(
     return MacroLibrary(parsed), diagnostics
 
 
-def _taken(
+def _name_conflict(
     macro: Macro, text: Text, seen: dict[str, tuple[Macro, Text]], reserved: frozenset[str]
 ) -> Diagnostic | None:
     start = text.content.find(macro.name, macro.offset + len("macro"))
@@ -115,7 +115,7 @@ _INNERMOST = re.compile(r"innermost block that needs to be closed is '(\w+)'")
 
 
 def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxError, text: Text) -> Diagnostic:
-    """Say what Jinja could not read, at the offset that stands in the error's `lineno`."""
+    """Report what Jinja can't parse, at the offset that is in the error's `lineno`."""
     offset = min(error.lineno - 1, max(0, len(text.content.rstrip()) - 1))
     message = error.message or "syntax error"
     message = message.replace("Encountered unknown tag", "unknown tag").partition(". ")[0]
@@ -127,7 +127,7 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
     elif text.content[offset:].lstrip("-+ \n").startswith(("%}", "}}")):
         # Something is missing before the end of a tag: show the tag.
         offset = max(0, len(text.content[:offset].rstrip("-+ \n")) - 1)
-    start, stop = environment.extent(text.path, offset)
+    start, stop = environment.tag_span(text.path, offset)
     for kind, known in (("filter", environment.filters), ("test", environment.tests)):
         if message.startswith(f"No {kind} named "):
             name = message.split("'")[1]

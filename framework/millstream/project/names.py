@@ -1,4 +1,4 @@
-"""Names that SQL can call: no words of its grammar, no names of types."""
+"""Names that SQL can call: not reserved words, not names of types."""
 
 import re
 
@@ -18,12 +18,12 @@ RESERVED = frozenset(_WORDS.split())
 
 
 def usable(name: str) -> bool:
-    """Say whether SQL can call a function by this name without quotes."""
+    """Return whether SQL can call a function by this name without quotes."""
     return re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None and name not in RESERVED
 
 
 def suggestion(name: str) -> str:
-    """Return a usable name near to this one: `parseUserId` → `parse_user_id`, `select` → `select_of`."""
+    """Return a usable name similar to this one: `parseUserId` → `parse_user_id`, `select` → `select_of`."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     snake = re.sub(r"[^a-z0-9_]", "", snake).strip("_")
     if not re.match("[a-z]", snake):

@@ -1,4 +1,4 @@
-"""All options of models: they validate, document and complete config."""
+"""All options of models, for validation, docs and completion."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         Word, about("; ".join(f"{word}: {kind.about}" for word, kind in KINDS.items()))
     ] = "view"
     tags: Annotated[str | list[str], about("labels to select models by")] = []
-    owner: Annotated[str | None, about("whom to contact")] = None
+    owner: Annotated[str | None, about("who to contact")] = None
     meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
     topic: Annotated[TopicName | None, about("sink: the Kafka topic, by default the model's name")] = None
     key: Annotated[

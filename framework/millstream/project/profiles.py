@@ -32,27 +32,29 @@ DEFAULT: dict[str, Any] = {"master": "local[*]", "kafka": "embedded"}
 def read_target(
     root: Path, settings: Settings, target: str | None, profiles_dir: Path | None, variables: dict[str, Any]
 ) -> tuple[Target, list[Diagnostic]]:
-    """Choose the target; only its own values are rendered, others may need variables that are not set."""
+    """Choose the target; only its values are rendered, since others may need variables that are not set."""
     found = _file(root, profiles_dir)
     if isinstance(found, Diagnostic):
         return Target(settings.profile, target or "local", DEFAULT), [found]
     if found is None:
         if target in {None, "local"}:
             return Target(settings.profile, "local", DEFAULT), []
-        remedy = "write profiles.yml, or leave --target out"
-        problem = Diagnostic("MS112", f"there is no profiles.yml with a target '{target}'", None, remedy)
+        remedy = "add profiles.yml, or omit --target"
+        problem = Diagnostic(
+            "MS112", f"target '{target}' requires a profiles.yml, which does not exist", None, remedy
+        )
         return Target(settings.profile, "local", DEFAULT), [problem]
     file = read_file(root, found)
     if isinstance(file, Diagnostic):
         return Target(settings.profile, target or "local", DEFAULT), [file]
     text = Text(found, file.content)
     node, diagnostics = parse_yaml(text)
-    read, more = (
+    chosen, more = (
         (None, []) if node is None and diagnostics else _read(text, node, settings, target, variables)
     )
     hidden = _written_secrets(node)
-    return read or Target(settings.profile, target or "local", DEFAULT), [
-        _without(problem, hidden) for problem in [*diagnostics, *more]
+    return chosen or Target(settings.profile, target or "local", DEFAULT), [
+        _masked(problem, hidden) for problem in [*diagnostics, *more]
     ]
 
 
@@ -64,7 +66,7 @@ def _file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | None:
     if named is not None:
         path = named.absolute() / FILE
         if not os.path.lexists(path):
-            return Diagnostic("MS112", f"there is no {FILE} in {named}", None, f"mend {how}, or leave it out")
+            return Diagnostic("MS112", f"{named} has no {FILE}", None, f"fix {how}, or omit it")
         return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
     if os.path.lexists(root / FILE):
         return FILE
@@ -83,10 +85,10 @@ def _read(
     _plain_secrets(reader, output)
     shape = reader.read(output, TargetShape)
     if shape is None:
-        return Target(settings.profile, name, DEFAULT, reader.place(output)), reader.diagnostics
+        return Target(settings.profile, name, DEFAULT, reader.locate(output)), reader.diagnostics
     _check(reader, shape)
     check_clients(reader, output, shape)
-    return Target(settings.profile, name, _values(shape), reader.place(output)), reader.diagnostics
+    return Target(settings.profile, name, _values(shape), reader.locate(output)), reader.diagnostics
 
 
 def _choose(reader: Reader, node: Node | None, profile: str, target: str | None) -> tuple[str, Node] | None:
@@ -95,26 +97,26 @@ def _choose(reader: Reader, node: Node | None, profile: str, target: str | None)
     if profile not in profiles:
         message = f"profiles.yml has no profile '{profile}'"
         hint = did_you_mean(profile, profiles, f"add `{profile}:` with `target:` and `outputs:`")
-        place = span(reader.text, node) if node is not None else (0, 1)
-        reader.diagnostics.append(at(reader.text, *place, "MS112", message, hint))
+        where = span(reader.text, node) if node is not None else (0, 1)
+        reader.diagnostics.append(at(reader.text, *where, "MS112", message, hint))
         return None
     key, body = profiles[profile]
     if not isinstance(body, MappingNode):
-        reader.problem(
-            body, "MS107", f"a profile is a mapping, not {kind(body)}", "write target: and outputs:"
+        reader.report(
+            body, "MS107", f"a profile must be a mapping, not {kind(body)}", "write target: and outputs:"
         )
         return None
-    for name, (where, _) in entries(body).items():
+    for name, (key_node, _) in entries(body).items():
         if name not in {"target", "outputs"}:
             hint = did_you_mean(name, ("target", "outputs"), "a profile has `target` and `outputs`")
-            reader.problem(where, "MS106", f"unknown key '{name}'", hint)
+            reader.report(key_node, "MS106", f"unknown key '{name}'", hint)
     written = entries(body).get("outputs")
     if written is None:
-        reader.problem(key, "MS108", "'outputs' is missing", 'add outputs: {local: {master: "local[*]"}}')
+        reader.report(key, "MS108", "'outputs' is missing", 'add outputs: {local: {master: "local[*]"}}')
         return None
     if not isinstance(written[1], MappingNode):
-        message = f"'outputs' is a mapping, not {kind(written[1])}"
-        reader.problem(written[1], "MS107", message, 'write outputs: {local: {master: "local[*]"}}')
+        message = f"'outputs' must be a mapping, not {kind(written[1])}"
+        reader.report(written[1], "MS107", message, 'write outputs: {local: {master: "local[*]"}}')
         return None
     outputs = entries(written[1])
     default = entries(body).get("target")
@@ -122,15 +124,15 @@ def _choose(reader: Reader, node: Node | None, profile: str, target: str | None)
     if chosen is None:
         return None
     if chosen not in outputs:
-        where = default[1] if default and not target else written[0]
+        node_with_name = default[1] if default and not target else written[0]
         hint = did_you_mean(chosen, outputs, f"targets: {', '.join(outputs) or 'none'}")
-        reader.problem(where, "MS112", f"profile '{profile}' has no target '{chosen}'", hint)
+        reader.report(node_with_name, "MS112", f"profile '{profile}' has no target '{chosen}'", hint)
         return None
     return chosen, outputs[chosen][1]
 
 
 def _default(reader: Reader, node: Node | None) -> str | None:
-    """Return the target that the profile itself names."""
+    """Return the default target of the profile."""
     if node is None:
         return "local"
     found: str | Secret | None = reader.value(node, str, "target")
@@ -138,15 +140,15 @@ def _default(reader: Reader, node: Node | None) -> str | None:
 
 
 def _plain_secrets(reader: Reader, node: Node) -> None:
-    """Warn of secrets that are written out: profiles.yml is often committed."""
+    """Warn about literal secrets, since profiles.yml is often committed."""
     for name, value in _settings(node):
         if is_secret_setting(name, value.value) and not _is_template(value):
-            # The caret would show the secret itself: tell the place, not the line.
+            # Report the location without the line, which contains the secret.
             variable = name.upper().replace(".", "_").replace("-", "_")
             remedy = f"use {name}: \"{{{{ env_var('{variable}') }}}}\""
-            message = f"'{name}' is written out in profiles.yml"
-            place = reader.place(value)
-            reader.diagnostics.append(Diagnostic("MS113", message, place, remedy, severity="warning"))
+            message = f"'{name}' contains a secret in plain text"
+            location = reader.locate(value)
+            reader.diagnostics.append(Diagnostic("MS113", message, location, remedy, severity="warning"))
 
 
 def _settings(node: Node | None) -> list[tuple[str, ScalarNode]]:
@@ -170,8 +172,8 @@ def _written_secrets(node: Node | None) -> list[str]:
     return sorted(found, key=len, reverse=True)
 
 
-def _without(problem: Diagnostic, hidden: list[str]) -> Diagnostic:
-    """Blot out secrets; those of the line keep their width, so that the caret still fits."""
+def _masked(problem: Diagnostic, hidden: list[str]) -> Diagnostic:
+    """Mask secrets; those of the line keep their width, so that the caret still fits."""
     message, remedy, line = problem.message, problem.help, problem.line
     for text in hidden:
         message, remedy = message.replace(text, "****"), remedy.replace(text, "****")
@@ -180,33 +182,35 @@ def _without(problem: Diagnostic, hidden: list[str]) -> Diagnostic:
 
 
 def _check(reader: Reader, shape: TargetShape) -> None:
-    """Check what the types of single values can't say."""
+    """Check what the types of single values can't express."""
 
-    def problem(owner: Shape, key: str, code: str, message: str, remedy: str) -> None:
-        place = owner.places.get(key, owner.place)
-        reader.diagnostics.append(Diagnostic(code, message, place, remedy, reader.text.line(place.line)))
+    def report(owner: Shape, key: str, code: str, message: str, remedy: str) -> None:
+        location = owner.locations.get(key, owner.location)
+        reader.diagnostics.append(
+            Diagnostic(code, message, location, remedy, reader.text.line(location.line))
+        )
 
-    kafka: Any = shape.kafka  # or a `Secret`, where it came from the environment
+    kafka: Any = shape.kafka  # or a `Secret`, if it came from the environment
     if isinstance(kafka, Secret):
         if kafka.reveal() == "embedded":
             shape.kafka = "embedded"
         else:
-            problem(
+            report(
                 shape,
                 "kafka",
                 "MS107",
-                "'kafka' is embedded or a mapping",
+                "'kafka' must be embedded or a mapping",
                 "write kafka: {bootstrap_servers: …}",
             )
     if shape.timezone is not None and (unknown := _unknown_zone(shape.timezone)):
-        problem(shape, "timezone", "MS107", *unknown)
+        report(shape, "timezone", "MS107", *unknown)
     tables = shape.tables
     if isinstance(tables, TablesShape):
         store = declaration(tables.store)
         for key, example in store.required.items():
             if not getattr(tables, key):
                 message = f"tables in {store.title} need '{key}'"
-                problem(tables, "store", "MS108", message, f"add {key}: {example}")
+                report(tables, "store", "MS108", message, f"add {key}: {example}")
 
 
 def _unknown_zone(zone: str | Secret) -> tuple[str, str] | None:
@@ -217,7 +221,7 @@ def _unknown_zone(zone: str | Secret) -> tuple[str, str] | None:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         hint = did_you_mean(name, available_timezones(), "use a name such as Europe/Berlin or UTC")
-        return f"there is no time zone '{zone}'", hint
+        return f"unknown time zone '{zone}'", hint
     return None
 
 
@@ -225,13 +229,13 @@ def _values(shape: Shape) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in fields(shape):
         value = getattr(shape, field.name)
-        if field.name not in {"place", "places"} and value is not None and value != {}:
+        if field.name not in {"location", "locations"} and value is not None and value != {}:
             found[field.name] = _hidden(field.name, value)
     return found
 
 
 def _hidden(name: str, value: Any) -> Any:
-    """Return a value as it is kept: also a secret that was written out is masked from here on."""
+    """Return a value with its secrets wrapped, including those written in plain text."""
     if isinstance(value, Shape):
         return _values(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""YAML files of properties: sources, models, seeds, exposures, metrics and unit tests as values."""
+"""Reads YAML files of properties: sources, models, seeds, exposures, metrics and unit tests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class SeedProperties(Struct, frozen=True):
-    """What YAML says of a seed; dbt's `column_types` are among the columns."""
+    """The properties of a seed in YAML; dbt's `column_types` are among the columns."""
 
     name: str
     location: Location
@@ -61,7 +61,7 @@ class FunctionProperties(Struct, frozen=True):
 
 
 class PropertiesFile(Struct, frozen=True):
-    """What one YAML file says."""
+    """The contents of one YAML file."""
 
     sources: tuple[Topic, ...] = ()
     models: tuple[ModelProperties, ...] = ()
@@ -75,7 +75,7 @@ class PropertiesFile(Struct, frozen=True):
 def read_properties(
     text: Text, render: Callable[[str], Any] | None = None
 ) -> tuple[PropertiesFile, list[Diagnostic]]:
-    """Read a YAML file; what fits is returned even where something else is wrong."""
+    """Read a YAML file; valid parts are returned even if others are wrong."""
     node, diagnostics = parse_yaml(text)
     if node is None:
         return PropertiesFile(), diagnostics
@@ -92,8 +92,8 @@ class _Properties(ColumnReader):
 
     def file(self, shape: PropertiesShape) -> PropertiesFile:
         for what in ("model", "seed", "function", "exposure", "metric"):
-            self.once(getattr(shape, f"{what}s"), lambda each: str(each.name), what)
-        self.once(shape.unit_tests, lambda each: f"{each.model}.{each.name}", "unit test")
+            self.check_unique(getattr(shape, f"{what}s"), lambda each: str(each.name), what)
+        self.check_unique(shape.unit_tests, lambda each: f"{each.model}.{each.name}", "unit test")
         return PropertiesFile(
             sources=read_sources(self, shape.sources),
             models=tuple(map(self.model, shape.models)),
@@ -105,15 +105,15 @@ class _Properties(ColumnReader):
         )
 
     def model(self, shape: ModelShape) -> ModelProperties:
-        self.named(shape, shape.name, "model")
-        config, places, lines = read_options(self, shape.config)
+        self.check_name(shape, shape.name, "model")
+        config, locations, lines = read_options(self, shape.config)
         return ModelProperties(
             name=shape.name,
             location=self.location(shape),
             description=shape.description,
             columns=self.columns(shape.columns),
             config=config,
-            config_locations=places,
+            config_locations=locations,
             config_lines=lines,
             tests=self.tests(shape.tests, shape.data_tests),
             tags=names(shape.tags),
@@ -123,7 +123,7 @@ class _Properties(ColumnReader):
         )
 
     def seed(self, shape: SeedShape) -> SeedProperties:
-        self.named(shape, shape.name, "seed")
+        self.check_name(shape, shape.name, "seed")
         columns = self.columns(shape.columns)
         config = shape.config
         if config:
@@ -132,7 +132,7 @@ class _Properties(ColumnReader):
                 name: raw for name, raw in config.column_types.items() if raw and name.lower() not in declared
             }
             columns += tuple(
-                Column(name, self.place(raw.node), self.type(raw)) for name, raw in types.items()
+                Column(name, self.locate(raw.node), self.type(raw)) for name, raw in types.items()
             )
         return SeedProperties(
             shape.name,
@@ -149,7 +149,7 @@ class _Properties(ColumnReader):
         return FunctionProperties(shape.name, self.location(shape), shape.description, shape.cost)
 
     def exposure(self, shape: ExposureShape) -> Exposure:
-        self.named(shape, shape.name, "exposure")
+        self.check_name(shape, shape.name, "exposure")
         depends = self.references(shape.depends_on)
         owner = shape.owner
         return Exposure(
@@ -166,29 +166,29 @@ class _Properties(ColumnReader):
         )
 
     def references(self, raw: Raw | None) -> dict[str, Location]:
-        """Return ids of relations with where they are named."""
+        """Return ids of relations with their locations."""
         found: dict[str, Location] = {}
         node: Node | None = raw.node if raw else None
         for item in node.value if isinstance(node, SequenceNode) else [node] if node else []:
             value = plain(item)
             id_ = reference(value) if isinstance(value, str) else None
             if id_:
-                found.setdefault(id_, self.place(item))
+                found.setdefault(id_, self.locate(item))
             else:
                 shown = f"'{value}'" if isinstance(value, str) else "this"
-                self.problem(
+                self.report(
                     item,
                     "MS107",
-                    f"{shown} is no relation",
+                    f"{shown} is not a relation",
                     "write ref('model') or source('source', 'topic')",
                 )
         return found
 
     def metric(self, shape: MetricShape) -> Metric:
-        self.named(shape, shape.name, "metric")
+        self.check_name(shape, shape.name, "metric")
         model = reference(shape.model)
         if model is None:
-            message = f"'{shape.model}' is no model"
+            message = f"'{shape.model}' is not a model"
             self.at(self.location(shape, "model"), "MS107", message, "write model: ref('name'), or its name")
         return Metric(
             shape.name,
@@ -203,7 +203,7 @@ class _Properties(ColumnReader):
         )
 
     def unit_test(self, shape: UnitTestShape) -> UnitTest:
-        self.named(shape, shape.name, "unit test")
+        self.check_name(shape, shape.name, "unit test")
         body = {key: value for key, value in _written(shape).items() if key not in _ABOUT}
         chain, model = shape.model.strip().startswith("+"), shape.model.strip().removeprefix("+")
         model = (reference(model) or model).removeprefix("model.")
@@ -215,10 +215,12 @@ _ABOUT = frozenset(("name", "model", "description", "tags", "meta"))
 
 
 def _written(value: Any) -> Any:
-    """Return a shape as the mapping that was written, without defaults."""
+    """Return a shape as it was written, without defaults."""
     if isinstance(value, Shape):
         keys = keys_of(type(value)).values()
-        return {key.name: _written(getattr(value, key.attribute)) for key in keys if key.name in value.places}
+        return {
+            key.name: _written(getattr(value, key.attribute)) for key in keys if key.name in value.locations
+        }
     if isinstance(value, list):
         return [_written(each) for each in value]
     return value

@@ -1,4 +1,4 @@
-"""A Python file as `ast` reads it. It is never imported: importing runs it."""
+"""A Python file, parsed with `ast`. It is never imported, since importing runs it."""
 
 import ast
 import builtins
@@ -20,7 +20,7 @@ _DEF = re.compile(r"(?:async[\s\\]+)?def[\s\\]+")
 
 
 class Module(Struct, frozen=True):
-    """A file's syntax tree, with the names that hints are made of."""
+    """A file's syntax tree, with the names that hints can use."""
 
     text: Text
     starts: tuple[int, ...]
@@ -31,13 +31,13 @@ class Module(Struct, frozen=True):
     aliases: dict[str, ast.expr]
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a place in the tree, whose columns count bytes of UTF-8 from 0."""
+        """Return the offset of a position in the tree, whose columns count bytes of UTF-8 from 0."""
         start = self.starts[line - 1]
         head = self.text.content[start : start + column]
         return start + (column if head.isascii() else len(head.encode()[:column].decode(errors="ignore")))
 
     def span(self, node: ast.expr | ast.arg | ast.stmt) -> tuple[int, int]:
-        """Return the offsets of the node, of only the name for a parameter, a function or a class."""
+        """Return the span of a node; for a parameter, a function or a class, only of its name."""
         start = self.offset(node.lineno, node.col_offset)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             keyword = _DEF.match(self.text.content, start)
@@ -60,7 +60,7 @@ class Module(Struct, frozen=True):
         return at(self.text, *self.span(node), code, message, remedy)
 
     def qualified(self, node: ast.AST) -> str:
-        """Return what a name stands for by the imports, `builtins.int` or `datetime.date`; else nothing."""
+        """Return what a name means by the imports, such as `datetime.date`; otherwise an empty text."""
         match node:
             case ast.Name(id=name):
                 if name in self.classes or name in self.aliases:
@@ -84,7 +84,7 @@ def parse_module(text: Text) -> tuple[Module | None, list[Diagnostic]]:
     bom = text.content.startswith("\ufeff")
     starts = (int(bom), *(end.end() for end in _LINE_END.finditer(text.content)))
     if "\0" in text.content:
-        message = "Python can't read this file: it holds a null character"
+        message = "Python can't read this file: it contains a null character"
         return None, [at(text, text.content.index("\0"), None, "MS310", message, _SYNTAX_HELP)]
     try:
         with warnings.catch_warnings():  # '\d' in a text is the linter's business
@@ -96,18 +96,18 @@ def parse_module(text: Text) -> tuple[Module | None, list[Diagnostic]]:
         return None, [_syntax_error(text, starts, error)]
     except (ValueError, RecursionError, MemoryError) as error:
         unreadable = isinstance(error, UnicodeEncodeError)
-        place = error.start + bom if isinstance(error, UnicodeEncodeError) else 0
-        what = "this is half a character" if unreadable else "it is nested too deeply"
-        return None, [at(text, place, None, "MS310", f"Python can't read this file: {what}", _SYNTAX_HELP)]
+        offset = error.start + bom if isinstance(error, UnicodeEncodeError) else 0
+        what = "this is an incomplete character" if unreadable else "it is nested too deeply"
+        return None, [at(text, offset, None, "MS310", f"Python can't read this file: {what}", _SYNTAX_HELP)]
     imports: dict[str, str] = {}
     classes: dict[str, ast.ClassDef] = {}
     aliases: dict[str, ast.expr] = {}
     for statement in _top_level(tree.body):
-        _note_names(statement, imports, classes, aliases)
+        _collect_names(statement, imports, classes, aliases)
     return Module(text, starts, tree.body, imports, classes, aliases), []
 
 
-_SYNTAX_HELP = "mend the Python syntax here; nothing else of this file was read."
+_SYNTAX_HELP = "fix the Python syntax here; the rest of the file was not read."
 
 
 def _syntax_error(text: Text, starts: tuple[int, ...], error: SyntaxError) -> Diagnostic:
@@ -142,7 +142,7 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _top_level(handler.body)
 
 
-def _note_names(
+def _collect_names(
     statement: ast.stmt,
     imports: dict[str, str],
     classes: dict[str, ast.ClassDef],
@@ -167,7 +167,7 @@ def _note_names(
 
 
 def yields(function: Def) -> bool:
-    """Say whether the function itself yields, not one that it defines."""
+    """Return whether the function itself yields, not one that it defines."""
     todo: list[ast.AST] = list(function.body)
     while todo:
         node = todo.pop()
@@ -188,14 +188,14 @@ CACHES = ("functools.cache", "functools.lru_cache")
 
 
 def check_plain(module: Module, function: Def, noun: str) -> Iterator[Diagnostic]:
-    """Find what makes a function one that can't be called by name: `async`, a decorator."""
+    """Report what prevents a function from being called by name: `async`, or a decorator."""
     name = function.name
     if isinstance(function, ast.AsyncFunctionDef):
         yield module.error(
             function,
             "MS308",
             f"{noun} '{name}' is async",
-            "write a plain `def`: rows are handled one by one.",
+            "write a plain `def`: rows are processed one by one.",
         )
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -206,6 +206,6 @@ def check_plain(module: Module, function: Def, noun: str) -> Iterator[Diagnostic
         elif not known:
             message = f"{noun} '{name}' has a decorator, which may change what it takes and returns"
             remedy = (
-                "remove it, or call what it makes from a plain function; only functools' caches may stay."
+                "remove it, or call what it returns in a plain function; only functools' caches may stay."
             )
             yield module.error(decorator, "MS309", message, remedy)

@@ -1,4 +1,4 @@
-"""Names of things as users write them, and what they refer to."""
+"""References to nodes as users write them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 RESERVED_COLUMNS = frozenset(("_deleted", "_bad", "_record"))
-"""What queries add to rows on their way (`physical/emit/draft.py`)."""
+"""Columns that queries add to rows (`physical/emit/draft.py`)."""
 RESERVED = frozenset(("models", "seeds", "sources", "this", "millstream"))
-"""Names that the rendered SQL has a meaning for: `models.orders`, `sources.shop.events`."""
+"""Names with a meaning in rendered SQL: `models.orders`, `sources.shop.events`."""
 _NAME = r"""['"]\s*([A-Za-z_]\w*)\s*['"]"""
 _REF = re.compile(rf"ref\(\s*{_NAME}\s*\)\Z")
 _SOURCE = re.compile(rf"source\(\s*{_NAME}\s*,\s*{_NAME}\s*\)\Z")
@@ -16,7 +16,7 @@ _ID = re.compile(r"(?:(?:model|seed)\.[A-Za-z_]\w*|source\.[A-Za-z_]\w*\.[A-Za-z
 
 
 def reference(text: str) -> str | None:
-    """Return the node id of `ref('x')`, `source('s', 't')`, of an id itself or of a bare model name."""
+    """Return the node id of `ref('x')`, `source('s', 't')`, an id or a bare model name."""
     text = text.strip()
     if text.startswith("{{") and text.endswith("}}"):
         text = text[2:-2].strip()

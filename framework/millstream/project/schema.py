@@ -1,4 +1,4 @@
-"""Typed shapes of YAML: a mapping is checked against a Struct, and every mistake is told at its place.
+"""Typed shapes of YAML: a mapping is checked against a Struct, and every error has its location.
 
 For example:
 
@@ -8,7 +8,7 @@ For example:
 
     reader = Reader(text)
     key = reader.read(node, Key)     # None and `reader.diagnostics` where it does not fit
-    key.places["type"]               # where its value stands
+    key.locations["type"]            # of its value
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean, nearest
 from millstream.project.secrets import Secret
 from millstream.project.wording import bare, kind, metas, remedy, shown, type_name
-from millstream.project.yaml import entries, place, plain, scalar, span
+from millstream.project.yaml import entries, location_of, plain, scalar, span
 from millstream.text import Location, Text
 
 S = TypeVar("S", bound=Struct)
 
 
 class Raw(Struct, frozen=True):
-    """A value that its reader looks at itself: a list of tests, a text with places in it."""
+    """A value that its own reader interprets: a list of tests, or a text whose offsets matter."""
 
     node: Any
 
 
 class Shape(Struct, kw_only=True):
-    """A mapping of YAML; `place` is where it stands, `places` where the values of its keys stand."""
+    """A mapping of YAML; `location` is its own, `locations` are those of the values of its keys."""
 
     words: ClassVar[dict[str, str]] = {}
-    """Keys that users bring from elsewhere, with what to write instead."""
+    """Keys of other tools, with what to write instead."""
 
-    place: Location = Location("", 1, 1)
-    places: dict[str, Location] = {}
+    location: Location = Location("", 1, 1)
+    locations: dict[str, Location] = {}
 
 
-_OWN = frozenset(("place", "places"))
+_LOCATION_FIELDS = frozenset(("location", "locations"))
 
 
 class Key(Struct, frozen=True):
@@ -70,113 +70,115 @@ def keys_of(shape: type[Struct]) -> dict[str, Key]:
             field.default is NODEFAULT and field.default_factory is NODEFAULT,
         )
         for field in fields(shape)
-        if field.name not in _OWN
+        if field.name not in _LOCATION_FIELDS
     }
 
 
-class Plan(Struct, frozen=True):
-    """What a type says, taken apart once."""
+class TypeParts(Struct, frozen=True):
+    """The parts of an annotated type, determined once."""
 
     annotated: Any
     wanted: Any
     origin: Any
     arguments: tuple[Any, ...]
     verbatim: bool
-    demands: bool
+    constrained: bool
 
 
-_plans: dict[int, Plan] = {}
-"""By identity, which a plan keeps alive: annotations can't be hashed."""
+_type_parts: dict[int, TypeParts] = {}
+"""By the identity of annotations, which can't be hashed; `TypeParts.annotated` keeps them alive."""
 
 
-def plan_of(annotated: Any) -> Plan:
-    if plan := _plans.get(id(annotated)):
-        return plan
+def type_parts(annotated: Any) -> TypeParts:
+    if parts := _type_parts.get(id(annotated)):
+        return parts
     wanted, known = bare(annotated), metas(annotated)
     verbatim = any(bool(meta.extra and meta.extra.get("verbatim")) for meta in known)
-    demands = any(map(_demands, known))
-    plan = Plan(annotated, wanted, get_origin(wanted), get_args(wanted), verbatim, demands)
-    _plans[id(annotated)] = plan
-    return plan
+    constrained = any(map(_is_constraint, known))
+    parts = TypeParts(annotated, wanted, get_origin(wanted), get_args(wanted), verbatim, constrained)
+    _type_parts[id(annotated)] = parts
+    return parts
 
 
 class Reader:
-    """Reads values from one file and collects what does not fit."""
+    """Reads values from one file and collects diagnostics."""
 
     def __init__(self, text: Text, render: Callable[[str], Any] | None = None) -> None:
         self.text = text
         self.render = render
         self.diagnostics: list[Diagnostic] = []
 
-    def problem(self, node: Node, code: str, message: str, remedy: str = "") -> None:
+    def report(self, node: Node, code: str, message: str, remedy: str = "") -> None:
         self.diagnostics.append(at(self.text, *span(self.text, node), code, message, remedy))
 
-    def place(self, node: Node) -> Location:
-        return place(self.text, node)
+    def locate(self, node: Node) -> Location:
+        return location_of(self.text, node)
 
     def read(self, node: Node, shape: type[S]) -> S | None:
-        """Read a mapping; None when it is none or a required key is missing or wrong."""
+        """Read a mapping; None if the node is not a mapping, or a required key is missing or wrong."""
         keys = keys_of(shape)
         if not isinstance(node, MappingNode):
             example = ", ".join(f"{name}: …" for name in list(keys)[:2])
-            self.problem(node, "MS107", f"a mapping is needed here, not {kind(node)}", f"write {example}")
+            self.report(node, "MS107", f"expected a mapping, not {kind(node)}", f"write {example}")
             return None
         given: dict[str, Any] = {}
-        places: dict[str, Location] = {}
+        locations: dict[str, Location] = {}
         for name, (key_node, value) in entries(node).items():
             key = keys.get(name)
             if key is None:
                 self._unknown(key_node, name, keys, shape)
-                # What a misspelt key was meant to be is not missing beside it.
+                # Don't report the key that a misspelled one was meant to be as missing, too.
                 if meant := nearest(name, keys):
-                    places.setdefault(meant, self.place(value))
+                    locations.setdefault(meant, self.locate(value))
                 continue
-            places[name] = self.place(value)
+            locations[name] = self.locate(value)
             before = len(self.diagnostics)
             found = self.value(value, key.type, name)
             if found is not None or (len(self.diagnostics) == before and not _is_null(value)):
                 given[key.attribute] = found
-        missing = [key for key in keys.values() if key.required and key.name not in places]
+        missing = [key for key in keys.values() if key.required and key.name not in locations]
         for key in missing:
-            self.problem(node, "MS108", f"'{key.name}' is missing", f"add `{key.name}: …`")
+            self.report(node, "MS108", f"'{key.name}' is missing", f"add `{key.name}: …`")
         if any(key.required and key.attribute not in given for key in keys.values()):
             return None
         if issubclass(shape, Shape):
-            given |= {"place": self.place(node), "places": places}
+            given |= {"location": self.locate(node), "locations": locations}
         return shape(**given)
 
     def _unknown(self, node: Node, name: str, keys: dict[str, Key], shape: type[Struct]) -> None:
         words: dict[str, str] = getattr(shape, "words", {})
         hint = words.get(name) or did_you_mean(name, keys, f"known keys: {', '.join(sorted(keys))}")
-        self.problem(node, "MS106", f"unknown key '{name}'", hint)
+        self.report(node, "MS106", f"unknown key '{name}'", hint)
 
     def value(self, node: Node, wanted: Any, name: str = "") -> Any:
-        """Read a value of a type; None and a diagnostic where it does not fit."""
-        plan = plan_of(wanted)
-        if plan.verbatim and self.render:
+        """Read a value of a type; None and a diagnostic if it does not fit."""
+        parts = type_parts(wanted)
+        if parts.verbatim and self.render:
             render, self.render = self.render, None
             try:
                 return self.value(node, wanted, name)
             finally:
                 self.render = render
         before = len(self.diagnostics)
-        found = self._typed(node, plan, name)
-        if plan.demands and found is not None and len(self.diagnostics) == before:
+        found = self._typed(node, parts, name)
+        if parts.constrained and found is not None and len(self.diagnostics) == before:
             return self._constrained(node, wanted, found, name)
         return found
 
     def _constrained(self, node: Node, wanted: Any, found: Any, name: str) -> Any:
-        """Check what an annotation demands beside the type: a pattern, a least value."""
+        """Check the constraints of an annotation, such as a pattern or a minimum."""
         if isinstance(found, Secret):
             return found
         try:
             return msgspec.convert(found, wanted)
         except msgspec.ValidationError:
             what = type_name(wanted)
-            self.problem(node, "MS107", f"'{name}' is {what}, not {shown(node)}", remedy(wanted, name, node))
+            self.report(
+                node, "MS107", f"'{name}' must be {what}, not {shown(node)}", remedy(wanted, name, node)
+            )
 
-    def _typed(self, node: Node, plan: Plan, name: str) -> Any:
-        wanted, origin, arguments = plan.wanted, plan.origin, plan.arguments
+    def _typed(self, node: Node, parts: TypeParts, name: str) -> Any:
+        wanted, origin, arguments = parts.wanted, parts.origin, parts.arguments
         if wanted is Raw:
             return Raw(node)
         if wanted is Any:
@@ -191,10 +193,10 @@ class Reader:
             return self._dict(node, arguments[1] if arguments else Any, name)
         if isinstance(wanted, type) and issubclass(wanted, Struct):
             return self.read(node, wanted)
-        return self._scalar(node, plan.annotated, wanted, name)
+        return self._scalar(node, parts.annotated, wanted, name)
 
     def _union(self, node: Node, choices: tuple[Any, ...], name: str) -> Any:
-        """Choose by the kind of node, so that a mistake is told for the choice that was meant."""
+        """Choose by the kind of node, so that an error is about the intended choice."""
         if _is_null(node) and NoneType in choices:
             return None
         choices = tuple(choice for choice in choices if choice not in {NoneType, UnsetType})
@@ -206,7 +208,7 @@ class Reader:
             if _fits(node, choice):
                 return self.value(node, choice, name)
         what = " or ".join(dict.fromkeys(type_name(choice) for choice in choices))
-        self.problem(node, "MS107", f"'{name}' is {what}, not {kind(node)}", f"write {what}")
+        self.report(node, "MS107", f"'{name}' must be {what}, not {kind(node)}", f"write {what}")
         return None
 
     def _rendered_union(self, node: Node, choices: tuple[Any, ...], name: str) -> Any:
@@ -220,22 +222,24 @@ class Reader:
                 except msgspec.ValidationError:
                     continue
         what = " or ".join(dict.fromkeys(type_name(choice) for choice in choices))
-        self.problem(node, "MS107", f"'{name}' is {what}, not {found!r}", f"mend what {shown(node)} gives")
+        self.report(
+            node, "MS107", f"'{name}' must be {what}, not {found!r}", f"fix the value of {shown(node)}"
+        )
         return None
 
     def _literal(self, node: Node, allowed: tuple[Any, ...], name: str) -> Any:
         before = len(self.diagnostics)
         found = self._rendered(node, scalar(node)) if isinstance(node, ScalarNode) else None
         if isinstance(found, Secret) and found.reveal() in allowed:
-            return found.reveal()  # one of a few words that everybody knows
+            return found.reveal()  # a fixed choice is not secret
         if found in allowed or len(self.diagnostics) > before:
             return found
         if isinstance(node, ScalarNode) and node.value in allowed:
-            # YAML 1.1 takes on, off, yes and no for booleans.
+            # YAML 1.1 reads on, off, yes and no as booleans.
             return node.value
         choices = ", ".join(str(choice) for choice in allowed)
         hint = did_you_mean(str(found), map(str, allowed), f"use one of {choices}")
-        self.problem(node, "MS107", f"'{name}' is one of {choices}, not {kind(node)}", hint)
+        self.report(node, "MS107", f"'{name}' must be one of {choices}, not {kind(node)}", hint)
         return None
 
     def _list(self, node: Node, item: Any, name: str, origin: Any) -> Any:
@@ -246,7 +250,7 @@ class Reader:
             if isinstance(found, list | tuple):
                 return origin(found)
         if not isinstance(node, SequenceNode):
-            self.problem(node, "MS107", f"'{name}' is a list, not {kind(node)}", f"write {name}: [ … ]")
+            self.report(node, "MS107", f"'{name}' must be a list, not {kind(node)}", f"write {name}: [ … ]")
             return None
         before = len(self.diagnostics)
         found = [self.value(each, item, name) for each in node.value]
@@ -258,8 +262,11 @@ class Reader:
         if _is_null(node):
             return {}
         if not isinstance(node, MappingNode):
-            self.problem(
-                node, "MS107", f"'{name}' is a mapping, not {kind(node)}", f"write {name}: {{ key: value }}"
+            self.report(
+                node,
+                "MS107",
+                f"'{name}' must be a mapping, not {kind(node)}",
+                f"write {name}: {{ key: value }}",
             )
             return None
         return {key: self.value(each, value, key) for key, (_, each) in entries(node).items()}
@@ -274,10 +281,10 @@ class Reader:
                 return float(found)
             if wanted is str and type(found) in {int, float}:
                 return str(found) if self._is_template(node) else str(node.value)
-        self.problem(
+        self.report(
             node,
             "MS107",
-            f"'{name}' is {type_name(annotated)}, not {kind(node)}",
+            f"'{name}' must be {type_name(annotated)}, not {kind(node)}",
             remedy(annotated, name, node),
         )
         return None
@@ -299,7 +306,7 @@ class Reader:
                 return self.render(found)
             except MillstreamError as error:
                 for diagnostic in error.diagnostics:
-                    self.problem(node, diagnostic.code, diagnostic.message, diagnostic.help)
+                    self.report(node, diagnostic.code, diagnostic.message, diagnostic.help)
                 return None
         if isinstance(found, dict):
             return {key: self._rendered(node, each) for key, each in found.items()}
@@ -309,11 +316,11 @@ class Reader:
 
 
 def described(wanted: Any) -> str:
-    """Return what a field's annotation says of it."""
+    """Return the description in a field's annotation."""
     return next((meta.description for meta in metas(wanted) if meta.description), "")
 
 
-def _demands(meta: Meta) -> bool:
+def _is_constraint(meta: Meta) -> bool:
     limits = (meta.pattern, meta.ge, meta.gt, meta.le, meta.lt, meta.min_length)
     return any(limit is not None for limit in limits)
 

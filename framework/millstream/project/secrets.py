@@ -26,22 +26,22 @@ _CREDENTIALS = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell from the name of an environment variable or setting whether it holds a secret."""
+    """Return whether an environment variable or setting of this name holds a secret."""
     return bool(_SECRET.search(name))
 
 
 def is_secret_setting(name: str, text: str) -> bool:
-    """Tell whether a setting holds a secret: by its name, or as an address with a password in it."""
+    """Return whether a setting holds a secret: by its name, or as an address that contains a password."""
     if _CREDENTIALS.search(text):
         return True
-    # `sasl.oauthbearer.token.endpoint.url` tells only where tokens are.
+    # `sasl.oauthbearer.token.endpoint.url` only names where tokens are.
     return is_secret_name(name) and not _NO_SECRET.search(name) and text.lower() not in {"", "true", "false"}
 
 
 class Secret:
-    """A text that shows as `****` wherever it is printed; `reveal` gives it to the client that needs it.
+    """A text that is printed as `****`; `reveal` returns it for the client that needs it.
 
-    JSON and msgpack have no way to write it, and it can't be pickled: a slip is an error, not a leak.
+    JSON and msgpack can't write it, and it can't be pickled: a mistake is an error, not a leak.
     """
 
     __slots__ = ("_text",)
@@ -52,7 +52,7 @@ class Secret:
     def reveal(self) -> str:
         return self._text
 
-    # Jinja's sandbox calls no function that is so marked.
+    # Jinja's sandbox does not call functions with this mark.
     reveal.unsafe_callable = True  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ def _bytes(secret: Secret) -> bytes:
 
 
 def mask(text: str, secrets: Iterable[Secret]) -> str:
-    """Blot out every secret in a text, the longest first, also where JSON or an address has escaped it."""
+    """Mask every secret in a text, the longest first, also in the escaped forms of JSON and addresses."""
     forms: set[str] = set()
     for secret in secrets:
         if found := secret.reveal():

@@ -9,7 +9,7 @@ from millstream.project.values import Seed
 
 
 def seed_texts(root: Path, seed: Seed) -> list[tuple[str | None, ...]]:
-    """Return the fields of each row as they are written; an empty one is NULL."""
+    """Return the fields of each row as written; an empty field is NULL."""
     with (root / seed.path).open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter=seed.delimiter, strict=True)
         next(rows)

@@ -1,4 +1,4 @@
-"""Which types the values of a CSV file can have."""
+"""The types that values of a CSV file can have."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _TIMESTAMP = re.compile(
 )
 
 
-def inferred(values: Iterable[str]) -> Type:
-    """Return the narrowest type that all values have; leading zeros are no number's."""
+def infer_type(values: Iterable[str]) -> Type:
+    """Return the narrowest type of all values; a value with a leading zero is not a number."""
     given = [value for value in values if value]
     for candidate, fits in _INFERRED:
         if given and all(map(fits, given)):
@@ -48,8 +48,8 @@ def inferred(values: Iterable[str]) -> Type:
     return STRING
 
 
-def reader_of(wanted: Type) -> Callable[[str], bool] | None:
-    """Return what tells whether a value can be read as a type; None where a CSV file can't hold it."""
+def check_of(wanted: Type) -> Callable[[str], bool] | None:
+    """Return a function that checks whether a value has a type; None if a CSV file can't contain the type."""
     if wanted in _BITS:
         least = -(2 ** (_BITS[wanted] - 1))
         return lambda value: bool(_WHOLE.match(value)) and least <= int(value) < -least
@@ -69,7 +69,7 @@ def _is_plain_whole(value: str) -> bool:
 def _is_plain_number(value: str) -> bool:
     if not _PLAIN_NUMBER.match(value) or not any(map(str.isdigit, value)):
         return False
-    # An id of twenty digits would lose its last ones, and `1e999` be read as infinity.
+    # An id of twenty digits would lose its last ones, and `1e999` would become infinity.
     return abs(int(value)) <= 2**53 if value.lstrip("-").isdigit() else math.isfinite(float(value))
 
 
@@ -85,7 +85,7 @@ def _is_decimal(value: str, wanted: Decimal) -> bool:
 
 
 def _is_date(value: str) -> bool:
-    # Not `fromisoformat` alone: Python 3.11 reads 20240131 and 2024-W05, older ones don't.
+    # `fromisoformat` alone is not enough: from Python 3.11 on, it reads 20240131 and 2024-W05.
     if not _DATE.match(value):
         return False
     try:

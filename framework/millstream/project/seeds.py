@@ -1,4 +1,4 @@
-"""Seeds: CSV files with types that are declared in YAML or told by the values."""
+"""Seeds: CSV files with types that are declared in YAML or inferred from the values."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from millstream.project.csv_fields import Record, read_records, spans
 from millstream.project.files import File
 from millstream.project.properties import SeedProperties
 from millstream.project.references import IDENTIFIER
-from millstream.project.seed_types import inferred, reader_of
+from millstream.project.seed_types import check_of, infer_type
 from millstream.project.values import Column, Seed
 from millstream.text import Location, Text
 from millstream.types import STRING
 
 _SHOWN = 20
-"""More bad values of one column are counted only."""
+"""Further wrong values of a column are only counted."""
 
 
 def read_seed(file: File, properties: SeedProperties | None) -> tuple[Seed, list[Diagnostic]]:
@@ -23,7 +23,7 @@ def read_seed(file: File, properties: SeedProperties | None) -> tuple[Seed, list
 
 
 class _Reader:
-    """Reads one file; what is wrong collects in `diagnostics`."""
+    """Reads one file; errors are collected in `diagnostics`."""
 
     def __init__(self, file: File, properties: SeedProperties) -> None:
         self.file = file
@@ -33,31 +33,31 @@ class _Reader:
         self.delimiter = self._delimiter()
         self.records: list[Record] = []
 
-    def problem(
+    def report(
         self, start: int, stop: int, message: str, remedy: str, *notes: Note, code: str = "MS118"
     ) -> None:
         self.diagnostics.append(at(self.text, start, stop, code, message, remedy, *notes))
 
-    def declared(self, location: Location, code: str, message: str, remedy: str) -> None:
+    def report_declaration(self, location: Location, code: str, message: str, remedy: str) -> None:
         self.diagnostics.append(Diagnostic(code, message, location, remedy))
 
     def seed(self) -> Seed:
         found = read_records(self.text, self.delimiter, self.diagnostics)
         broken = [d.location.line for d in self.diagnostics if d.code == "MS118" and d.location]
         if not found or (broken and min(broken) < found[0].line):
-            found = [Record(1, [])]  # without its header no line means anything
+            found = [Record(1, [])]  # without a header, the rows have no meaning
         header, *records = found
         if not header.fields and not self.diagnostics:
-            self.problem(0, 1, "the seed is empty", "write a line of column names first")
+            self.report(0, 1, "the seed is empty", "add a first line with the column names")
         self._check_header(header)
-        self.records = [record for record in records if self._is_whole(record, len(header.fields))]
+        self.records = [record for record in records if self._is_complete(record, len(header.fields))]
         columns = tuple(self._column(index, name, header) for index, name in enumerate(header.fields))
         names = {name.lower() for name in header.fields}
         for column in self.properties.columns:
             if column.name.lower() not in names and header.fields:
                 message = f"seed '{self.file.stem}' has no column '{column.name}'"
                 hint = did_you_mean(column.name, header.fields, f"it has {', '.join(header.fields)}")
-                self.declared(column.location, "MS117", message, hint)
+                self.report_declaration(column.location, "MS117", message, hint)
         return Seed(
             name=self.file.stem,
             path=self.file.path,
@@ -77,44 +77,55 @@ class _Reader:
         given = "\t" if given == r"\t" else given
         if len(given) == 1 and given not in '"\n\r':
             return given
-        message = f"'{given}' can't part the fields of a CSV file"
-        self.declared(
+        message = f"'{given}' can't separate the fields of a CSV file"
+        self.report_declaration(
             self.properties.location, "MS107", message, "write delimiter: ';', or another character"
         )
         return ","
 
     def _check_header(self, header: Record) -> None:
-        places = spans(self.text, header.line, self.delimiter) if header.fields else []
+        field_spans = spans(self.text, header.line, self.delimiter) if header.fields else []
         seen: dict[str, int] = {}
-        for index, (name, (start, stop)) in enumerate(zip(header.fields, places, strict=False)):
+        for index, (name, (start, stop)) in enumerate(zip(header.fields, field_spans, strict=False)):
             first = seen.setdefault(name.lower(), index)
             if not IDENTIFIER.match(name):
                 message = f"'{name}' can't be the name of a column" if name else "a column has no name"
-                remedy = "use letters, digits and '_', not beginning with a digit"
+                remedy = "use letters, digits and '_', not starting with a digit"
                 if not name.strip() or name.strip() == name or not IDENTIFIER.match(name.strip()):
                     remedy += self._other_delimiter(name)
                 else:
-                    remedy = f"remove the blanks: '{name.strip()}'"
-                self.problem(start, stop, message, remedy, code="MS110")
+                    remedy = f"remove the spaces: '{name.strip()}'"
+                self.report(start, stop, message, remedy, code="MS110")
             elif first != index:
-                note = Note("first given here", self.text.location(*places[first]))
-                self.problem(start, stop, f"column '{name}' is given twice", "rename one", note)
+                note = Note("first defined here", self.text.location(*field_spans[first]))
+                self.report(start, stop, f"column '{name}' is defined twice", "rename one", note)
 
     def _other_delimiter(self, name: str) -> str:
         found = next((each for each in ";\t|," if each in name and each != self.delimiter), "")
         shown = {"\t": r'"\t"'}.get(found, f"'{found}'")
-        return f"; if {shown} parts the fields, write config: {{delimiter: {shown}}} in YAML" if found else ""
+        return (
+            f"; if {shown} separates the fields, write config: {{delimiter: {shown}}} in YAML"
+            if found
+            else ""
+        )
 
-    def _is_whole(self, record: Record, width: int) -> bool:
+    def _is_complete(self, record: Record, width: int) -> bool:
         count = len(record.fields)
         if count == width:
             return True
-        places = spans(self.text, record.line, self.delimiter)
+        field_spans = spans(self.text, record.line, self.delimiter)
         message = f"the line has {count} field{'s' if count > 1 else ''}, the header {width}"
         if count > width:
-            self.problem(places[width][0], places[-1][1], message, "quote fields that hold commas")
+            self.report(
+                field_spans[width][0], field_spans[-1][1], message, "quote fields that contain commas"
+            )
         else:
-            self.problem(places[0][0], places[-1][1], message, "add what is missing; an empty field is NULL")
+            self.report(
+                field_spans[0][0],
+                field_spans[-1][1],
+                message,
+                "add the missing fields; an empty field is NULL",
+            )
         return False
 
     def _column(self, index: int, name: str, header: Record) -> Column:
@@ -122,13 +133,13 @@ class _Reader:
         values = [record.fields[index] for record in self.records]
         nullable = not all(values) or not values
         if known is None:
-            places = spans(self.text, header.line, self.delimiter)
-            return Column(name, self.text.location(*places[index]), inferred(values), nullable)
+            field_spans = spans(self.text, header.line, self.delimiter)
+            return Column(name, self.text.location(*field_spans[index]), infer_type(values), nullable)
         self._check(index, known, values)
         return Column(
             name,
             known.location,
-            known.type or inferred(values),
+            known.type or infer_type(values),
             nullable and known.nullable,
             known.description,
             tests=known.tests,
@@ -137,10 +148,12 @@ class _Reader:
         )
 
     def _check(self, index: int, column: Column, values: list[str]) -> None:
-        fits = reader_of(column.type or STRING)
+        fits = check_of(column.type or STRING)
         if fits is None:
-            message = f"a CSV file can't hold {column.type}"
-            self.declared(column.location, "MS107", message, "write type: string, and parse it in a model")
+            message = f"a CSV file can't contain {column.type}"
+            self.report_declaration(
+                column.location, "MS107", message, "write type: string, and parse it in a model"
+            )
             return
         wrong = [
             row for row, value in enumerate(values) if (not fits(value) if value else not column.nullable)
@@ -148,10 +161,10 @@ class _Reader:
         for number, row in enumerate(wrong[:_SHOWN], start=1):
             start, stop = spans(self.text, self.records[row].line, self.delimiter)[index]
             value = values[row]
-            message = f"'{value}' is no {column.type}" if value else f"'{column.name}' is NULL"
-            remedy = f"mend the value, or the type of column '{column.name}'"
+            message = f"'{value}' is not a valid {column.type}" if value else f"'{column.name}' is NULL"
+            remedy = f"fix the value, or the type of column '{column.name}'"
             if not value:
-                remedy = f"give a value, or remove nullable: false from column '{column.name}'"
+                remedy = f"add a value, or remove nullable: false from column '{column.name}'"
             if number == _SHOWN < len(wrong):
                 remedy += f"; {len(wrong) - _SHOWN} more values of the column are wrong"
-            self.problem(start, max(stop, start + 1), message, remedy)
+            self.report(start, max(stop, start + 1), message, remedy)

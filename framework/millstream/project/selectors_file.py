@@ -1,4 +1,4 @@
-"""selectors.yml: the tree of every YAML selector, by its name; `millstream.selectors` reads the trees."""
+"""Reads selectors.yml: the tree of each YAML selector, by name; `millstream.selectors` reads the trees."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def read_selectors(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
     if node is None:
         return found, diagnostics
     if not isinstance(node, MappingNode):
-        reader.problem(node, "MS107", f"a mapping is needed here, not {kind(node)}", _SHAPE)
+        reader.report(node, "MS107", f"expected a mapping, not {kind(node)}", _SHAPE)
     for name, (key, value) in entries(node).items():
         if name not in {"selectors", "version"}:
             hint = did_you_mean(name, ("selectors",), _SHAPE)
-            reader.problem(key, "MS106", f"unknown key '{name}'", hint)
+            reader.report(key, "MS106", f"unknown key '{name}'", hint)
         elif name == "selectors" and not isinstance(value, SequenceNode):
-            reader.problem(value, "MS107", f"'selectors' is a list, not {kind(value)}", _SHAPE)
+            reader.report(value, "MS107", f"'selectors' must be a list, not {kind(value)}", _SHAPE)
         elif name == "selectors":
             found = _named(reader, value)
     return found, reader.diagnostics
@@ -38,19 +38,19 @@ def read_selectors(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
 
 def _named(reader: Reader, node: Node) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    places: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for item in node.value:
         keys = entries(item)
         name = keys["name"][1] if "name" in keys else None
         if not isinstance(item, MappingNode):
-            reader.problem(item, "MS107", f"a selector is a mapping, not {kind(item)}", _SHAPE)
+            reader.report(item, "MS107", f"a selector is a mapping, not {kind(item)}", _SHAPE)
         elif not isinstance(name, ScalarNode) or not name.value:
-            reader.problem(item, "MS108", "'name' is missing", "add `name: …`")
+            reader.report(item, "MS108", "'name' is missing", "add `name: …`")
         elif name.value in found:
-            note = Note("first given here", reader.place(places[name.value]))
-            message = f"selector '{name.value}' is given twice"
-            place = span(reader.text, name)
-            reader.diagnostics.append(at(reader.text, *place, "MS109", message, "keep one of them", note))
+            note = Note("first defined here", reader.locate(nodes[name.value]))
+            message = f"selector '{name.value}' is defined twice"
+            where = span(reader.text, name)
+            reader.diagnostics.append(at(reader.text, *where, "MS109", message, "keep one of them", note))
         else:
-            found[name.value], places[name.value] = plain(item), name
+            found[name.value], nodes[name.value] = plain(item), name
     return found

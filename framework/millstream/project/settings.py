@@ -15,7 +15,7 @@ from millstream.errors import Diagnostic, MillstreamError, Note, at, did_you_mea
 from millstream.project.files import File, read_file
 from millstream.project.references import IDENTIFIER
 from millstream.project.shapes import about
-from millstream.project.toml_positions import TomlPosition, places_of
+from millstream.project.toml_positions import TomlPosition, toml_positions
 from millstream.project.values import Settings
 from millstream.project.variables import plain_values, too_large
 from millstream.project.wording import type_name
@@ -30,7 +30,7 @@ FILE = "pyproject.toml"
 _HEADER = re.compile(
     r"""^\s*\[?\[?\s*(tool|"tool"|'tool')\s*\.\s*["']?millstream["']?\s*[\].=]""", re.MULTILINE
 )
-_INIT = "make one with `millstream init NAME`, or name its folder with --project-dir"
+_INIT = "create one with `millstream init NAME`, or set its folder with --project-dir"
 _TABLE = ("tool", "millstream")
 
 
@@ -75,7 +75,7 @@ def find_project(start: Path) -> Path:
             return folder
         if isinstance(file, Diagnostic):
             unreadable = unreadable or file
-    what = "is not in a Millstream project" if start.is_dir() else "is not there"
+    what = "is not in a Millstream project" if start.is_dir() else "does not exist"
     raise MillstreamError(unreadable or Diagnostic("MS101", f"{start} {what}", None, _INIT))
 
 
@@ -90,34 +90,32 @@ def _is_project(content: str) -> bool:
 
 
 def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
-    """Read a project's settings; raise `MillstreamError` where there is no project, or no TOML."""
+    """Read a project's settings; raise `MillstreamError` if there is no project, or the TOML is invalid."""
     file = read_file(root, FILE)
     if isinstance(file, Diagnostic):
         missing = not (root / FILE).exists()
-        raise MillstreamError(
-            Diagnostic("MS101", f"there is no {FILE} in {root}", None, _INIT) if missing else file
-        )
+        raise MillstreamError(Diagnostic("MS101", f"{root} has no {FILE}", None, _INIT) if missing else file)
     text = Text(FILE, file.content)
     try:
         document = tomllib.loads(file.content)
-        places = places_of(file.content)
+        positions = toml_positions(file.content)
     except tomllib.TOMLDecodeError as error:
         raise MillstreamError(_syntax(text, error)) from None
     except RecursionError:
-        problem = at(text, 0, 1, "MS104", "lists or tables are nested too deeply", "nest less")
+        problem = at(text, 0, 1, "MS104", "lists or tables are nested too deeply", "reduce the nesting")
         raise MillstreamError(problem) from None
-    return _Settings(root, text, document, places).read()
+    return _Settings(root, text, document, positions).read()
 
 
 class _Settings:
-    """Reads the parts of one file; what is wrong collects in `diagnostics`."""
+    """Reads the parts of one file; errors are collected in `diagnostics`."""
 
     def __init__(
-        self, root: Path, text: Text, document: dict[str, Any], places: dict[tuple[str, ...], TomlPosition]
+        self, root: Path, text: Text, document: dict[str, Any], positions: dict[tuple[str, ...], TomlPosition]
     ) -> None:
         self.root = root
         self.text = text
-        self.places = places
+        self.positions = positions
         self.diagnostics: list[Diagnostic] = []
         package = document.get("project")
         self.package: dict[str, Any] = package if isinstance(package, dict) else {}
@@ -133,16 +131,16 @@ class _Settings:
             raise MillstreamError(*self.diagnostics)
         self.table: dict[str, Any] = table
         self.given: dict[str, str] = {}
-        """The keys that are there, by their names of Python, as they were written."""
+        """The keys of the file as written, by their Python names."""
 
     def key(self, path: tuple[str, ...], code: str, message: str, remedy: str, *notes: Note) -> None:
-        span = self.places[path].key if path in self.places else (0, 1)
+        span = self.positions[path].key if path in self.positions else (0, 1)
         self.diagnostics.append(at(self.text, *span, code, message, remedy, *notes))
 
     def value(self, path: tuple[str, ...], code: str, message: str, remedy: str) -> None:
-        while path and path not in self.places:
+        while path and path not in self.positions:
             path = path[:-1]
-        span = self.places[path].value if path else (0, 1)
+        span = self.positions[path].value if path else (0, 1)
         self.diagnostics.append(at(self.text, *span, code, message, remedy))
 
     def read(self) -> tuple[Settings, list[Diagnostic]]:
@@ -151,9 +149,9 @@ class _Settings:
             setattr(shape, attribute, self.folders(attribute, getattr(shape, attribute)))
         self.target_path(shape)
         name = self.name(shape)
-        places = {
-            ".".join(path[3:]): self.text.location(*place.key)
-            for path, place in self.places.items()
+        locations = {
+            ".".join(path[3:]): self.text.location(*position.key)
+            for path, position in self.positions.items()
             if path[:3] == (*_TABLE, "models") and len(path) > 3
         }
         version = self.package.get("version")
@@ -169,7 +167,7 @@ class _Settings:
             vars=shape.vars,
             models=shape.models,
             seeds=shape.seeds,
-            model_locations=places,
+            model_locations=locations,
         )
         return settings, self.diagnostics
 
@@ -183,16 +181,16 @@ class _Settings:
                 self.key(path, "MS106", f"unknown key '{key}' in [tool.millstream]", hint)
                 continue
             if attribute in self.given:
-                first = self.places.get((*_TABLE, self.given[attribute]))
-                note = Note("the other one", self.text.location(*first.key) if first else None)
+                first = self.positions.get((*_TABLE, self.given[attribute]))
+                note = Note("the other key", self.text.location(*first.key) if first else None)
                 message = f"'{key}' and '{self.given[attribute]}' are the same key"
                 self.key(path, "MS111", message, "keep one of them", note)
                 continue
             self.given[attribute] = key
             value = plain_values(written)
             wrong = [(*path, *below) for below in too_large(value)]
-            for place in wrong:
-                self.value(place, "MS107", "the number has more than 64 bits", "put it in quotes")
+            for wrong_path in wrong:
+                self.value(wrong_path, "MS107", "the number does not fit in 64 bits", "put it in quotes")
             try:
                 converted = msgspec.convert(value, field.type)
             except msgspec.ValidationError:
@@ -207,7 +205,10 @@ class _Settings:
             for index, each in enumerate(value):
                 if not isinstance(each, str):
                     self.value(
-                        (*path, str(index)), "MS107", f"a folder is a text, not {each!r}", "put it in quotes"
+                        (*path, str(index)),
+                        "MS107",
+                        f"a folder must be a string, not {each!r}",
+                        "put it in quotes",
                     )
             return
         example = _EXAMPLES.get(key, f'{key} = ["…"]' if key.endswith("paths") else f'{key} = "…"')
@@ -215,9 +216,12 @@ class _Settings:
         self.value(path, "MS107", f"'{key}' is {_named(wanted)}, not {shown}", f"write {example}")
 
     def folders(self, attribute: str, written: list[str]) -> list[str]:
-        """Return the folders in one form, without those that are not below the project's."""
+        """Return the folders in normal form, without those that are not in the project."""
         found: list[str] = []
-        if attribute not in self.given or not self.good(attribute):
+        if attribute not in self.given:
+            return written
+        value = self.table[self.given[attribute]]
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             return written
         for index, folder in enumerate(written):
             path = (*_TABLE, self.given[attribute], str(index))
@@ -228,21 +232,16 @@ class _Settings:
                 or normal == ".."
                 or Path(folder).is_absolute()
             ):
-                message = f"'{folder}' is no folder inside the project"
-                self.value(path, "MS107", message, f"name a folder below the one of {FILE}")
+                message = f"'{folder}' is not a folder inside the project"
+                self.value(path, "MS107", message, f"name a folder below that of {FILE}")
                 continue
             if not (self.root / normal).is_dir():
                 self.missing(path, normal)
             found.append(normal)
         return found
 
-    def good(self, attribute: str) -> bool:
-        """Say whether a list that is there could be read."""
-        value = self.table[self.given[attribute]]
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
     def missing(self, path: tuple[str, ...], folder: str) -> None:
-        """Warn only: git keeps no empty folders."""
+        """Only warn, since git does not store empty folders."""
         try:
             near = [
                 entry.name
@@ -251,15 +250,15 @@ class _Settings:
             ]
         except OSError:
             near = []
-        hint = did_you_mean(folder, near, "make it, or mend the name")
-        self.value(path, "MS102", f"there is no folder '{folder}'", hint)
+        hint = did_you_mean(folder, near, "create it, or fix the name")
+        self.value(path, "MS102", f"folder '{folder}' does not exist", hint)
         self.diagnostics[-1] = msgspec.structs.replace(self.diagnostics[-1], severity="warning")
 
     def target_path(self, shape: ProjectShape) -> None:
         target = posixpath.normpath(shape.target_path.replace("\\", "/")) if shape.target_path else "."
         for attribute in _PATHS:
             for folder in getattr(shape, attribute):
-                # What is compiled would be read as models by the next compile.
+                # The next compile would read compiled files as models.
                 if (
                     f"{target}/".startswith(f"{folder}/")
                     or f"{folder}/".startswith(f"{target}/")
@@ -267,7 +266,7 @@ class _Settings:
                 ):
                     path = (*_TABLE, self.given.get("target_path", "target-path"))
                     message = (
-                        f"results can't be written to '{shape.target_path}': '{folder}' is read from there"
+                        f"results can't be written to '{shape.target_path}': '{folder}' is an input folder"
                     )
                     self.value(path, "MS107", message, 'write target-path = "target"')
                     shape.target_path = "target"
@@ -294,7 +293,7 @@ def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
     message = str(error)
     found = re.search(r"\(at line (\d+), column (\d+)\)", message)
     start = text.offset(int(found.group(1)), int(found.group(2))) if found else max(0, len(text.content) - 1)
-    said = message.partition(" (at ")[0]
+    reason = message.partition(" (at ")[0]
     return at(
-        text, start, start + 1, "MS104", said[0].lower() + said[1:], "check quotes, brackets and '=' here"
+        text, start, start + 1, "MS104", reason[0].lower() + reason[1:], "check quotes, brackets and '=' here"
     )

@@ -1,4 +1,4 @@
-"""The shapes of a project's YAML files: they validate the files, and complete them in editors."""
+"""The shapes of a project's YAML files, for validation and for completion in editors."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class TopicDefaults(Shape):
     )
     hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
     tags: Annotated[Names, about("labels to select by")] = []
-    owner: Annotated[str | None, about("whom to contact")] = None
+    owner: Annotated[str | None, about("who to contact")] = None
     meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
 
 
@@ -229,7 +229,7 @@ class ExposureShape(Shape):
     label: str | None = None
     description: Description = ""
     url: str | None = None
-    owner: Annotated[OwnerShape | str | None, about("whom to contact")] = None
+    owner: Annotated[OwnerShape | str | None, about("who to contact")] = None
     depends_on: Annotated[
         Raw | None,
         Meta(

@@ -1,4 +1,4 @@
-"""Sources of a properties file: topics, with what their source says for all of them."""
+"""Sources of a properties file: topics, with the defaults of their source."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _OPTIONS = (
 def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic, ...]:
     """Return the topics of all sources; a source may be written in several parts."""
     for source in shapes:
-        reader.named(source, source.name, "source")
+        reader.check_name(source, source.name, "source")
     for shape in (each for source in shapes for each in (source, *source.topics)):
         check_source(reader, reader.location(shape, "options"), shape.options)
     owners = {id(topic): source for source in shapes for topic in source.topics}
-    reader.once(
+    reader.check_unique(
         [topic for source in shapes for topic in source.topics],
         lambda topic: f"{owners[id(topic)].name}.{topic.name}",
         "topic",
@@ -41,7 +41,7 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 
 
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
-    reader.named(shape, shape.name, "source's topic")
+    reader.check_name(shape, shape.name, "source's topic")
     format_ = shape.format or source.format or DEFAULT_FORMAT
     columns = reader.columns(shape.columns, metadata=True)
     key = _key(reader, shape.key or source.key)
@@ -71,7 +71,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
-    if shape.topic is None and "topic" not in shape.places and len(shape.name) > 249:
+    if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
         reader.at(
             reader.location(shape), "MS110", "a Kafka topic's name has at most 249 characters", "shorten it"
         )
@@ -80,7 +80,7 @@ def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
 
 def _key(reader: ColumnReader, shape: KeyShape | str | None) -> Key | None:
     if isinstance(shape, KeyShape):
-        reader.named(shape, shape.name, "column")
+        reader.check_name(shape, shape.name, "column")
         return Key(shape.name, reader.type(shape.type) or STRING)
     return Key(shape, STRING) if shape else None
 
@@ -90,14 +90,14 @@ def _check_columns(
 ) -> None:
     if format_of(format_).columns:
         return
-    if not columns and "columns" not in shape.places:
+    if not columns and "columns" not in shape.locations:
         message = f"topic '{shape.name}' has no columns"
         remedy = "add `columns: [{name: …, type: …}]`"
         reader.at(reader.location(shape), "MS108", message, remedy)
     for written, column in zip(shape.columns, columns, strict=True):
-        if not (written.type or written.data_type or written.from_ or "type" in written.places):
+        if not (written.type or written.data_type or written.from_ or "type" in written.locations):
             message = f"column '{column.name}' has no type"
-            reader.at(column.location, "MS108", message, f"add `type: …`: {format_} doesn't tell it")
+            reader.at(column.location, "MS108", message, f"add `type: …`: {format_} values have no types")
 
 
 def _watermark(
@@ -111,8 +111,8 @@ def _watermark(
     known = [column.name for column in columns] + ([key.name] if key else []) + ["_timestamp"]
     if columns and shape.column.lower() not in {name.lower() for name in known}:
         hint = did_you_mean(shape.column, known, "name a column of this topic, or _timestamp")
-        reader.at(reader.location(shape, "column"), "MS117", f"there is no column '{shape.column}'", hint)
-    return Watermark(shape.column, shape.delay, shape.place)
+        reader.at(reader.location(shape, "column"), "MS117", f"column '{shape.column}' does not exist", hint)
+    return Watermark(shape.column, shape.delay, shape.location)
 
 
 def _options(source: SourceShape, shape: TopicShape) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rendered text that remembers where each of its characters was written."""
+"""Rendered text that records where each of its characters was written."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Call(NamedTuple):
-    """A place in a template that called for text from elsewhere."""
+    """The location in a template of a call that rendered text of another file."""
 
     path: str
     offset: int
@@ -14,7 +14,7 @@ class Call(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """`length` rendered characters that come from one place.
+    """`length` rendered characters from one location.
 
     A copied segment (`width` is None) maps character by character; a computed one maps as a whole to the
     `width` characters of the expression that computed it.
@@ -28,7 +28,7 @@ class Segment(NamedTuple):
 
 
 class Piece(str):
-    """Text with the segments that it is made of; slicing by `strip` keeps them."""
+    """Text with the segments that it consists of; `strip` keeps them."""
 
     __slots__ = ("segments",)
 
@@ -63,7 +63,7 @@ class Piece(str):
 
 
 def concat(pieces: Iterable[str]) -> Piece:
-    """Join pieces: what Jinja's generated code calls instead of `"".join`."""
+    """Join pieces; Jinja's generated code calls this instead of `"".join`."""
     texts: list[str] = []
     segments: list[Segment] = []
     for piece in pieces:
@@ -76,7 +76,7 @@ def concat(pieces: Iterable[str]) -> Piece:
 
 
 def computed(value: object, path: str, offset: int, width: int) -> Piece:
-    """Wrap the value of a `{{ … }}`: text of a macro keeps its own places and learns its caller."""
+    """Wrap the value of a `{{ … }}`: text of a macro keeps its own locations, with this call as caller."""
     if isinstance(value, Piece):
         call = Call(path, offset)
         return Piece.of(value, tuple(_called(segment, call, width) for segment in value.segments))
@@ -106,7 +106,7 @@ class Origin(NamedTuple):
 
 
 class SpanMap:
-    """From offsets of rendered text back to files."""
+    """Maps offsets of rendered text back to files."""
 
     def __init__(self, piece: Piece) -> None:
         self._segments = piece.segments
@@ -118,7 +118,7 @@ class SpanMap:
         self.length = position
 
     def origin(self, start: int, stop: int | None = None) -> Origin | None:
-        """Return where the character at `start` was written, up to `stop` as far as it is one segment."""
+        """Return where the character at `start` was written, up to `stop` within one segment."""
         if not self._segments:
             return None
         index = bisect_right(self._starts, max(0, min(start, self.length - 1))) - 1

@@ -14,7 +14,7 @@ _HARMLESS = ("builtins.object", "abc.ABC", "typing.TypedDict", "typing.NamedTupl
 
 
 def family_of(module: Module, node: ast.ClassDef, seen: tuple[str, ...] = ()) -> Family | None:
-    """Say which kind of struct a class is; a class below a dataclass is one only when decorated itself."""
+    """Return which kind of struct a class is; a subclass of a dataclass must itself be decorated."""
     for decorator in node.decorator_list:
         if module.qualified(decorator.func if isinstance(decorator, ast.Call) else decorator) in _DATACLASS:
             return "dataclass"
@@ -40,7 +40,7 @@ def fields_of(module: Module, use: ast.Name, errors: list[Diagnostic]) -> dict[s
     if family_of(module, node) is None:
         enum = any(module.qualified(base).startswith("enum.") for base in node.bases)
         remedy = "use `str` and check the values in SQL, or `Literal['a', 'b']`." if enum else _HELP
-        message = f"the class '{use.id}' is no dataclass, TypedDict or NamedTuple"
+        message = f"the class '{use.id}' is not a dataclass, TypedDict or NamedTuple"
         errors.append(module.error(use, "MS314", message, remedy))
         return {}
     fields = _fields(module, node, errors, ())
@@ -48,10 +48,8 @@ def fields_of(module: Module, use: ast.Name, errors: list[Diagnostic]) -> dict[s
     for name in fields:
         other = folded.setdefault(name.lower(), name)
         if other != name:
-            message = f"the fields '{other}' and '{name}' of '{use.id}' are one name in SQL"
-            errors.append(
-                module.error(use, "MS314", message, "rename one: SQL doesn't see upper and lower case.")
-            )
+            message = f"the fields '{other}' and '{name}' of '{use.id}' are the same name in SQL"
+            errors.append(module.error(use, "MS314", message, "rename one: SQL ignores case."))
     if not fields:
         message = f"the class '{use.id}' has no fields"
         errors.append(
@@ -70,17 +68,15 @@ def _fields(
             if family_of(module, parent):
                 found |= _fields(module, parent, errors, (*below, node.name))
         elif module.qualified(base) not in _HARMLESS:
-            message = (
-                f"'{node.name}' inherits from `{ast.unparse(base)}`, whose fields can't be seen from here"
-            )
-            errors.append(module.error(base, "MS314", message, "write all of its fields in this file."))
+            message = f"'{node.name}' inherits from `{ast.unparse(base)}`, whose fields are unknown here"
+            errors.append(module.error(base, "MS314", message, "define all of its fields in this file."))
     for statement in node.body:
         match statement:
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=hint) if not _is_no_field(module, hint):
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=hint) if not _is_not_field(module, hint):
                 found[name] = hint
     return found
 
 
-def _is_no_field(module: Module, hint: ast.expr) -> bool:
+def _is_not_field(module: Module, hint: ast.expr) -> bool:
     written = hint.value if isinstance(hint, ast.Subscript) else hint
     return module.qualified(written) in {"typing.ClassVar", "dataclasses.KW_ONLY"}

@@ -1,4 +1,4 @@
-"""What a target of profiles.yml may say: the shapes that are checked, and that editors complete."""
+"""The shapes of a target in profiles.yml, for validation and for completion in editors."""
 
 from __future__ import annotations
 

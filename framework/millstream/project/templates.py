@@ -1,4 +1,4 @@
-"""Models' templates become SQL, with every reference, option and variable that they used."""
+"""Renders the templates of models to SQL, with every reference, option and variable that they used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Rendered(Struct, frozen=True):
     logs: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
     failed: bool
-    """Rendering ended early: `sql` is not to be read."""
+    """Rendering ended early: `sql` is incomplete."""
 
 
 class Renderer:
@@ -62,13 +62,13 @@ class Renderer:
         try:
             template = self.environment.template(tree, file.path, self.globals)
             module = template.make_module(vars=self.globals, shared=True)
-        except Exception as error:  # noqa: BLE001 - whatever a template does is told to its author
+        except Exception as error:  # noqa: BLE001 - any failure of a template is its author's
             self.diagnostics.append(self._diagnose(error))
             return
         self.globals |= {name: value for name, value in vars(module).items() if name in self.library.macros}
 
     def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
-        """Render one file; mistakes are in the result, none is raised."""
+        """Render one file; errors are in the result, none is raised."""
         recorder = self.functions.recorder = Recorder(file.name, base_config)
         self.globals["this"] = f"models.{file.name}"
         self.texts[file.path] = Text(file.path, file.content)
@@ -81,10 +81,10 @@ class Renderer:
             if not diagnostics:
                 template = self.environment.template(tree, file.path, self.globals)
                 piece = concat(_run(template, self.globals))
-        except Exception as error:  # noqa: BLE001 - whatever a template does is told to its author
+        except Exception as error:  # noqa: BLE001 - any failure of a template is its author's
             diagnostics.append(self._diagnose(error))
         failed = bool(diagnostics)
-        diagnostics += [self._problem(problem, place) for problem, place in recorder.problems]
+        diagnostics += [self._problem(problem, position) for problem, position in recorder.problems]
         if not failed and not piece.strip():
             text = self.texts[file.path]
             diagnostics.append(
@@ -93,7 +93,7 @@ class Renderer:
                     0,
                     1,
                     "MS212",
-                    f"nothing is left of model '{file.name}' after rendering",
+                    f"model '{file.name}' is empty after rendering",
                     "write a SELECT, or disable it: config(enabled=false)",
                 )
             )
@@ -102,8 +102,8 @@ class Renderer:
             sql=str(piece),
             spans=SpanMap(piece),
             references=tuple(
-                Reference(id_, self._location(place, id_.rsplit(".", 1)[1]))
-                for id_, place in recorder.references
+                Reference(id_, self._location(position, id_.rsplit(".", 1)[1]))
+                for id_, position in recorder.references
             ),
             options={name: self._option(name, *given) for name, given in recorder.config.items()},
             uses=Uses(tuple(sorted(names)), recorder.vars, recorder.env),
@@ -112,14 +112,14 @@ class Renderer:
             failed=failed,
         )
 
-    # -- places
+    # -- locations
 
     def locate(
         self, spans: SpanMap, start: int, stop: int, needle: str = ""
     ) -> tuple[Location, str, list[Note]]:
-        """Return where rendered text was written, that line, and the calls that brought it there.
+        """Return where rendered text was written, its line, and the calls that led there.
 
-        A name that a caller gave to a macro is found in the call: that is where the mistake was made.
+        A name that a caller passed to a macro is located in the call: that is where the mistake is.
         """
         origin = spans.origin(start, stop)
         if origin is None or not origin.path:
@@ -129,46 +129,48 @@ class Renderer:
         notes: list[Note] = []
         caller: Call | None = origin.caller
         while caller:
-            begin, end = self.environment.extent(caller.path, caller.offset)
-            place = self.texts[caller.path]
-            argument = _find(place.content, needle, begin, end) if needle and not notes else None
+            begin, end = self.environment.tag_span(caller.path, caller.offset)
+            calling = self.texts[caller.path]
+            argument = _find(calling.content, needle, begin, end) if needle and not notes else None
             if argument and needle not in text.content[origin.start : origin.stop]:
                 notes.append(Note("through this macro", location))
-                text, location = place, place.location(*argument)
+                text, location = calling, calling.location(*argument)
             else:
-                notes.append(Note("called from here", place.location(begin, end)))
+                notes.append(Note("called from here", calling.location(begin, end)))
             caller = caller.caller
         return location, text.line(location.line), notes
 
-    def _location(self, place: tuple[str, int] | None, needle: str) -> Location | None:
-        if place is None or place[0] not in self.texts:
+    def _location(self, position: tuple[str, int] | None, needle: str) -> Location | None:
+        if position is None or position[0] not in self.texts:
             return None
-        text = self.texts[place[0]]
-        start, stop = self.environment.extent(*place)
+        text = self.texts[position[0]]
+        start, stop = self.environment.tag_span(*position)
         return text.location(*(_find(text.content, needle, start, stop) or (start, stop)))
 
-    def _option(self, name: str, value: Any, place: tuple[str, int] | None) -> Option:
-        location = self._location(place, name)
+    def _option(self, name: str, value: Any, position: tuple[str, int] | None) -> Option:
+        location = self._location(position, name)
         line = self.texts[location.path].line(location.line) if location else ""
         return Option(value, location, line)
 
-    # -- mistakes
+    # -- errors
 
-    def _problem(self, problem: Problem, place: tuple[str, int] | None, *notes: Note) -> Diagnostic:
-        location = self._location(place, problem.needle)
+    def _problem(self, problem: Problem, position: tuple[str, int] | None, *notes: Note) -> Diagnostic:
+        location = self._location(position, problem.needle)
         line = self.texts[location.path].line(location.line) if location else ""
         return Diagnostic(problem.code, problem.message, location, problem.help, line, notes)
 
     def _diagnose(self, error: Exception) -> Diagnostic:
         if isinstance(error, TemplateSyntaxError):
             return syntax_diagnostic(self.environment, error, self.texts[error.name or ""])
-        places = _template_frames(error)
-        inner, outer = places[-1] if places else None, places[:-1]
+        positions = _template_frames(error)
+        inner, outer = positions[-1] if positions else None, positions[:-1]
         problem = self._explain(error)
         if "was not provided" in problem.message and outer:
             inner, outer = outer[-1], outer[:-1]
         notes = [
-            Note("called from here", self._location(place, "")) for place in reversed(outer) if place != inner
+            Note("called from here", self._location(position, ""))
+            for position in reversed(outer)
+            if position != inner
         ]
         return self._problem(problem, inner, *notes)
 
@@ -183,7 +185,7 @@ class Renderer:
                     return Problem(
                         "MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it", ""
                     )
-                hint = did_you_mean(name, self._known(), "set it before it is used, or test `is defined`")
+                hint = did_you_mean(name, self._known(), "set it before using it, or test `is defined`")
                 return Problem("MS202", message, hint, name)
             case SecurityError():
                 return Problem("MS207", str(error), "templates can't reach Python's internals", "")
@@ -195,7 +197,7 @@ class Renderer:
                 return Problem("MS209", "macros call each other without end", "give the recursion an end", "")
             case _:
                 message = f"{type(error).__name__}: {error}"
-                return Problem("MS209", message, "mend the expression, or test its operands first", "")
+                return Problem("MS209", message, "fix the expression, or test its operands first", "")
 
     def _signature(self, name: str) -> str:
         macro = self.library.macros.get(name)
@@ -205,7 +207,7 @@ class Renderer:
         return [*self.globals, *self.library.macros]
 
     def _undefined_names(self, tree: nodes.Template, file: SqlFile) -> list[Diagnostic]:
-        """Find names that can't be defined at run time, all at once, each at its place."""
+        """Find names that can't be defined at run time, all at once."""
         known = (
             self.globals.keys()
             | self.library.macros.keys()
@@ -213,10 +215,10 @@ class Renderer:
             | {"caller", "varargs", "kwargs", "loop", "self"}
         )
         text = self.texts[file.path]
-        excused = _excused(tree)
+        tested_names = _tested_names(tree)
         found: dict[str, nodes.Name] = {}
         for node in tree.find_all(nodes.Name):
-            if node.ctx == "load" and node.name not in known and node.name not in excused:
+            if node.ctx == "load" and node.name not in known and node.name not in tested_names:
                 found.setdefault(node.name, node)
         return [
             at(
@@ -225,7 +227,7 @@ class Renderer:
                 node.lineno - 1 + len(name),
                 "MS202",
                 f"'{name}' is undefined",
-                did_you_mean(name, self._known(), "set it before it is used"),
+                did_you_mean(name, self._known(), "set it before using it"),
             )
             for name, node in found.items()
         ]
@@ -240,25 +242,25 @@ def _stored(tree: nodes.Template) -> set[str]:
     return names | {node.name for node in tree.find_all(nodes.Macro)}
 
 
-def _excused(tree: nodes.Template) -> set[str]:
-    """Names that the template itself asks about: `x is defined`, `x | default(…)`."""
-    asked: list[nodes.Node] = [
+def _tested_names(tree: nodes.Template) -> set[str]:
+    """Return the names that the template itself tests: `x is defined`, `x | default(…)`."""
+    tested: list[nodes.Node] = [
         node.node for node in tree.find_all(nodes.Test) if node.name in {"defined", "undefined"}
     ]
-    asked += [
+    tested += [
         node.node for node in tree.find_all(nodes.Filter) if node.name in {"default", "d"} and node.node
     ]
-    return {node.name for node in asked if isinstance(node, nodes.Name)}
+    return {node.name for node in tested if isinstance(node, nodes.Name)}
 
 
 def _template_frames(error: BaseException) -> list[tuple[str, int]]:
-    places: list[tuple[str, int]] = []
+    positions: list[tuple[str, int]] = []
     trace = error.__traceback__
     while trace is not None:
-        if place := frame_offset(trace.tb_frame, trace.tb_lineno):
-            places.append(place)
+        if position := frame_offset(trace.tb_frame, trace.tb_lineno):
+            positions.append(position)
         trace = trace.tb_next
-    return places
+    return positions
 
 
 def _find(content: str, needle: str, start: int, stop: int) -> tuple[int, int] | None:

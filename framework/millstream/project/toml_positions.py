@@ -1,6 +1,6 @@
-"""Where the keys and values of a TOML file stand: Python's reader tells no places.
+"""Positions of the keys and values of a TOML file, which Python's reader does not provide.
 
-The text has been read before, so it is known to be right; this finds only where.
+The text was parsed before, so it is known to be valid.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ _STRING = re.compile(
     ''',
     re.DOTALL | re.VERBOSE,
 )
-# A date and a time may be parted by a blank.
+# A date and a time may be separated by a space.
 _ATOM = re.compile(r"[^\s,\]}#]+(?: \d[^\s,\]}#]*)?")
 
 
-def places_of(content: str) -> dict[Path, TomlPosition]:
-    """Return where each key stands, by its path; items of lists have their number as the last part."""
+def toml_positions(content: str) -> dict[Path, TomlPosition]:
+    """Return the position of each key, by its path; items of lists have their index as the last part."""
     reader = _Reader(content)
     reader.document()
-    return reader.found
+    return reader.positions
 
 
 class _Reader:
     def __init__(self, content: str) -> None:
         self.content = content
         self.position = 0
-        self.found: dict[Path, TomlPosition] = {}
+        self.positions: dict[Path, TomlPosition] = {}
 
     def skip(self, pattern: re.Pattern[str]) -> int:
-        """Go on behind a match, and return where it begins."""
+        """Move past a match, and return where it begins."""
         start = self.position
         if match := pattern.match(self.content, start):
             self.position = match.end()
@@ -68,7 +68,7 @@ class _Reader:
             if self.at("["):
                 self.position += 2 if self.at("[[") else 1
                 table, span = self.key()
-                self.found.setdefault(table, TomlPosition(span, span))
+                self.positions.setdefault(table, TomlPosition(span, span))
                 self.position = self.content.find("]", self.position) + (
                     2 if self.content[before + 1] == "[" else 1
                 )
@@ -83,7 +83,7 @@ class _Reader:
         path = (*table, *name)
         self.position += 1  # behind the `=`
         self.skip(_SPACE)
-        self.found.setdefault(path, TomlPosition(span, self.value(path)))
+        self.positions.setdefault(path, TomlPosition(span, self.value(path)))
 
     def key(self) -> tuple[Path, Span]:
         parts: list[str] = []
@@ -112,7 +112,7 @@ class _Reader:
 
     def item(self, path: Path) -> None:
         span = self.value(path)
-        self.found.setdefault(path, TomlPosition(span, span))
+        self.positions.setdefault(path, TomlPosition(span, span))
 
     def items(self, end: str, read: Callable[[int], None]) -> None:
         self.position += 1

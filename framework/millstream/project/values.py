@@ -1,6 +1,6 @@
-"""What a project folder holds, as values that the rest of Millstream reads.
+"""The contents of a project folder, as values that the rest of Millstream reads.
 
-Texts that users wrote keep the `Location` of where they stand, so that a later mistake can point at them.
+Texts that users wrote have a `Location`, so that later errors can point to them.
 """
 
 from typing import Any, Literal
@@ -15,7 +15,7 @@ Kind = Literal["model", "source", "seed", "test", "unit_test", "exposure", "metr
 
 
 Severity = Literal["warn", "error", "drop", "dead_letter"]
-"""What becomes of a row that a data test finds wrong."""
+"""What happens to a row that fails a data test."""
 
 
 class DataTest(Struct, frozen=True):
@@ -28,7 +28,7 @@ class DataTest(Struct, frozen=True):
 
 
 class Column(Struct, frozen=True):
-    """A declared column; `expression` is the SQL that a source's column is derived by."""
+    """A declared column; `expression` is the SQL that computes a source's column."""
 
     name: str
     location: Location
@@ -74,7 +74,7 @@ class Topic(Struct, frozen=True):
     meta: dict[str, Any] = {}
     tests: tuple[DataTest, ...] = ()
     options: dict[str, Any] = {}
-    """What the reader and the optimizer use: partitions, options, rows_per_second, starting, rate."""
+    """Settings of the reader and the optimizer: partitions, options, rows_per_second, starting, rate."""
 
     @property
     def id(self) -> str:
@@ -82,7 +82,7 @@ class Topic(Struct, frozen=True):
 
 
 class ModelProperties(Struct, frozen=True):
-    """What YAML says of a model."""
+    """The properties of a model in YAML."""
 
     name: str
     location: Location
@@ -115,7 +115,7 @@ class Reference(Struct, frozen=True):
 
 
 class Uses(Struct, frozen=True):
-    """What a rendering read beside its file: with the same values it would render the same."""
+    """What a rendering read besides its file: with the same values, the result is the same."""
 
     names: tuple[str, ...] = ()
     vars: dict[str, Any] = {}
@@ -156,10 +156,10 @@ class Function(Struct, frozen=True):
     keyed: bool = False
     """Takes `(key, rows, state)`: a table function with keyed state."""
     cost: str = "medium"
-    """What YAML says of a call: low, medium or high."""
+    """The cost of a call, from YAML: low, medium or high."""
     description: str = ""
     digest: str = ""
-    """Of the function's body and of everything in its module that it could read."""
+    """Covers the function's body and everything in its module that it could read."""
 
 
 class Generator(Struct, frozen=True):
@@ -200,7 +200,7 @@ class Metric(Struct, frozen=True):
 
 
 class UnitTest(Struct, frozen=True):
-    """A unit test as written; the runner of tests reads `body`."""
+    """A unit test as written; `millstream.testing` reads `body`."""
 
     name: str
     location: Location
@@ -209,11 +209,11 @@ class UnitTest(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     body: dict[str, Any] = {}
     chain: bool = False
-    """The models above are computed, too: `model: +orders`."""
+    """The upstream models are computed as well: `model: +orders`."""
 
 
 class Target(Struct, frozen=True):
-    """One output of `profiles.yml`; texts that came from `env_var` are `Secret`s and can't be printed."""
+    """One output of `profiles.yml`; texts from `env_var` are `Secret`s, which can't be printed."""
 
     profile: str
     name: str
@@ -222,17 +222,17 @@ class Target(Struct, frozen=True):
 
 
 LOCAL_PARTITIONS = 4
-"""Of states on one machine. A fixed number: a checkpoint stays with the one that it was made with."""
+"""State partitions on one machine. The number is fixed because a checkpoint can't change it."""
 _SPARKS_PARTITIONS = 200
 
 
 def is_local(target: Target) -> bool:
-    """Tell whether Spark runs in this process."""
+    """Return whether Spark runs on this machine."""
     return str(target.settings.get("master", "local")).startswith("local")
 
 
 def shuffle_partitions(target: Target) -> int:
-    """Return in how many parts rows are moved."""
+    """Return the number of partitions of a shuffle."""
     given = (target.settings.get("spark") or {}).get("spark.sql.shuffle.partitions")
     return int(given or (LOCAL_PARTITIONS if is_local(target) else _SPARKS_PARTITIONS))
 
@@ -253,7 +253,7 @@ class Settings(Struct, frozen=True):
     """Defaults by folder: `models.staging.materialized`."""
     seeds: dict[str, Any] = {}
     model_locations: dict[str, Location] = {}
-    """Dotted path within `models` to where it stands, e.g. `staging.materialized`."""
+    """By dotted path within `models`, such as `staging.materialized`."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -262,7 +262,7 @@ class Settings(Struct, frozen=True):
 
 
 class Project(Struct, frozen=True):
-    """Everything that a project folder holds, before any template is rendered."""
+    """The contents of a project folder, before any template is rendered."""
 
     root: str
     settings: Settings

@@ -20,7 +20,7 @@ _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 def merge_variables(
     settings: Mapping[str, Any], given: str | Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """Merge the variables of all places; a name that is given twice has the value of the nearer place."""
+    """Merge the variables of all origins; the order of precedence is that of the module's docstring."""
     diagnostics: list[Diagnostic] = []
     found = dict(settings)
     for origin, value in (("MILLSTREAM_VARS", os.environ.get("MILLSTREAM_VARS")), ("--vars", given)):
@@ -33,8 +33,8 @@ def merge_variables(
     return found, diagnostics
 
 
-class Recorded(Mapping[str, Any]):
-    """Variables that remember which of them were read, and which were looked for."""
+class RecordedVariables(Mapping[str, Any]):
+    """Variables that record which of them were read, and which were missing."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -59,7 +59,7 @@ class Recorded(Mapping[str, Any]):
 
 
 def plain_values(value: Any) -> Any:
-    """Return TOML's dates and times as the texts that were written, as YAML gives them."""
+    """Return TOML's dates and times as texts, like those of YAML."""
     if isinstance(value, dict):
         return {key: plain_values(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -68,7 +68,7 @@ def plain_values(value: Any) -> Any:
 
 
 def too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield where whole numbers are that neither SQL nor the cache can hold."""
+    """Yield the paths of integers that neither SQL nor the cache can store."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield from too_large(each, (*path, key))
@@ -81,7 +81,7 @@ def too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
 
 def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
     remedy = f"write {text.path} '{{name: value}}'"
-    # YAML reads most JSON, but no tabs in it and no `\ud83d\ude00`.
+    # YAML reads most JSON, but not tabs or `\ud83d\ude00`.
     if (found := _json(text.content)) is not None and next(too_large(found), None) is None:
         return found, []
     node, problems = parse_yaml(text)
@@ -91,17 +91,17 @@ def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
         return {}, []
     if not isinstance(node, MappingNode):
         if isinstance(node, ScalarNode) and ":" in node.value:
-            remedy = f"put a blank after the colon: {text.path} '{{name: value}}'"
-        message = f"{text.path} is a mapping of names to values"
+            remedy = f"add a space after the colon: {text.path} '{{name: value}}'"
+        message = f"{text.path} must be a mapping of names to values"
         return {}, [at(text, *span(text, node), "MS115", message, remedy)]
     values = dict(plain(node))
     large = list(too_large(values))
     return {name: value for name, value in values.items() if name not in {path[0] for path in large}}, [
         at(
             text,
-            *span(text, _inside(node, path)),
+            *span(text, _node_at(node, path)),
             "MS115",
-            "the number has more than 64 bits",
+            "the number does not fit in 64 bits",
             "put it in quotes",
         )
         for path in large
@@ -112,7 +112,7 @@ def _json(content: str) -> dict[str, Any] | None:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            raise ValueError  # YAML's reader tells which key is given twice
+            raise ValueError  # YAML's reader reports the duplicate key
         return found
 
     try:
@@ -124,7 +124,7 @@ def _json(content: str) -> dict[str, Any] | None:
 
 
 def _is_text(value: Any) -> bool:
-    """Say whether no half of a surrogate pair stands alone, which nothing could write."""
+    """Return whether a value has no unpaired surrogates, which can't be encoded."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -132,7 +132,7 @@ def _is_text(value: Any) -> bool:
     return True
 
 
-def _inside(node: Node, path: tuple[str, ...]) -> Node:
+def _node_at(node: Node, path: tuple[str, ...]) -> Node:
     for name in path:
         node = entries(node)[name][1] if isinstance(node, MappingNode) else node.value[int(name)]
     return node

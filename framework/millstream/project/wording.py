@@ -1,4 +1,4 @@
-"""How types and values are named in messages."""
+"""Names of types and values in messages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import nearest
 
-_TYPES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_TYPES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def bare(wanted: Any) -> Any:
-    """Return a type without what its annotation says."""
+    """Return a type without its annotations."""
     while get_origin(wanted) is Annotated:
         wanted = get_args(wanted)[0]
     return wanted
@@ -29,7 +29,7 @@ def metas(wanted: Any) -> list[Meta]:
 
 
 def type_name(wanted: Any) -> str:
-    """Name a type as users do: `a text`, `a list`, `a duration`."""
+    """Name a type as users do: `a string`, `a list`, `a duration`."""
     for meta in metas(wanted):
         if meta.title:
             return meta.title
@@ -47,7 +47,7 @@ def type_name(wanted: Any) -> str:
 
 
 def remedy(wanted: Any, name: str, node: Node) -> str:
-    """Say what to write instead."""
+    """Return what to write instead."""
     for meta in metas(wanted):
         if (known := (meta.extra or {}).get("known")) and (
             close := nearest(str(getattr(node, "value", "")), known)

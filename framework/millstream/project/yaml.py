@@ -1,4 +1,4 @@
-"""YAML with places: every key and value knows where it stands, and nothing is built but plain data.
+"""YAML with locations: every key and value has its location, and only plain data is built.
 
 For example:
 
@@ -27,11 +27,11 @@ _PLAIN = frozenset(
     for name in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq", "merge", "value")
 )
 _LARGEST = 100_000
-"""Values after every alias is written out: a file of a few lines can otherwise fill the memory."""
+"""Values after expanding aliases; without a limit, a few lines could fill the memory."""
 
 
 def parse_yaml(text: Text) -> tuple[Node | None, list[Diagnostic]]:
-    """Read one YAML document; an empty file is no document and no mistake."""
+    """Read one YAML document; an empty file is neither a document nor an error."""
     if deep := too_deep(text):
         return None, [deep]
     try:
@@ -42,48 +42,48 @@ def parse_yaml(text: Text) -> tuple[Node | None, list[Diagnostic]]:
         return None, []
     check = _Check(text)
     check.node(node, 0)
-    return (None if check.fatal else node), check.found
+    return (None if check.fatal else node), check.diagnostics
 
 
 class _Check:
-    """Finds what YAML allows and we don't: keys given twice, tags, aliases that grow without end."""
+    """Reports what YAML allows but Millstream doesn't: duplicate keys, tags, exploding aliases."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
-        self.found: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self.fatal = False
         self._sizes: dict[int, int] = {}
         self._above: set[int] = set()
 
-    def problem(self, node: Node, code: str, message: str, remedy: str, *notes: Note) -> None:
-        self.found.append(at(self.text, *span(self.text, node), code, message, remedy, *notes))
+    def report(self, node: Node, code: str, message: str, remedy: str, *notes: Note) -> None:
+        self.diagnostics.append(at(self.text, *span(self.text, node), code, message, remedy, *notes))
 
     def refuse(self, node: Node, message: str, remedy: str) -> int:
-        """Report what makes the document unusable as a whole, once."""
+        """Report, once, what makes the whole document unusable."""
         if not self.fatal:
-            self.problem(node, "MS105", message, remedy)
+            self.report(node, "MS105", message, remedy)
         self.fatal = True
         return 1
 
     def node(self, node: Node, depth: int) -> int:
-        """Return how many values a node is with its aliases written out."""
+        """Return the number of values of a node with its aliases expanded."""
         if node.tag not in _PLAIN:
             name = node.tag.replace(_TAG, "!!")
-            self.problem(node, "MS105", f"tag {name} is not allowed", "remove it")
+            self.report(node, "MS105", f"tag {name} is not allowed", "remove it")
         if isinstance(node, ScalarNode):
             if (
                 node.tag in {_TAG + "int", _TAG + "float"}
                 and isinstance(scalar(node), str)
                 and ":" not in node.value
             ):
-                self.problem(node, "MS105", f"'{node.value}' is no number", "put it in quotes, or mend it")
+                self.report(node, "MS105", f"'{node.value}' is not a number", "put it in quotes, or fix it")
             return 1
         if id(node) in self._above:
-            return self.refuse(node, "an alias contains itself", "write the values out")
+            return self.refuse(node, "an alias contains itself", "write the values without the alias")
         if known := self._sizes.get(id(node)):
             return known
         if depth > DEEPEST:
-            return self.refuse(node, f"more than {DEEPEST} levels", "nest less")
+            return self.refuse(node, f"more than {DEEPEST} levels of nesting", "reduce the nesting")
         self._above.add(id(node))
         size = 1 + (
             self.mapping(node, depth) if isinstance(node, MappingNode) else self.sequence(node, depth)
@@ -92,7 +92,7 @@ class _Check:
         self._sizes[id(node)] = size
         # Without aliases a value takes at least two characters.
         if size > _LARGEST and size > len(self.text.content):
-            return self.refuse(node, f"aliases stand for {size:,} values", "write out what is needed")
+            return self.refuse(node, f"aliases expand to {size:,} values", "write only the values you need")
         return size
 
     def sequence(self, node: Node, depth: int) -> int:
@@ -107,32 +107,32 @@ class _Check:
                 node.value[index] = (key, value)
             size += self.node(value, depth + 1) + 1
             if not isinstance(key, ScalarNode):
-                self.problem(key, "MS105", "a key is a text", "write `key: value`")
+                self.report(key, "MS105", "a key must be a string", "write `key: value`")
                 continue
             if key.tag == _MERGE:
                 self.merge(value)
             elif key.value in seen:
-                note = Note("first given here", place(self.text, seen[key.value]))
-                self.problem(key, "MS111", f"'{key.value}' is given twice", "keep one of them", note)
+                note = Note("first defined here", location_of(self.text, seen[key.value]))
+                self.report(key, "MS111", f"'{key.value}' is defined twice", "keep one of them", note)
             seen.setdefault(key.value, key)
         return size
 
     def template(self, value: Node) -> Node:
-        """Read `{{ … }}` without quotes, a mapping to YAML, as the text that was meant."""
+        """Read `{{ … }}` without quotes, which YAML takes for a mapping, as the intended text."""
         start, stop = span(self.text, value)
         if not isinstance(value, MappingNode) or not self.text.content.startswith("{{", start):
             return value
-        self.problem(value, "MS105", "a value that begins with {{ needs quotes", 'write "{{ … }}"')
+        self.report(value, "MS105", "a value that starts with {{ needs quotes", 'write "{{ … }}"')
         return ScalarNode(_TAG + "str", self.text.content[start:stop], value.start_mark, value.end_mark)
 
     def merge(self, value: Node) -> None:
         for item in value.value if isinstance(value, SequenceNode) else [value]:
             if not isinstance(item, MappingNode):
-                self.problem(item, "MS105", "'<<' takes a mapping", "write <<: *name of an anchored mapping")
+                self.report(item, "MS105", "'<<' needs a mapping", "write <<: *name of an anchored mapping")
 
 
 def span(text: Text, node: Node) -> tuple[int, int]:
-    """Return the offsets of a node; those of a block of YAML end with its last line."""
+    """Return the span of a node; that of a block ends with its last line."""
     # Not by line and column: YAML counts more characters as line ends than editors do.
     start, stop = node.start_mark.index, node.end_mark.index
     if not isinstance(node, ScalarNode) or node.style not in {"'", '"'}:
@@ -140,8 +140,8 @@ def span(text: Text, node: Node) -> tuple[int, int]:
     return start, max(start + 1, stop)
 
 
-def inside(text: Text, node: ScalarNode, index: int) -> int:
-    """Return the offset in the file of a character of a text's value, of its start where folding hides it."""
+def offset_inside(text: Text, node: ScalarNode, index: int) -> int:
+    """Return the offset in the file of a character of a value; the value's start if folding hides it."""
     start, stop = span(text, node)
     written, value = text.content[start:stop], str(node.value)
     if node.style in {"|", ">"}:
@@ -162,7 +162,7 @@ def inside(text: Text, node: ScalarNode, index: int) -> int:
     return position
 
 
-def place(text: Text, node: Node) -> Location:
+def location_of(text: Text, node: Node) -> Location:
     return text.location(*span(text, node))
 
 
@@ -180,7 +180,7 @@ def entries(node: Node) -> dict[str, tuple[Node, Node]]:
 
 
 def plain(node: Node) -> Any:
-    """Return a node's value as Python's own types; dates stay texts, since users mean what they wrote."""
+    """Return a node's value in Python's types; dates remain texts."""
     match node:
         case SequenceNode():
             return [plain(item) for item in node.value]
@@ -199,7 +199,7 @@ def scalar(node: ScalarNode) -> str | int | float | bool | None:
                 return None
             case "bool":
                 return bool(_construct.construct_yaml_bool(node))
-            # YAML 1.1 reads 10:30 as a number of seconds; people mean a time.
+            # YAML 1.1 reads 10:30 as a number of seconds, but users mean a time.
             case "int" if ":" not in node.value:
                 return int(_construct.construct_yaml_int(node))
             case "float" if ":" not in node.value:
@@ -211,7 +211,7 @@ def scalar(node: ScalarNode) -> str | int | float | bool | None:
 
 
 def node_of(value: Any) -> Node:
-    """Return the node that a value of Python would be, to be checked by the same rules; it has no place."""
+    """Return the node of a Python value, to check it by the same rules; it has no location."""
     mark = yaml.Mark("", 0, 0, 0, None, 0)
     if isinstance(value, dict):
         pairs = [(node_of(str(key)), node_of(each)) for key, each in value.items()]

@@ -1,4 +1,4 @@
-"""What is wrong with YAML that can't be read, in the words of those who write it."""
+"""Explains YAML syntax errors in the words of users."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from millstream.errors import Diagnostic, at
 from millstream.text import Text
 
 _INDENTATION = "check the indentation, colons and quotes here and in the line above"
-_SAID: tuple[tuple[str, str, str], ...] = (
-    # what libyaml says, what we say, the remedy
+_EXPLANATIONS: tuple[tuple[str, str, str], ...] = (
+    # libyaml's message, our message, the remedy
     (
         "but found another document",
         "a second document begins here",
-        "keep one document to a file: remove the '---'",
+        "keep one document per file: remove the '---'",
     ),
     (
         "mapping values are not allowed",
-        "a ':' where no key can stand",
-        "quote texts that hold ': ', and line keys up",
+        "unexpected ':'",
+        "quote texts that contain ': ', and align the keys",
     ),
     (
         "found undefined alias",
         "an alias without an anchor",
-        "quote texts that begin with '*', or add `&name` above",
+        "quote texts that start with '*', or define the anchor `&name` above",
     ),
     (
         "unknown escape",
@@ -35,35 +35,39 @@ _SAID: tuple[tuple[str, str, str], ...] = (
     (
         "did not find expected ',' or ']'",
         "a list is not closed",
-        "add the ']' or the ',' that is missing before this",
+        "add the missing ']' or ',' before this",
     ),
     (
         "did not find expected ',' or '}'",
         "a mapping is not closed",
-        "add the '}' or the ',' that is missing before this",
+        "add the missing '}' or ',' before this",
     ),
     (
         "did not find expected '-' indicator",
-        "a list ends here, but no key is open",
-        "line the keys up with those above",
+        "expected '-' for the next item of the list",
+        "align the keys with those above",
     ),
-    ("did not find expected key", "the indentation fits no key above", "line the keys up with those above"),
-    ("expected <document start>", "something follows the end of the document", "remove it"),
+    (
+        "did not find expected key",
+        "the indentation does not match any key above",
+        "align the keys with those above",
+    ),
+    ("expected <document start>", "unexpected content after the end of the document", "remove it"),
     (
         "expected alphabetic or numeric",
         "a name is missing after '*' or '&'",
-        "quote texts that begin with '*' or '&'",
+        "quote texts that start with '*' or '&'",
     ),
     (
         "could not find expected ':'",
         "a key without a ':'",
-        "write `key: value`, with a blank after the colon",
+        "write `key: value`, with a space after the colon",
     ),
 )
 
 
 def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
-    """Say why a text is no YAML, at the character where reading failed."""
+    """Report why a text is not YAML, at the character where reading failed."""
     if isinstance(error, yaml.reader.ReaderError):
         # Its position counts bytes.
         found = yaml.reader.Reader.NON_PRINTABLE.search(text.content)
@@ -76,34 +80,34 @@ def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
         return at(text, 0, 1, "MS105", str(error).splitlines()[0], "save the file as plain UTF-8 text")
     mark = error.problem_mark or error.context_mark
     start = mark.index if mark else 0
-    said = error.problem or error.context or "can't be read"
-    if "unexpected end of stream" in said and error.context_mark and "quoted" in (error.context or ""):
+    reason = error.problem or error.context or "can't be parsed"
+    if "unexpected end of stream" in reason and error.context_mark and "quoted" in (error.context or ""):
         start = error.context_mark.index
         return at(
             text, start, start + 1, "MS105", "this quote is never closed", "close it at the end of the text"
         )
-    return at(text, start, start + 1, "MS105", *_explained(text.content[start : start + 1], said))
+    return at(text, start, start + 1, "MS105", *_explain(text.content[start : start + 1], reason))
 
 
-def _explained(character: str, said: str) -> tuple[str, str]:
-    if character == "\t" or "'\\t'" in said:
-        return "a tab stands where YAML wants blanks", "indent with blanks"
-    if "cannot start any token" in said and character:
-        return f"a value can't begin with {character}", "put the value in quotes"
-    for words, message, remedy in _SAID:
-        if words in said:
+def _explain(character: str, reason: str) -> tuple[str, str]:
+    if character == "\t" or "'\\t'" in reason:
+        return "YAML can't be indented with tabs", "indent with spaces"
+    if "cannot start any token" in reason and character:
+        return f"a value can't start with {character}", "put the value in quotes"
+    for words, message, remedy in _EXPLANATIONS:
+        if words in reason:
             return message, remedy
-    return said, _INDENTATION
+    return reason, _INDENTATION
 
 
 _BRACKET = re.compile(r"[\[{\]}]")
 _COMPACT = re.compile(r"(?:[-?:][ \t]+){100}")
 DEEPEST = 100
-"""More levels than a person writes; libyaml recurses without a limit and would crash the process."""
+"""Deeper than anyone writes; libyaml recurses without a limit and would crash the process."""
 
 
 def too_deep(text: Text) -> Diagnostic | None:
-    """Refuse nesting that can't be composed safely; reads events only where brackets look suspicious."""
+    """Reject nesting that can't be composed safely; only parses events if the brackets look suspicious."""
     depth = deepest = 0
     for found in _BRACKET.finditer(text.content):
         depth = depth + 1 if found.group() in "[{" else max(0, depth - 1)
@@ -119,7 +123,14 @@ def too_deep(text: Text) -> Diagnostic | None:
                 depth -= 1
             if depth > DEEPEST:
                 start = event.start_mark.index if event.start_mark else 0
-                return at(text, start, start + 1, "MS105", f"more than {DEEPEST} levels", "nest less")
+                return at(
+                    text,
+                    start,
+                    start + 1,
+                    "MS105",
+                    f"more than {DEEPEST} levels of nesting",
+                    "reduce the nesting",
+                )
     except (yaml.YAMLError, ValueError) as error:
         return unreadable(text, error)
     return None

@@ -19,7 +19,7 @@ _SET_IT = "export it, or give a default: env_var('NAME', 'default')"
 
 @cache
 def _environment() -> Any:
-    """Sandboxed, and with dbt's filters. Made when the first template is met."""
+    """Return a sandbox with dbt's filters; created for the first template."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
@@ -31,17 +31,17 @@ def _environment() -> Any:
 def yaml_renderer(
     variables: Mapping[str, Any], *, secrets: bool, environment: dict[str, str | None] | None = None
 ) -> Callable[[str], Any]:
-    """Return what renders a value of YAML; with `secrets`, as in profiles.yml, env_var gives a `Secret`.
+    """Return a function that renders a YAML value; with `secrets` (profiles.yml), env_var gives a `Secret`.
 
-    `environment` learns which environment variables were read, and their values.
+    The environment variables that it reads are added to `environment`, with their values.
     """
     used: list[str] = []
 
     def env_var(name: str, default: Any = _MISSING) -> Any:
         if not isinstance(name, str):
-            raise _error("MS206", "env_var() takes the name of a variable, a text", "write env_var('NAME')")
+            raise _error("MS206", "env_var() takes the name of a variable as text", "write env_var('NAME')")
         if is_secret_name(name) and not secrets:
-            raise _error("MS113", f"'{name}' is a secret", "use secrets in profiles.yml only")
+            raise _error("MS113", f"'{name}' is a secret", "read secrets in profiles.yml only")
         value = os.environ.get(name)
         if environment is not None:
             environment[name] = value
@@ -82,21 +82,21 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
         for _ in template.root_render_func(context):
             pass
         found = context.vars["result"]
-        str(found)  # an undefined name says so only when it is used
+        str(found)  # an undefined name only fails when it is used
     except UndefinedError as error:
         name = (re.findall(r"'([^']+)' is undefined", error.message or "") or [""])[0]
-        remedy = did_you_mean(name, _FUNCTIONS, "YAML values know env_var() and var()")
+        remedy = did_you_mean(name, _FUNCTIONS, "YAML values can use env_var() and var()")
         raise _error("MS202", error.message or "something is undefined", remedy) from None
     except SecurityError as error:
-        raise _error("MS207", str(error), "use env_var() and var() only") from None
+        raise _error("MS207", str(error), "use only env_var() and var()") from None
     except TemplateSyntaxError as error:
-        raise _error("MS201", error.message or "the template can't be read", "mend the template") from None
+        raise _error("MS201", error.message or "the template can't be parsed", "fix the template") from None
     except TemplateError as error:
-        raise _error("MS209", str(error.message or error), "mend the template") from None
+        raise _error("MS209", str(error.message or error), "fix the template") from None
     except MillstreamError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever an expression of the user's may raise
-        raise _error("MS209", str(error) or type(error).__name__, "mend the template") from None
+    except Exception as error:  # noqa: BLE001 - a user's expression can raise anything
+        raise _error("MS209", str(error) or type(error).__name__, "fix the template") from None
     return found
 
 
@@ -123,7 +123,7 @@ def _hidden(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Read what the environment, which knows texts only, plainly means as a number."""
+    """Convert a text of the environment that clearly means a number."""
     if isinstance(value, str) and (found := _NUMBER.match(value)):
         number = float(value) if found.group(2) else int(value)
         return number if str(number) == value else value
@@ -135,7 +135,7 @@ def _as_bool(value: Any) -> bool:
         return value
     if str(value).lower() in {"true", "false"}:
         return str(value).lower() == "true"
-    raise ValueError(f"'{value}' is neither true nor false")
+    raise ValueError(f"'{value}' is not true or false")
 
 
 def _error(code: str, message: str, remedy: str) -> MillstreamError:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.compile.cache import FORMAT, read_file, write_file
-from millstream.compile.snapshot import made_from
+from millstream.compile.snapshot import inputs_digest
 from millstream.project.settings import read_settings
 from millstream.project.values import Target
 from millstream.review.replay import Statistics
@@ -35,7 +35,7 @@ def key_of(old: Version, new: Version, known: Statistics) -> str:
         if version.root is not None:
             # A review shows edited lines of all files, including macros and YAML.
             settings, _ = read_settings(version.root)
-            hashed.update(made_from(version.root, settings, Target("", "", {}), {}).encode())
+            hashed.update(inputs_digest(version.root, settings, Target("", "", {}), {}).encode())
     return hashed.hexdigest()
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.artifacts import kept_catalog
+from millstream.artifacts import stored_catalog
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.physical.query_cache import QueryCache
@@ -87,7 +87,7 @@ def decode_version(name: str, content: bytes) -> Version:
     if manifest.schema_version != SCHEMA_VERSION:
         message = f"its schema_version is {manifest.schema_version}, but this version reads {SCHEMA_VERSION}"
         raise ValueError(message)
-    catalog = kept_catalog(manifest)
+    catalog = stored_catalog(manifest)
     if catalog is None:
         writer = f"it was written by Millstream {manifest.millstream_version}"
         less = f"{writer}, whose plan this version can't read" if manifest.plan else "it contains no plan"

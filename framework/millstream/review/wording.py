@@ -10,7 +10,7 @@ from millstream.materialization import Sink
 from millstream.physical.differences import code
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.project.secrets import is_secret_setting
-from millstream.sql.query import Body, Derived, From, Query, Scan, Select, Union, Whole
+from millstream.sql.query import Body, Derived, From, OpaqueBody, Query, Scan, Select, Union
 
 
 def sql_sentences(old: Query, new: Query) -> list[str]:
@@ -43,7 +43,7 @@ def _selects(query: Query) -> Iterator[Select]:
                 waiting += [each.input.query for each in body.relations if isinstance(each.input, Derived)]
             case Union():
                 waiting += body.sides
-            case Whole():
+            case OpaqueBody():
                 pass
 
 
@@ -74,7 +74,7 @@ def _distinct(query: Query) -> Iterator[str]:
     return (
         "DISTINCT"
         for body in (*query.ctes.values(), query.body)
-        if not isinstance(body, Whole) and body.distinct
+        if not isinstance(body, OpaqueBody) and body.distinct
     )
 
 

@@ -1,4 +1,4 @@
-"""dbt's selectors: `select(graph, ["tag:nightly,orders+"])` gives the ids that they mean."""
+"""dbt's selectors: `select(graph, ["tag:nightly,orders+"])` returns the selected ids."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
@@ -8,7 +8,7 @@ from typing import Any
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.graph import Graph
 from millstream.selectors.definitions import Definition, find_loops, is_default, read_definition
-from millstream.selectors.evaluate import Evaluation, Found
+from millstream.selectors.evaluate import Evaluation, Matches
 from millstream.selectors.grammar import option, parse
 from millstream.selectors.values import (
     Criterion,
@@ -36,9 +36,9 @@ def select(
     *,
     with_tests: bool = False,
 ) -> Selection:
-    """Return what the options select; without any, the default YAML selector or else everything.
+    """Return what the options select; without options, the default YAML selector or else everything.
 
-    `with_tests` adds the tests of what is selected: dbt's eager mode, unless YAML says otherwise.
+    `with_tests` adds the tests of selected nodes: dbt's eager mode, unless YAML sets another one.
     """
     problems: list[Diagnostic] = []
     chosen = _chosen(select, exclude, selectors, selector, context, problems)
@@ -54,7 +54,7 @@ def select(
     references = {name: [c.value for c in found.references] for name, found in definitions.items()}
     for name in TopologicalSorter(references).static_order():
         run.named[name] = run.find(definitions[name].spec)
-    everything = Found(frozenset(graph.nodes))
+    everything = Matches(frozenset(graph.nodes))
     found = run.subtract(run.find(chosen) if chosen else everything, run.find(excluded))
     ids = tuple(id_ for id_ in graph.order if id_ in found.direct)
     return Selection(ids, tuple(dict.fromkeys(run.warnings)))
@@ -63,13 +63,13 @@ def select(
 def check_selectors(
     selectors: Mapping[str, Any], context: SelectionContext = _PLAIN
 ) -> tuple[Diagnostic, ...]:
-    """Report every mistake in the YAML selectors, also in those that nobody selects by."""
+    """Report every error in the YAML selectors, including unused ones."""
     problems: list[Diagnostic] = []
     names = [_reference(name, Origin()) for name in selectors]
     definitions = _read(names, selectors, context, problems)
     defaults = [found for found in definitions.values() if found.default]
     for second in defaults[1:]:
-        message = f"'{defaults[0].name}' is the default selector already"
+        message = f"'{defaults[0].name}' is already the default selector"
         problems.append(second.origin.report("MS607", message, "keep 'default: true' on one selector"))
     return (*problems, *find_loops(definitions))
 
@@ -86,8 +86,8 @@ def _chosen(
     if selector is not None:
         origin = option("--selector", selector)(0, len(selector))
         if select or exclude:
-            # dbt passes over --select in silence, and runs what nobody asked for
-            message = "--selector stands alone: --select and --exclude can't be added to it"
+            # dbt silently ignores --select here
+            message = "--selector can't be combined with --select or --exclude"
             remedy = f"write `--select selector:{selector}`, which combines with both"
             problems.append(origin.report("MS609", message, remedy))
         return _reference(selector, origin)
@@ -111,26 +111,26 @@ def _read(
     context: SelectionContext,
     problems: list[Diagnostic],
 ) -> dict[str, Definition]:
-    """Read the YAML selectors that are referred to, and those that they refer to."""
+    """Read the YAML selectors that are used, directly or by others."""
     definitions: dict[str, Definition] = {}
     seen: set[str] = set()
-    waiting = [criterion for criterion in wanted if criterion.method == "selector"]
-    for reference in waiting:
+    pending = [criterion for criterion in wanted if criterion.method == "selector"]
+    for reference in pending:
         name = reference.value
         if name not in selectors:
-            known = ", ".join(sorted(selectors)) or "none: selectors.yml defines them"
-            remedy = did_you_mean(name, selectors, f"there are {known}")
-            problems.append(reference.origin.report("MS604", f"there is no selector '{name}'", remedy))
+            known = ", ".join(sorted(selectors)) or "none; define them in selectors.yml"
+            remedy = did_you_mean(name, selectors, f"known selectors: {known}")
+            problems.append(reference.origin.report("MS604", f"selector '{name}' does not exist", remedy))
         elif name not in seen:
             seen.add(name)
             if found := read_definition(name, selectors[name], context, problems):
                 definitions[name] = found
-                waiting += found.references
+                pending += found.references
     return definitions
 
 
 def _missing(used: Iterable[Criterion], context: SelectionContext) -> list[Diagnostic]:
-    """Report the criteria that ask for data which this command does not have."""
+    """Report criteria that need data which this command does not have."""
     needs = {
         "state": (
             context.state,
@@ -142,7 +142,7 @@ def _missing(used: Iterable[Criterion], context: SelectionContext) -> list[Diagn
     return [
         c.origin.report(
             "MS606",
-            f"'{c.text}' needs {needs[c.method][1]}, and there is none here",
+            f"'{c.text}' needs {needs[c.method][1]}, which is missing",
             needs[c.method][2],
         )
         for c in used

@@ -1,4 +1,4 @@
-"""YAML selectors: trees of method, value, union, intersection and exclude, read into the same values."""
+"""Reads YAML selectors: trees of method, value, union, intersection and exclude."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from millstream.cycles import cycles
 from millstream.errors import Diagnostic, did_you_mean
-from millstream.selectors.grammar import Place, parse
+from millstream.selectors.grammar import Locator, parse
 from millstream.selectors.methods import METHOD_NAMES, check_method
 from millstream.selectors.values import (
     Criterion,
@@ -29,7 +29,7 @@ _FLAGS = ("children", "parents", "childrens_parents")
 _DEPTHS = ("children_depth", "parents_depth")
 _KEYS = ("method", "value", *_FLAGS, *_DEPTHS, "indirect_selection", "exclude")
 _DEEPEST = 60
-"""Nesting beyond this is no selector that a person wrote, and would end in a recursion error."""
+"""Deeper than anyone writes; without a limit, deep nesting would end in a recursion error."""
 
 
 class Definition(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Definition(Struct, frozen=True):
 def read_definition(
     name: str, entry: Any, context: SelectionContext, problems: list[Diagnostic]
 ) -> Definition | None:
-    """Read one selector: its definition, or the whole entry of `selectors.yml` that holds it."""
+    """Read one selector: its definition, or its whole entry in `selectors.yml`."""
     reader = _Reader(name, context, problems)
     path: Path = (name,)
     default = False
@@ -60,14 +60,14 @@ def read_definition(
 
 
 def find_loops(definitions: Mapping[str, Definition]) -> list[Diagnostic]:
-    """Report YAML selectors that refer to each other in a circle."""
+    """Report YAML selectors that refer to each other in a cycle."""
     edges = {name: [r.value for r in found.references] for name, found in definitions.items()}
     problems = []
     for cycle in cycles(edges):
         after = cycle[1 % len(cycle)]
         origin = next(r.origin for r in definitions[cycle[0]].references if r.value == after)
-        way = " → ".join(f"'{name}'" for name in (*cycle, cycle[0]))
-        message = f"selectors refer to each other in a circle: {way}"
+        path = " → ".join(f"'{name}'" for name in (*cycle, cycle[0]))
+        message = f"selectors refer to each other in a cycle: {path}"
         problems.append(origin.report("MS608", message, "remove one of these references"))
     return problems
 
@@ -77,7 +77,7 @@ def is_default(entry: Any) -> bool:
 
 
 class _Reader:
-    """Reads the tree of one selector; what is wrong goes to `problems`."""
+    """Reads the tree of one selector; errors are added to `problems`."""
 
     def __init__(self, name: str, context: SelectionContext, problems: list[Diagnostic]) -> None:
         self.within = f"selector '{name}': "
@@ -85,7 +85,7 @@ class _Reader:
         self.problems = problems
 
     def origin(self, path: Path) -> Origin:
-        """Return the place of a value, or of the nearest one around it that has a place."""
+        """Return the location of a value, or of the nearest enclosing value that has one."""
         for stop in range(len(path), 0, -1):
             if location := self.context.locate(path[:stop]):
                 return Origin(location, within=self.within)
@@ -97,12 +97,12 @@ class _Reader:
     def spec(self, tree: Any, path: Path) -> Spec | None:
         if len(path) > _DEEPEST:
             self.fail(
-                path[:_DEEPEST], "the definition is nested too deep", "give its parts names of their own"
+                path[:_DEEPEST], "the definition is nested too deeply", "move its parts to separate selectors"
             )
             return None
         match tree:
             case str():
-                return parse(tree, self.place(path, tree), self.problems)
+                return parse(tree, self.locator(path, tree), self.problems)
             case {"union": _} | {"intersection": _}:
                 return self.group(tree, path)
             case {"method": _} | {"value": _}:
@@ -117,8 +117,8 @@ class _Reader:
                 self.fail(path, f"a definition can't be {_name(tree)}", _SHAPE)
         return None
 
-    def place(self, path: Path, content: str) -> Place:
-        """Return the places within a text: exact when it stands on one line as it is, or in quotes."""
+    def locator(self, path: Path, content: str) -> Locator:
+        """Return a locator within a text: exact if it is on one line, plain or in quotes."""
         whole = self.origin(path)
         location = self.context.locate(path)
         spare = location.end - location.column - len(content) if location else -1
@@ -137,7 +137,7 @@ class _Reader:
         self.refuse_unknown(tree, (kind,), path)
         items = tree[kind]
         if not isinstance(items, list):
-            self.fail((*path, kind), f"'{kind}' takes a list, not {_name(items)}", _SHAPE)
+            self.fail((*path, kind), f"'{kind}' must be a list, not {_name(items)}", _SHAPE)
             return None
         parts: list[Spec] = []
         excluded: Spec | None = None
@@ -149,11 +149,11 @@ class _Reader:
                 excludes += 1
                 excluded = self.excluded(item, here)
                 if excludes == 2:
-                    self.fail(here, f"this {kind} has a second 'exclude'", "put both into one list")
+                    self.fail(here, f"this {kind} has a second 'exclude'", "combine both in one list")
             elif found := self.spec(item, here):
                 parts.append(found)
         if not parts and len(items) == excludes:
-            self.fail((*path, kind), f"'{kind}' has nothing to select", _SHAPE)
+            self.fail((*path, kind), f"'{kind}' is empty", _SHAPE)
             return None
         found = (
             Union(tuple(parts))
@@ -165,7 +165,7 @@ class _Reader:
     def excluded(self, tree: Mapping[str, Any], path: Path) -> Spec | None:
         items = tree["exclude"]
         if not isinstance(items, list):
-            self.fail((*path, "exclude"), f"'exclude' takes a list, not {_name(items)}", _SHAPE)
+            self.fail((*path, "exclude"), f"'exclude' must be a list, not {_name(items)}", _SHAPE)
             return None
         found = [self.spec(item, (*path, "exclude", index)) for index, item in enumerate(items)]
         return Union(tuple(spec for spec in found if spec))
@@ -174,7 +174,7 @@ class _Reader:
         self.refuse_unknown(tree, _KEYS, path)
         missing = [key for key in ("method", "value") if key not in tree]
         if missing:
-            self.fail(path, f"a definition needs '{missing[0]}' too", _SHAPE)
+            self.fail(path, f"a definition also needs '{missing[0]}'", _SHAPE)
             return None
         if not isinstance(tree["method"], str):
             self.fail((*path, "method"), f"'method' can't be {_name(tree['method'])}", _SHAPE)
@@ -202,7 +202,9 @@ class _Reader:
         around = self.flag(options, "childrens_parents", path)
         parents, children = self.edges(options, "parents", path), self.edges(options, "children", path)
         if around and children != 0:
-            self.fail((*path, "children"), "'childrens_parents' has all children already", "drop 'children'")
+            self.fail(
+                (*path, "children"), "'childrens_parents' already includes all children", "remove 'children'"
+            )
         indirect = self.indirect(options, path)
         text = f"{method}:{value}"
         return Criterion(text, name, value, origin, tuple(arguments), around, parents, children, indirect)
@@ -211,14 +213,14 @@ class _Reader:
         depth = options.get(f"{key}_depth")
         if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
             self.fail(
-                (*path, f"{key}_depth"), f"'{key}_depth' is a number of edges, not {depth!r}", "write 1"
+                (*path, f"{key}_depth"), f"'{key}_depth' must be a number of edges, not {depth!r}", "write 1"
             )
         return depth if self.flag(options, key, path) else 0
 
     def flag(self, options: Mapping[str, Any], key: str, path: Path) -> bool:
         value = options.get(key, False)
         if not isinstance(value, bool):
-            self.fail((*path, key), f"'{key}' is true or false, not {value!r}", f"write '{key}: true'")
+            self.fail((*path, key), f"'{key}' must be true or false, not {value!r}", f"write '{key}: true'")
         return value is True
 
     def indirect(self, options: Mapping[str, Any], path: Path) -> Indirect | None:
@@ -228,20 +230,20 @@ class _Reader:
                 return mode  # type: ignore[no-any-return]
         if value is not None:
             known = get_args(Indirect)
-            remedy = did_you_mean(str(value), known, f"it is one of {', '.join(known)}")
-            self.fail((*path, "indirect_selection"), f"there is no indirect selection {value!r}", remedy)
+            remedy = did_you_mean(str(value), known, f"use one of {', '.join(known)}")
+            self.fail((*path, "indirect_selection"), f"unknown indirect selection {value!r}", remedy)
         return None
 
     def refuse_unknown(self, tree: Mapping[Any, Any], known: tuple[str, ...], path: Path) -> None:
         for key in tree:
             if key not in known:
                 names = (*known, *METHOD_NAMES) if "method" in known else known
-                otherwise = f"the keys here are {', '.join(known)}"
+                otherwise = f"known keys: {', '.join(known)}"
                 self.fail((*path, key), f"unknown key '{key}'", did_you_mean(str(key), names, otherwise))
 
 
 _SHAPE = (
-    "write a text such as 'tag:nightly', one 'method: value', 'method' and 'value' as two keys, "
+    "write a string such as 'tag:nightly', one 'method: value', 'method' and 'value' as two keys, "
     "or a list under 'union' or 'intersection'"
 )
 

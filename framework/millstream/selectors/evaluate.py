@@ -1,4 +1,4 @@
-"""From what a selector says to the set of nodes that it selects."""
+"""Evaluates selectors to sets of nodes."""
 
 from collections.abc import Callable
 
@@ -21,8 +21,8 @@ from millstream.selectors.values import (
 Ids = frozenset[str]
 
 
-class Found(Struct, frozen=True):
-    """What is selected, and the tests that join once all that they read is selected too."""
+class Matches(Struct, frozen=True):
+    """The selected nodes, and tests that are added once their inputs are selected."""
 
     direct: Ids
     cautious: Ids = frozenset()
@@ -33,11 +33,11 @@ class Evaluation(Struct, frozen=True):
     graph: Graph
     context: SelectionContext
     with_tests: bool
-    named: dict[str, Found]
-    """What the YAML selectors found that others refer to."""
+    named: dict[str, Matches]
+    """The matches of YAML selectors, by name."""
     warnings: list[Diagnostic]
 
-    def find(self, spec: Spec) -> Found:
+    def find(self, spec: Spec) -> Matches:
         match spec:
             case Criterion():
                 return self.criterion(spec)
@@ -51,16 +51,18 @@ class Evaluation(Struct, frozen=True):
                 if not found.direct and all(one.direct for one in each):
                     message = f"'{spec.text}' selects nothing: no node satisfies all of its parts"
                     self.warnings.append(
-                        spec.origin.warn("MS603", message, "a blank selects what satisfies one")
+                        spec.origin.warn(
+                            "MS603", message, "use a space to select nodes that satisfy any part"
+                        )
                     )
                 return found
             case Difference(included=included, excluded=excluded):
                 return self.subtract(self.find(included), self.find(excluded))
 
-    def criterion(self, criterion: Criterion) -> Found:
+    def criterion(self, criterion: Criterion) -> Matches:
         mode = criterion.indirect or "eager" if self.with_tests else "empty"
         if criterion.method == "selector":
-            # it has brought its tests by its own rules; only what the operators add brings more
+            # It has added its tests by its own rules; only nodes that the operators add can add more.
             named = self.named[criterion.value]
             if not named.direct and not self.warnings:
                 self.warnings.append(nothing_selected(criterion, self.graph))
@@ -74,14 +76,14 @@ class Evaluation(Struct, frozen=True):
     def matched(self, criterion: Criterion) -> Ids:
         match criterion.method:
             case "state" | "result":
-                asked = self.context.state if criterion.method == "state" else self.context.result
-                return frozenset(asked(criterion.value) if asked else ()).intersection(self.graph.nodes)
+                lookup = self.context.state if criterion.method == "state" else self.context.result
+                return frozenset(lookup(criterion.value) if lookup else ()).intersection(self.graph.nodes)
             case name:
                 matches = METHODS[name].matches(criterion.value, criterion.arguments)
                 return frozenset(id_ for id_, node in self.graph.nodes.items() if matches(node))
 
     def neighbours(self, criterion: Criterion, matched: Ids) -> Ids:
-        """Follow the graph from what matches, as `@` and `+` say."""
+        """Follow the graph from the matches, by `@` and `+`."""
         parents, children = self.graph.parents, self.graph.children
         found = reach(matched, parents, criterion.parents) | reach(matched, children, criterion.children)
         if criterion.childrens_parents:
@@ -89,10 +91,10 @@ class Evaluation(Struct, frozen=True):
             found |= family | reach(family, parents)
         return found
 
-    def attach_tests(self, selected: Ids, mode: Indirect) -> Found:
-        """Add the tests of what is selected, as dbt's four modes of indirect selection say."""
+    def attach_tests(self, selected: Ids, mode: Indirect) -> Matches:
+        """Add the tests of selected nodes, by dbt's four modes of indirect selection."""
         if mode == "empty":
-            return Found(selected)
+            return Matches(selected)
         tests = frozenset(
             child
             for id_ in selected
@@ -100,12 +102,14 @@ class Evaluation(Struct, frozen=True):
             if child not in selected and self.graph.nodes[child].kind in {"test", "unit_test"}
         )
         if mode == "eager":
-            return Found(selected | tests)
-        pending = Found(selected, cautious=tests) if mode == "cautious" else Found(selected, buildable=tests)
+            return Matches(selected | tests)
+        pending = (
+            Matches(selected, cautious=tests) if mode == "cautious" else Matches(selected, buildable=tests)
+        )
         return self.resolve(pending)
 
-    def resolve(self, found: Found) -> Found:
-        """Let pending tests join whose parents are all selected, or for `buildable` at least built from."""
+    def resolve(self, found: Matches) -> Matches:
+        """Add pending tests whose parents are all selected, or for `buildable`, at least upstream."""
         if not found.cautious and not found.buildable:
             return found
         parents = self.graph.parents
@@ -115,13 +119,13 @@ class Evaluation(Struct, frozen=True):
             known |= {id_ for id_, node in self.graph.nodes.items() if node.kind == "source"}
             joined |= {test for test in found.buildable if known.issuperset(parents[test])}
         direct = found.direct | joined
-        return Found(direct, found.cautious - direct, found.buildable - direct)
+        return Matches(direct, found.cautious - direct, found.buildable - direct)
 
-    def subtract(self, included: Found, excluded: Found) -> Found:
+    def subtract(self, included: Matches, excluded: Matches) -> Matches:
         return self.combine([included, excluded], lambda sets: sets[0] - sets[1])
 
-    def combine(self, parts: list[Found], operation: Callable[[list[Ids]], Ids]) -> Found:
+    def combine(self, parts: list[Matches], operation: Callable[[list[Ids]], Ids]) -> Matches:
         direct = operation([part.direct for part in parts])
         cautious = operation([part.direct | part.cautious for part in parts]) - direct
         buildable = operation([part.direct | part.buildable for part in parts]) - direct
-        return self.resolve(Found(direct, cautious, buildable))
+        return self.resolve(Matches(direct, cautious, buildable))

@@ -1,4 +1,4 @@
-"""Selectors as written on the command line: `tag:nightly,2+orders+ @staging.*`."""
+"""Parses selectors of the command line: `tag:nightly,2+orders+ @staging.*`."""
 
 import re
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from millstream.selectors.methods import check_method
 from millstream.selectors.values import Criterion, Intersection, Origin, Spec, Union
 from millstream.text import Text
 
-Place = Callable[[int, int], Origin]
-"""The origin of a part of the text, by its offsets."""
+Locator = Callable[[int, int], Origin]
+"""Returns the origin of a part of a text, by its offsets."""
 
 _BEFORE = re.compile(r"(?P<at>@)?(?:(?P<depth>\d*)(?P<plus>\+))?")
 _METHOD = re.compile(r"(?P<name>[\w.]+):")
@@ -17,54 +17,54 @@ _AFTER = re.compile(r"\+(?P<depth>\d*)\Z")
 _FILES = (".sql", ".py", ".csv")
 
 
-def option(name: str, content: str) -> Place:
-    """Return the places in the text of a command-line option."""
+def option(name: str, content: str) -> Locator:
+    """Return a locator for the text of a command-line option."""
     text = Text(name, content)
 
-    def place(start: int, stop: int) -> Origin:
+    def locate(start: int, stop: int) -> Origin:
         location = text.location(start, stop)
         return Origin(location, text.line(location.line))
 
-    return place
+    return locate
 
 
-def parse(content: str, place: Place, problems: list[Diagnostic]) -> Spec:
-    """Read a union of intersections; what is wrong goes to `problems`."""
-    terms = [_term(m.group(), m.start(), place, problems) for m in re.finditer(r"\S+", content)]
+def parse(content: str, locate: Locator, problems: list[Diagnostic]) -> Spec:
+    """Parse a union of intersections; errors are added to `problems`."""
+    terms = [_term(m.group(), m.start(), locate, problems) for m in re.finditer(r"\S+", content)]
     if not terms:
-        problems.append(place(0, len(content)).report("MS601", "the selector is empty", _EXAMPLE))
+        problems.append(locate(0, len(content)).report("MS601", "the selector is empty", _EXAMPLE))
     return terms[0] if len(terms) == 1 else Union(tuple(terms))
 
 
-_EXAMPLE = "name what to select: a model such as 'orders+', or a method such as 'tag:nightly'"
+_EXAMPLE = "write what to select: a model such as 'orders+', or a method such as 'tag:nightly'"
 
 
-def _term(term: str, offset: int, place: Place, problems: list[Diagnostic]) -> Spec:
+def _term(term: str, offset: int, locate: Locator, problems: list[Diagnostic]) -> Spec:
     parts: list[Spec] = []
     for part in term.split(","):
         if part:
-            found = _criterion(part, offset, place, problems)
+            found = _criterion(part, offset, locate, problems)
             parts += [found] if found else []
         else:
-            problem = place(max(offset - 1, 0), offset).report(
+            problem = locate(max(offset - 1, 0), offset).report(
                 "MS601",
-                f"'{term}' has nothing on one side of a comma",
-                "write an intersection without blanks: 'tag:nightly,orders+'",
+                f"'{term}' has an empty part next to a comma",
+                "write an intersection without spaces: 'tag:nightly,orders+'",
             )
-            # `a,,b` has one mistake between its commas, and `,` alone has one, not two
+            # `a,,b` has one error between its commas, and `,` has one, not two
             if not problems or problems[-1].message != problem.message:
                 problems.append(problem)
         offset += len(part) + 1
     return (
         parts[0]
         if len(parts) == 1
-        else Intersection(tuple(parts), term, place(offset - len(term) - 1, offset - 1))
+        else Intersection(tuple(parts), term, locate(offset - len(term) - 1, offset - 1))
     )
 
 
-def _criterion(part: str, offset: int, place: Place, problems: list[Diagnostic]) -> Criterion | None:
+def _criterion(part: str, offset: int, locate: Locator, problems: list[Diagnostic]) -> Criterion | None:
     def fail(start: int, stop: int, message: str, remedy: str) -> None:
-        problems.append(place(offset + start, offset + stop).report("MS601", message, remedy))
+        problems.append(locate(offset + start, offset + stop).report("MS601", message, remedy))
 
     before = _BEFORE.match(part)
     assert before
@@ -74,24 +74,24 @@ def _criterion(part: str, offset: int, place: Place, problems: list[Diagnostic])
     start = method.end() if method else before.end()
     value = part[start:stop]
     if not value:
-        fail(0, len(part), f"'{part}' names nothing to select", _EXAMPLE)
+        fail(0, len(part), f"'{part}' selects nothing", _EXAMPLE)
         return None
     if before["at"] and after:
         message = f"'{part}' has both '@' before and '+' after"
-        fail(stop, len(part), message, "drop the '+': '@' takes all descendants already")
+        fail(stop, len(part), message, "remove the '+': '@' already includes all descendants")
         return None
     if not method and (plus := value.find("+")) >= 0:
         fail(
             start + plus,
             start + plus + 1,
-            f"'+' stands within '{value}'",
+            f"unexpected '+' within '{value}'",
             "write it before or after a name: '1+orders+2'",
         )
         return None
-    origin = place(offset + before.end(), offset + stop)
+    origin = locate(offset + before.end(), offset + stop)
     name, *arguments = method["name"].split(".") if method else [default_method(value)]
-    at_method = place(offset + before.end(), offset + start - 1) if method else origin
-    at_value = place(offset + start, offset + stop)
+    at_method = locate(offset + before.end(), offset + start - 1) if method else origin
+    at_value = locate(offset + start, offset + stop)
     if problem := check_method(name, tuple(arguments), value, at_method, at_value):
         problems.append(problem)
         return None
@@ -115,5 +115,5 @@ def default_method(value: str) -> str:
 
 
 def _depth(digits: str) -> int | None:
-    # more digits than any graph is deep: all the way, and int() refuses more than 4300 of them
+    # More digits than any graph is deep mean all; int() rejects more than 4300 digits.
     return int(digits) if digits and len(digits) < 10 else None

@@ -1,4 +1,4 @@
-"""What each selector method matches. A new method is one row in `METHODS`."""
+"""The selector methods. A new method is one row in `METHODS`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -16,15 +16,15 @@ Keys = tuple[str, ...]
 Predicate = Callable[[Node], bool]
 
 _NAMED = ("model", "seed", "test", "unit_test")
-"""What a bare name can mean; sources, exposures and metrics are selected by their own methods, as in dbt."""
+"""Kinds that a bare name can match; others are selected by their own methods, as in dbt."""
 
 
 class Method(Struct, frozen=True):
     matches: Callable[[str, Keys], Predicate]
     known: Callable[[Node, Keys], Iterable[str]] = lambda _node, _keys: ()
-    """The values that would match a node: what a mistyped one may have meant."""
+    """The values that would match a node, for suggestions."""
     choices: tuple[str, ...] = ()
-    """All the values there are."""
+    """All allowed values, if they are fixed."""
 
 
 def _fqn(value: str, _keys: Keys) -> Predicate:
@@ -41,7 +41,7 @@ def _fqn(value: str, _keys: Keys) -> Predicate:
     def matches(node: Node) -> bool:
         if node.kind not in _NAMED:
             return False
-        # dbt matches a pattern with the folders only, so that its `stg_*` misses staging/stg_orders.sql
+        # dbt only matches patterns against folders, so its `stg_*` misses staging/stg_orders.sql
         named = fnmatchcase(node.name, value) if wild is not None else node.name == value
         return named or in_folder(node.fqn) or in_folder(node.fqn[1:])
 
@@ -63,28 +63,28 @@ def _tag(value: str, _keys: Keys) -> Predicate:
 
 
 def _path(value: str, _keys: Keys) -> Predicate:
-    """Match a file, or all below a folder; `*` stays within a folder, `**` is any number of folders."""
+    """Match a file, or everything below a folder; `*` matches within a folder, `**` any number of folders."""
     wanted = normpath(value.replace("\\", "/")).split("/")
 
     def matches(node: Node) -> bool:
-        places = _skip_folders({0}, wanted)
+        positions = _skip_folders({0}, wanted)
         for part in node.path.split("/"):
-            if len(wanted) in places:
+            if len(wanted) in positions:
                 return True
-            stay = {p for p in places if wanted[p] == "**"}
-            step = {p + 1 for p in places if wanted[p] != "**" and fnmatchcase(part, wanted[p])}
-            places = _skip_folders(stay | step, wanted)
-        return len(wanted) in places
+            stay = {p for p in positions if wanted[p] == "**"}
+            step = {p + 1 for p in positions if wanted[p] != "**" and fnmatchcase(part, wanted[p])}
+            positions = _skip_folders(stay | step, wanted)
+        return len(wanted) in positions
 
     return (lambda _node: True) if wanted == ["."] else matches
 
 
-def _skip_folders(places: set[int], wanted: Sequence[str]) -> set[int]:
-    """Add the places after `**`, which may stand for no folder at all."""
-    reached = set(places)
-    for place in range(len(wanted)):
-        if place in reached and wanted[place] == "**":
-            reached.add(place + 1)
+def _skip_folders(positions: set[int], wanted: Sequence[str]) -> set[int]:
+    """Add the positions after `**`, which can match no folder."""
+    reached = set(positions)
+    for position in range(len(wanted)):
+        if position in reached and wanted[position] == "**":
+            reached.add(position + 1)
     return reached
 
 
@@ -103,12 +103,12 @@ def _file_known(node: Node, _keys: Keys) -> Iterable[str]:
 
 
 def _package(value: str, _keys: Keys) -> Predicate:
-    # `this` is dbt's word for the project itself
+    # `this` is dbt's name for the project itself
     return lambda node: value == "this" or any(fnmatchcase(name, value) for name in node.fqn[:1])
 
 
 def _source(value: str, _keys: Keys) -> Predicate:
-    """Match `source`, `source.topic` or `package.source.topic`; a topic's name may have dots of its own."""
+    """Match `source`, `source.topic` or `package.source.topic`; a topic's name can contain dots."""
 
     def matches(node: Node) -> bool:
         if node.kind != "source":
@@ -161,7 +161,9 @@ def _config(value: str, keys: Keys) -> Predicate:
 
     def matches(node: Node) -> bool:
         found = _look_up(_configured(node), keys)
-        return _says(found.casefold() if keys == ("severity",) and isinstance(found, str) else found, wanted)
+        return _matches_value(
+            found.casefold() if keys == ("severity",) and isinstance(found, str) else found, wanted
+        )
 
     return matches
 
@@ -171,7 +173,7 @@ def _configured(node: Node) -> Mapping[Any, Any]:
 
 
 def _look_up(tree: Any, keys: Keys) -> Any:
-    """Descend by keys, where a key may have dots of its own: `producer.linger.ms`."""
+    """Look up nested keys, where a key can contain dots: `producer.linger.ms`."""
     if not keys:
         return tree
     if isinstance(tree, Mapping):
@@ -182,7 +184,7 @@ def _look_up(tree: Any, keys: Keys) -> Any:
     return None
 
 
-def _says(value: Any, wanted: str) -> bool:
+def _matches_value(value: Any, wanted: str) -> bool:
     match value:
         case None:
             return False
@@ -191,7 +193,7 @@ def _says(value: Any, wanted: str) -> bool:
         case Mapping():
             return any(str(key) == wanted for key in value)
         case list() | tuple() | set() | frozenset():
-            return any(_says(one, wanted) for one in value)
+            return any(_matches_value(one, wanted) for one in value)
         case _:
             return str(value) == wanted
 
@@ -241,7 +243,7 @@ BEYOND_NODES: dict[str, tuple[str, ...]] = {
     "result": ("success", "error", "fail", "warn", "pass", "skipped"),
     "selector": (),
 }
-"""Methods that a node alone doesn't answer, with their values where these are few."""
+"""Methods that need more than a node, with their values if these are fixed."""
 
 METHOD_NAMES = (*METHODS, *BEYOND_NODES)
 
@@ -249,18 +251,18 @@ METHOD_NAMES = (*METHODS, *BEYOND_NODES)
 def check_method(
     name: str, arguments: Keys, value: str, method_origin: Origin, value_origin: Origin
 ) -> Diagnostic | None:
-    """Report what is wrong with a method, its arguments or its value."""
+    """Return the error of a method, its arguments or its value; None if valid."""
     if name not in METHOD_NAMES:
-        remedy = did_you_mean(name, METHOD_NAMES, f"the methods are {', '.join(METHOD_NAMES)}")
-        return method_origin.report("MS602", f"there is no selector method '{name}'", remedy)
+        remedy = did_you_mean(name, METHOD_NAMES, f"known methods: {', '.join(METHOD_NAMES)}")
+        return method_origin.report("MS602", f"unknown selector method '{name}'", remedy)
     if name == "config" and not all(arguments or ("",)):
-        remedy = "name the setting: 'config.materialized:view' or 'config.meta.owner:ann'"
+        remedy = "add the key: 'config.materialized:view' or 'config.meta.owner:ann'"
         return method_origin.report("MS601", "'config' needs the key of a setting", remedy)
     if name != "config" and arguments:
         remedy = f"write '{name}:{value}'"
-        return method_origin.report("MS601", f"'{name}' takes no '.{'.'.join(arguments)}'", remedy)
+        return method_origin.report("MS601", f"'{name}' does not accept '.{'.'.join(arguments)}'", remedy)
     choices = METHODS[name].choices if name in METHODS else BEYOND_NODES[name]
     if choices and value not in choices:
-        remedy = did_you_mean(value, choices, f"it is one of {', '.join(choices)}")
+        remedy = did_you_mean(value, choices, f"use one of {', '.join(choices)}")
         return value_origin.report("MS605", f"'{name}' has no value '{value}'", remedy)
     return None

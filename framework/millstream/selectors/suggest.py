@@ -1,4 +1,4 @@
-"""What a selector that selects nothing may have meant."""
+"""Suggestions for a selector that selects nothing."""
 
 from millstream.errors import Diagnostic, nearest
 from millstream.graph import Graph
@@ -6,7 +6,7 @@ from millstream.selectors.methods import METHODS, is_pattern
 from millstream.selectors.values import Criterion
 
 _OTHER_METHODS = ("source", "exposure", "metric", "tag")
-"""Where a bare name is looked for when it is no model."""
+"""Methods to try for a bare name that is not a model."""
 
 
 def nothing_selected(criterion: Criterion, graph: Graph) -> Diagnostic:
@@ -25,7 +25,7 @@ def _remedy(criterion: Criterion, graph: Graph) -> str:
         return f"did you mean '{written}'?"
     if criterion.method == "config" and not known:
         return f"no node has the setting '{'.'.join(criterion.arguments)}'"
-    return "`millstream ls` shows what there is"
+    return "`millstream ls` lists all nodes"
 
 
 def _by_other_method(value: str, graph: Graph) -> str | None:

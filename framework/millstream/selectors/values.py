@@ -1,4 +1,4 @@
-"""What a selector says, as values: criteria, combined by union, intersection and difference."""
+"""Selectors as values: criteria, combined by union, intersection and difference."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Literal, TypeAlias
@@ -9,10 +9,10 @@ from millstream.errors import Diagnostic
 from millstream.text import Location
 
 Indirect = Literal["eager", "cautious", "buildable", "empty"]
-"""Which tests come with the nodes that they test, in dbt's words."""
+"""Which tests are selected with the nodes that they test, in dbt's terms."""
 
 Step = str | int
-"""A key or an index on the way into the tree of the YAML selectors."""
+"""A key or an index on the path to a value of the YAML selectors."""
 
 
 class Origin(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Origin(Struct, frozen=True):
     location: Location | None = None
     line: str = ""
     within: str = ""
-    """`selector 'nightly': ` for one from YAML, else empty."""
+    """`selector 'nightly': ` for a YAML selector, otherwise empty."""
 
     def report(self, code: str, message: str, remedy: str = "") -> Diagnostic:
         return Diagnostic(code, self.within + message, self.location, remedy, self.line)
@@ -31,7 +31,7 @@ class Origin(Struct, frozen=True):
 
 
 class Criterion(Struct, frozen=True):
-    """One method with its value, and how far to follow the graph from what it matches."""
+    """One method with its value, and how far to follow the graph from its matches."""
 
     text: str
     method: str
@@ -40,7 +40,7 @@ class Criterion(Struct, frozen=True):
     arguments: tuple[str, ...] = ()
     childrens_parents: bool = False
     parents: int | None = 0
-    """How many edges up; None for all the way."""
+    """The number of edges up; None for all."""
     children: int | None = 0
     indirect: Indirect | None = None
 
@@ -76,18 +76,18 @@ def criteria(spec: Spec) -> Iterator[Criterion]:
 
 
 class SelectionContext(Struct, frozen=True):
-    """What some selectors need beyond the graph; what is missing is an error only when it is asked for."""
+    """Data that some selectors need besides the graph; missing data is only an error if it is needed."""
 
     state: Callable[[str], Collection[str]] | None = None
-    """The ids of which `state:<value>` is true."""
+    """Returns the ids for which `state:<value>` is true."""
     result: Callable[[str], Collection[str]] | None = None
-    """The ids whose last run ended as `result:<value>` says."""
+    """Returns the ids for which `result:<value>` is true."""
     locate: Callable[[tuple[Step, ...]], Location | None] = lambda _path: None
-    """Where a value of the YAML selectors stands, by the keys and indices that lead to it."""
+    """Returns the location of a value of the YAML selectors, by its path."""
 
 
 class Selection(Struct, frozen=True):
     ids: tuple[str, ...]
     """In topological order."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Warnings: what selects nothing."""
+    """Warnings about criteria that select nothing."""

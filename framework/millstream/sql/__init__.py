@@ -1,1 +1,1 @@
-"""SQL text becomes columns, types and lineage; the only package that knows sqlglot."""
+"""Analyzes SQL text: columns, types and lineage. The only package that uses sqlglot."""

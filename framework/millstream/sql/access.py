@@ -1,4 +1,4 @@
-"""Parts of a value: elements of arrays and maps, fields of structs, and the structs that brackets make."""
+"""Parts of values: elements of arrays and maps, fields of structs, and structs written in brackets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from millstream.sql.columns import field
 from millstream.sql.expressions import Expressions, Handler
-from millstream.sql.raising import becomes_raises
+from millstream.sql.raising import implicit_cast_raises
 from millstream.sql.scope import as_kind
 from millstream.sql.structs import struct_of
 from millstream.sql.value import Value, computed
@@ -17,7 +17,9 @@ def element(walk: Expressions, node: exp.Bracket) -> Value:
     value = walk.value(node.this)
     index = walk.values(node.expressions)
     found: Type = UNKNOWN
-    if not isinstance(value.type, Map | Row) or becomes_raises(index, getattr(value.type, "key", UNKNOWN)):
+    if not isinstance(value.type, Map | Row) or implicit_cast_raises(
+        index, getattr(value.type, "key", UNKNOWN)
+    ):
         walk.findings.marks.raises(node)
     match value.type:
         case Array(element=of) | Map(value=of):
@@ -25,8 +27,11 @@ def element(walk: Expressions, node: exp.Bracket) -> Value:
         case Row() if index and isinstance(index[0].literal, str):
             return field(walk, value, exp.to_identifier(index[0].literal))
         case other if other not in {UNKNOWN, VARIANT}:
-            walk.findings.problem(
-                node, "MS407", f"a {other} has no elements", "remove the […]: only arrays and maps have it"
+            walk.findings.report(
+                node,
+                "MS407",
+                f"a {other} has no elements",
+                "remove the […]: only arrays and maps have elements",
             )
     return computed(found, [value, *index], nullable=True)
 

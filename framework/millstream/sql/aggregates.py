@@ -1,4 +1,4 @@
-"""Aggregates, with what may stand around them: FILTER, OVER, WITHIN GROUP, IGNORE NULLS."""
+"""Aggregates, with FILTER, OVER, WITHIN GROUP and IGNORE NULLS."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _NEEDS_NUMBERS = frozenset(("sum", "avg", "mean", "try_sum", "try_avg"))
 
 
 def aggregate(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Value:
-    """Return what is known of a call of an aggregate."""
+    """Evaluate a call of an aggregate."""
     name = signature.name
     over = id(node) in walk.window_calls
     if walk.no_aggregates and not over:
-        message = f"{name}() can't stand in {walk.no_aggregates}"
+        message = f"{name}() is not allowed in {walk.no_aggregates}"
         remedy = (
             "filter aggregates with HAVING"
             if walk.no_aggregates == "WHERE"
-            else "calculate it in a subquery, and use its column"
+            else "compute it in a subquery, and use its column"
         )
-        walk.findings.problem(node, "MS415", message, remedy)
+        walk.findings.report(node, "MS415", message, remedy)
     with_star = [argument for argument in node.expressions if isinstance(argument, exp.Star)]
     values = walk.values(_plain(node)) if over else _arguments(walk, node, starred=name != "count")
     if with_star and name != "count" and len(values) > (signature.most or len(values)):
-        walk.findings.problem(node, "MS406", f"{name}(*) is not possible", "name a column")
+        walk.findings.report(node, "MS406", f"{name}(*) is not supported", "name a column")
     types: list[Type] = [value.type for value in values] or [UNKNOWN]
     if name in _NEEDS_NUMBERS and not _summable(types[0]):
-        walk.findings.problem(node, "MS407", f"{name}() needs numbers, not {types[0]}", _number_of(types[0]))
+        walk.findings.report(node, "MS407", f"{name}() needs numbers, not {types[0]}", _number_of(types[0]))
     found = result_type(signature.result, name, types, [value.literal for value in values] or [None])
     result = computed(found, values, nullable=signature.nullable != "never", aggregate=not over)
     if not over:
@@ -56,7 +56,7 @@ def _arguments(walk: Expressions, node: exp.Anonymous, *, starred: bool) -> list
     for argument in node.expressions:
         for inner in argument.expressions if isinstance(argument, exp.Distinct) else [argument]:
             if isinstance(argument, exp.Star) and not starred:
-                continue  # `count(*)` counts rows, whatever their columns
+                continue  # `count(*)` counts rows, not columns
             if (star := star_columns(walk, inner, named=False)) is None:
                 values.append(walk.value(inner))
             elif starred:
@@ -76,7 +76,7 @@ def _summable(found: Type) -> bool:
 
 def _number_of(found: Type) -> str:
     nested = isinstance(found, Array | Map | Row)
-    return f"take a number out of the {found}" if nested else "cast the argument to a number"
+    return f"extract a number from the {found}" if nested else "cast the argument to a number"
 
 
 def filtered(walk: Expressions, node: exp.Filter) -> Value:
@@ -90,14 +90,14 @@ def filtered(walk: Expressions, node: exp.Filter) -> Value:
 
 
 def windowed(walk: Expressions, node: exp.Window) -> Value:
-    """Evaluate a call before OVER: an aggregate there does not group its SELECT, though one in it does."""
+    """Evaluate a call before OVER, which does not group its SELECT; a nested aggregate does."""
     value = _over(walk, node.this)
     sources = value.sources
     sources |= as_kind(influences(walk.values(node.args.get("partition_by") or [])), "group")
     if order := node.args.get("order"):
         sources |= as_kind(influences([walk.value(part.this) for part in order.expressions]), "order")
-    walk.findings.not_understood(node, "a window function: a stream has no end to order by")
-    walk.findings.form("window function", node.this, walk.scope.reads)
+    walk.findings.mark_opaque(node, "a window function: a stream has no end to order by")
+    walk.findings.add_form("window function", node.this, walk.scope.reads)
     return Value(value.type, value.nullable, sources)
 
 

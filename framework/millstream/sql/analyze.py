@@ -1,4 +1,4 @@
-"""One model's SQL becomes its columns with types, its lineage, and what is wrong with it."""
+"""Analyzes one model's SQL: its columns with types, its lineage, and its errors."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,14 +7,14 @@ from msgspec.structs import replace
 from millstream.project.values import Function
 from millstream.sql.binder import Binder
 from millstream.sql.bodies import query
-from millstream.sql.foreign import foreign
+from millstream.sql.foreign import foreign_clauses
 from millstream.sql.parse import Parsed, parse
-from millstream.sql.projection import name_place
-from millstream.sql.query import Query, Whole
+from millstream.sql.projection import name_span
+from millstream.sql.query import OpaqueBody, Query
 from millstream.sql.relations import Inputs
 from millstream.sql.result import Result
 from millstream.sql.values import Analysis, InputRelation, Problem, ResultColumn, Watermark
-from millstream.sql.whole import whole
+from millstream.sql.whole import opaque_pieces
 
 
 def analyze(
@@ -23,7 +23,7 @@ def analyze(
     known_relations: Callable[[], list[str]],
     functions: Mapping[str, Function],
 ) -> Analysis:
-    """Analyse rendered SQL; `relation` gives what `models.x`, `seeds.x` or `sources.s.t` is."""
+    """Analyze rendered SQL; `relation` returns what `models.x`, `seeds.x` or `sources.s.t` means."""
     parsed = parse(sql)
     if not isinstance(parsed, Parsed):
         return Analysis(open=True, problems=parsed)
@@ -34,7 +34,7 @@ def analyze(
         deep = Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models")
         return Analysis(open=True, problems=(deep,))
     findings = binder.findings
-    more = foreign(parsed.tree, parsed.tokens.tokens, sql)
+    more = foreign_clauses(parsed.tree, parsed.tokens.tokens, sql)
     problems = [*findings.problems, *more, *_names(result, sql)]
     return Analysis(
         columns=tuple(ResultColumn(c.name, c.type, c.nullable, c.sources) for c in result.columns if c.name),
@@ -52,16 +52,16 @@ def analyze(
 
 
 def _query(binder: Binder, result: Result) -> Query:
-    """Return what the SQL says, or all of it as it is where it can't be taken apart for sure."""
+    """Return the SQL clause by clause, or unchanged where it can't be split reliably."""
     findings, text = binder.findings, binder.text
     if text.watermarks:
-        findings.marks.not_apart("a WATERMARK of something that is no relation")
-    reasons = tuple(findings.opaque or findings.marks.whole)
+        findings.marks.not_split("a WATERMARK that does not follow a relation")
+    reasons = tuple(findings.opaque or findings.marks.not_split_reasons)
     if result.body is not None and not reasons:
         return replace(query(result.body, binder.bodies), forms=findings.forms)
-    pieces = whole(text.found, findings.marks)
-    reasons = reasons or ("a query that is not understood",)
-    return Query(Whole(pieces, reasons, 0, len(findings.sql)), forms=findings.forms)
+    pieces = opaque_pieces(text.source, findings.marks)
+    reasons = reasons or ("a query that is not analyzed",)
+    return Query(OpaqueBody(pieces, reasons, 0, len(findings.sql)), forms=findings.forms)
 
 
 def _word(sql: str, start: int) -> str:
@@ -72,17 +72,17 @@ def _word(sql: str, start: int) -> str:
 
 
 def _names(result: Result, sql: str) -> list[Problem]:
-    """Every column of a model has a name of its own."""
+    """Report columns without a unique name."""
     problems: list[Problem] = []
     seen: set[str] = set()
     for index, column in enumerate(result.columns):
-        start, stop = name_place(result.origins[index], sql) if index < len(result.origins) else (0, 1)
+        start, stop = name_span(result.origins[index], sql) if index < len(result.origins) else (0, 1)
         if not column.name:
             message = f"column {index + 1} has no name"
-            problems.append(Problem("MS409", message, start, stop, "give it one: … as name", sql[start:stop]))
+            problems.append(Problem("MS409", message, start, stop, "add a name: … as name", sql[start:stop]))
         elif column.name.lower() in seen:
             message = f"two columns are named '{column.name}'"
-            remedy = "rename one, or leave it out: * except (…)"
+            remedy = "rename one, or exclude it: * except (…)"
             problems.append(Problem("MS408", message, start, stop, remedy, sql[start:stop]))
         seen.add(column.name.lower())
     return problems

@@ -27,7 +27,7 @@ Result = tuple[Type, bool]
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Result | None:
-    """Return what a calculation gives, None when its sides can't be calculated with."""
+    """Return the type of a calculation; None if the types don't support it."""
     types = {left.type, right.type}
     if UNKNOWN in types:
         return UNKNOWN, True
@@ -55,7 +55,7 @@ def arithmetic(operator: str, left: Value, right: Value) -> Result | None:
 
 
 def bits(left: Value, right: Value) -> Result | None:
-    """Return what `& | ^` give: the wider integer."""
+    """Return the type of `& | ^`: the wider integer."""
     if UNKNOWN in {left.type, right.type}:
         return UNKNOWN, True
     if left.type == right.type == NULL:
@@ -67,7 +67,7 @@ def bits(left: Value, right: Value) -> Result | None:
 
 
 def decimal_of(value: Value, found: Type) -> Decimal:
-    """Return the decimal that an operand becomes beside one: a literal keeps its own digits."""
+    """Return an operand's type next to a decimal: a literal has exactly its digits."""
     if isinstance(value.literal, int) and not isinstance(value.literal, bool):
         return Decimal(len(str(abs(value.literal))), 0)
     return as_decimal(found)
@@ -113,7 +113,7 @@ def _with_times(operator: str, left: Value, right: Value) -> Result | None:
     other = {left.type, right.type} - {INTERVAL, *TIMES}
     if other == {NULL} or (right.type in TIMES and other == {STRING}):
         return INTERVAL, True
-    # A text beside an interval is taken for a time, and becomes text again.
+    # A text next to an interval is cast to a time, and the result back to text.
     return (STRING, True) if other == {STRING} and (operator == "+" or left.type == STRING) else None
 
 
@@ -127,7 +127,7 @@ def _scaled(operator: str, left: Value, right: Value) -> Result | None:
 
 
 def _moved(time: Value, by: Value, operator: str) -> Result | None:
-    """Return what a date or time plus or minus something is: of a date and an interval, its kind decides."""
+    """Return the type of a date or time plus or minus a value; for an interval, its kind decides."""
     nullable = time.nullable or by.nullable
     if by.type == INTERVAL:
         if time.type != DATE:
@@ -144,7 +144,7 @@ def _moved(time: Value, by: Value, operator: str) -> Result | None:
 
 
 def interval_kind(operator: str, left: Value, right: Value) -> str | None:
-    """Return the kind of interval that a calculation gives: days, time or months; None when not known."""
+    """Return the kind of interval of a calculation: days, time or months; None if unknown."""
     match operator, left.type, right.type:
         case "-", _, _ if left.type in TIMES or right.type in TIMES:
             return (

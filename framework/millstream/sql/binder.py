@@ -1,4 +1,4 @@
-"""Resolves a whole query: relations, joins, groups and columns, from the inside out."""
+"""Resolves a query's relations, joins, groups and columns, from the inside out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlglot import exp
 from millstream.project.references import RESERVED_COLUMNS
 from millstream.project.values import Function
 from millstream.sql import sets
-from millstream.sql.clauses import NotApartError, source
+from millstream.sql.clauses import NotSplitError, index_tokens
 from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
@@ -21,10 +21,10 @@ from millstream.sql.handlers import expressions
 from millstream.sql.keywords import keyword_after
 from millstream.sql.names import function_name
 from millstream.sql.parse import Parsed
-from millstream.sql.projection import name_place, project
+from millstream.sql.projection import name_span, project
 from millstream.sql.query import Body, FormKind
 from millstream.sql.relations import Ctes, Inputs, Relations
-from millstream.sql.result import Result, renamed
+from millstream.sql.result import Result, with_names
 from millstream.sql.scope import NOTHING, Bound, Scope, as_kind, unused
 from millstream.sql.selects import Keys, select
 from millstream.sql.value import Value, influences
@@ -41,16 +41,16 @@ class Binder:
         inputs: Inputs,
         functions: Mapping[str, Function],
     ) -> None:
-        found = source(sql, parsed.tokens.tokens)
-        self.findings = Findings(sql, found, functions, parsed.tokens.variant_paths, self.query)
-        self.text = Text(found, self.findings, list(parsed.tokens.watermarks))
+        source = index_tokens(sql, parsed.tokens.tokens)
+        self.findings = Findings(sql, source, functions, parsed.tokens.variant_paths, self.query)
+        self.text = Text(source, self.findings, list(parsed.tokens.watermarks))
         self.bodies: dict[str, Body] = {}
         """The CTEs by unique names."""
         self.inputs = inputs
         self.ctes: Ctes = {}
 
     def query(self, node: exp.Expr, parent: Scope | None = None) -> Result:
-        """Bind a SELECT, set operation, VALUES or parenthesised query."""
+        """Bind a SELECT, set operation, VALUES or parenthesized query."""
         outer = self.ctes
         if with_ := node.args.get("with_"):
             self._bind_ctes(with_, parent)
@@ -65,32 +65,32 @@ class Binder:
                 case exp.Subquery():
                     return self._ordered(node, parent, self.query(node.this, parent))
                 case exp.Values():
-                    self.findings.marks.not_apart("VALUES")
+                    self.findings.marks.not_split("VALUES")
                     return sets.values(expressions(self.findings, Scope(parent)), node)
                 case exp.Table():
                     walk = expressions(self.findings, Scope(parent))
                     return Relations(walk, self.inputs, self.ctes).whole(node)
                 case _:
-                    self.findings.not_understood(node, f"{type(node).__name__} is not understood")
+                    self.findings.mark_opaque(node, f"{type(node).__name__} is not supported")
                     return Result([], open="?")
         finally:
             self.ctes = outer
 
     def _bind_ctes(self, with_: exp.With, parent: Scope | None) -> None:
         if with_.args.get("recursive"):
-            self.findings.not_understood(with_, "a recursive CTE")
+            self.findings.mark_opaque(with_, "a recursive CTE")
         for cte in with_.expressions:
             names = [column.name for column in cte.args["alias"].args.get("columns") or ()]
             if with_.args.get("recursive"):
-                # It may read itself: what it is then is not worked out.
+                # It may read itself, so its columns are unknown.
                 self.ctes = {**self.ctes, cte.alias.lower(): Result([], open="?")}
             result = self.query(cte.this, parent)
             if with_.args.get("recursive") and _reads_itself(cte):
-                self.findings.form("recursion", cte.args["alias"], result.reads)
+                self.findings.add_form("recursion", cte.args["alias"], result.reads)
             if result.body is not None:
                 result.cte = unused(cte.alias, {key.lower() for key in self.bodies})
                 self.bodies[result.cte] = result.body
-            self.ctes = {**self.ctes, cte.alias.lower(): renamed(result, names)}
+            self.ctes = {**self.ctes, cte.alias.lower(): with_names(result, names)}
 
     # -- SELECT
 
@@ -105,7 +105,7 @@ class Binder:
             rows |= as_kind(condition(walk, where.this).sources, "filter")
             walk.no_aggregates = ""
         if node.args.get("distinct"):
-            self.findings.form("distinct", keyword_after(self.text.found, node, "distinct"), scope.reads)
+            self.findings.add_form("distinct", keyword_after(self.text.source, node, "distinct"), scope.reads)
         before = len(self.findings.problems)
         keys = group_keys(node, walk)
         if keys is not None:
@@ -117,7 +117,7 @@ class Binder:
         self._check_names(columns, origins)
         self._check_windows(node, walk)
         walk.outputs = outputs(columns)
-        walk.spelt |= {column.name.lower(): column.name for column in columns}
+        walk.spellings |= {column.name.lower(): column.name for column in columns}
         if having := node.args.get("having"):
             rows |= as_kind(condition(walk, having.this).sources, "filter")
         rows |= self._after(node, walk, columns)
@@ -126,18 +126,18 @@ class Binder:
             rows,
             self._open(node, scope),
             origins,
-            self._apart(node, scope, columns, keys),
+            self._body(node, scope, columns, keys),
             reads=frozenset(scope.reads),
         )
 
     def _check_names(self, columns: list[Bound], origins: list[exp.Expr]) -> None:
-        """Refuse names of columns that queries add to rows."""
+        """Report reserved names of columns that queries add to rows."""
         for column, item in zip(columns, origins, strict=False):
             if column.name.lower() in RESERVED_COLUMNS:
-                message = f"'{column.name}' is a column that queries add to rows themselves"
-                start, stop = name_place(item, self.findings.sql)
-                remedy = f"name it otherwise: … as {column.name.strip('_')}"
-                self.findings.problem_at(start, stop, "MS416", message, remedy)
+                message = f"'{column.name}' is a reserved column that queries add to rows"
+                start, stop = name_span(item, self.findings.sql)
+                remedy = f"use another name: … as {column.name.strip('_')}"
+                self.findings.report_at(start, stop, "MS416", message, remedy)
 
     def _check_windows(self, node: exp.Select, walk: Expressions) -> None:
         parts = [*node.expressions, node.args.get("where"), node.args.get("group")]
@@ -150,28 +150,26 @@ class Binder:
         ]
         if len(calls) > 1 and len({quiet_shape(walk, call) for call in calls}) > 1:
             message = "a SELECT has two windows, which Spark can't combine"
-            self.findings.problem(
-                calls[1], "MS435", message, "write a model, or a subquery, for each of them"
-            )
+            self.findings.report(calls[1], "MS435", message, "write a separate model or subquery for each")
 
     def _grouped(self, node: exp.Select, keys: Keys, scope: Scope) -> None:
-        place = keyword_after(self.text.found, node, "group")
-        self.findings.form("grouping", place, scope.reads)
+        keyword = keyword_after(self.text.source, node, "group")
+        self.findings.add_form("grouping", keyword, scope.reads)
         if keys and all(function_name(key) == "session_window" for key, _ in keys):
-            self.findings.form("session of all rows", keys[0][0], scope.reads)
+            self.findings.add_form("session of all rows", keys[0][0], scope.reads)
 
-    def _apart(self, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Body | None:
-        """Return a SELECT clause by clause, unless something in the model is not understood so far."""
+    def _body(self, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Body | None:
+        """Return a SELECT clause by clause, unless a part of the model is opaque or has errors."""
         findings = self.findings
-        if findings.problems or findings.opaque or findings.marks.whole:
+        if findings.problems or findings.opaque or findings.marks.not_split_reasons:
             return None
         if open_ := self._open(node, scope):
-            findings.marks.not_apart(f"a star over {open_}, whose columns are not all known")
+            findings.marks.not_split(f"a star over {open_}, which has unknown columns")
             return None
         try:
             return select(self.text, node, scope, columns, keys)
-        except NotApartError as reason:
-            findings.marks.not_apart(str(reason))
+        except NotSplitError as reason:
+            findings.marks.not_split(str(reason))
             return None
 
     def _after(self, node: exp.Select, walk: Expressions, columns: list[Bound]) -> frozenset[Source]:
@@ -198,28 +196,28 @@ class Binder:
         for clause in ("order", "sort", "cluster", "limit", "offset"):
             if node.args.get(clause) and not _is_no_limit(node.args[clause]):
                 kind: FormKind = "limit" if clause in {"limit", "offset"} else "sort"
-                self.findings.form(kind, keyword_after(self.text.found, node, clause), reads)
+                self.findings.add_form(kind, keyword_after(self.text.source, node, clause), reads)
         for clause in ("order", "sort", "limit", "offset"):
             if part := node.args.get(clause):
-                self.findings.not_understood(part, f"{clause.upper()} on a stream, which has no end")
+                self.findings.mark_opaque(part, f"{clause.upper()} on a stream, which has no end")
         return rows
 
     def _numbered(self, key: exp.Literal, columns: list[Bound]) -> frozenset[Source]:
         index = int(key.name) - 1
         if 0 <= index < len(columns):
             return columns[index].sources
-        remedy = "name the column, or count the SELECT's columns from 1"
-        self.findings.problem(key, "MS402", f"there is no column {key.name} to order by", remedy)
+        remedy = "name the column, or use a number between 1 and the number of columns"
+        self.findings.report(key, "MS402", f"there is no column number {key.name} to order by", remedy)
         return NOTHING
 
     def _ordered(self, node: exp.Expr, parent: Scope | None, result: Result) -> Result:
-        """Add what ORDER BY after a set operation or a parenthesis reads: the columns of the result."""
+        """Add the columns that ORDER BY reads after a set operation or a parenthesis: those of the result."""
         walk = expressions(self.findings, Scope(parent))
         walk.outputs = outputs(result.columns)
         rows = self._order(node, walk, result.columns, result.reads)
         if not rows:
             return result
-        self.findings.marks.not_apart("an order after a set operation")
+        self.findings.marks.not_split("ORDER BY after a set operation")
         return replaced(result, rows=result.rows | rows)
 
     def _open(self, node: exp.Select, scope: Scope) -> str:
@@ -237,13 +235,13 @@ def _reads_itself(cte: exp.Expr) -> bool:
 
 
 def _is_no_limit(node: exp.Expr) -> bool:
-    """`LIMIT ALL` limits nothing."""
+    """Return whether this is `LIMIT ALL`, which has no effect."""
     given = node.args.get("expression")
     return isinstance(node, exp.Limit) and given is not None and given.name.lower() == "all"
 
 
 def _is_all(key: exp.Expr) -> bool:
-    """`ORDER BY ALL` means every column."""
+    """Return whether this is `ORDER BY ALL`, which means every column."""
     return isinstance(key, exp.All) or (
         isinstance(key, exp.Column) and not key.table and key.name.lower() == "all"
     )

@@ -1,4 +1,4 @@
-"""Queries made of queries: unions, and what of the CTEs is read at all."""
+"""Combines queries: unions, and the CTEs that are read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millstream.sql.scope import Bound
 
 
 def union(node: exp.Union, left: Result, right: Result, columns: list[Bound]) -> Body | None:
-    """Return a union; the sides of UNION ALL that are unions themselves become sides of it."""
+    """Return a union; nested UNION ALLs are flattened."""
     if left.body is None or right.body is None:
         return None
     first, second = left.body, right.body
@@ -32,7 +32,7 @@ def union(node: exp.Union, left: Result, right: Result, columns: list[Bound]) ->
 
 
 def _in_order(body: Body, columns: list[Bound]) -> Body:
-    """Put the columns of a side of UNION BY NAME in the order of the other."""
+    """Reorder the columns of a side of UNION BY NAME."""
     if isinstance(body, Select):
         by_name = {item.name.lower(): item for item in body.items}
         return replace(body, items=tuple(by_name[column.name.lower()] for column in columns))
@@ -44,14 +44,14 @@ def _in_order(body: Body, columns: list[Bound]) -> Body:
 
 
 def query(body: Body, ctes: dict[str, Body]) -> Query:
-    """Return a whole query, without the CTEs that nothing reads."""
+    """Return a query without unused CTEs."""
     read: set[str] = set()
-    waiting = [body]
-    while waiting:
-        for name in _ctes(waiting.pop()):
+    pending = [body]
+    while pending:
+        for name in _ctes(pending.pop()):
             if name not in read:
                 read.add(name)
-                waiting.append(ctes[name])
+                pending.append(ctes[name])
     return Query(body, {name: each for name, each in ctes.items() if name in read})
 
 

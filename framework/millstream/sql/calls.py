@@ -1,4 +1,4 @@
-"""Calls of functions: Spark's by their signatures, the project's by their Python hints."""
+"""Evaluates calls: of Spark's functions by their signatures, of the project's by their Python hints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXTRACTS = frozenset(["extract", "date_part", "datepart"])
 
 
 def call(walk: Expressions, node: exp.Anonymous) -> Value:
-    """Return what is known of a call."""
+    """Evaluate a call."""
     name = function_name(node)
     if function := walk.findings.functions.get(name):
         return call_python(walk, node, function)
@@ -37,19 +37,19 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         return _unknown(walk, node)
     if not _fits(signature, node.expressions):
         given = len(node.expressions)
-        walk.findings.problem(
+        walk.findings.report(
             node,
             "MS406",
             f"{name}() takes {_arity(signature)}, not {given}",
             f"write {_arity(signature)}: see https://spark.apache.org/docs/latest/api/sql/#{name}",
             _written(walk, node),
         )
-        return _nothing_known(walk, node, aggregate=signature.aggregate)
+        return _unknown_result(walk, node, aggregate=signature.aggregate)
     if name in _GROUPINGS and not _has_sets(node):
-        walk.findings.problem(
+        walk.findings.report(
             node,
             "MS437",
-            f"{name}() is for ROLLUP, CUBE and GROUPING SETS, and this SELECT has none of them",
+            f"{name}() needs ROLLUP, CUBE or GROUPING SETS, which this SELECT does not have",
             "remove it: each row has all group keys",
         )
     if signature.aggregate:
@@ -59,22 +59,22 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     if not (name == "unix_timestamp" and node.expressions):
         check_random(walk, node, name)
     if name == "monotonically_increasing_id":
-        walk.findings.form("row number", node, walk.scope.reads)
+        walk.findings.add_form("row number", node, walk.scope.reads)
     if signature.window and id(node) not in walk.window_calls:
-        walk.findings.problem(
+        walk.findings.report(
             node,
             "MS415",
             f"{name}() needs OVER (…)",
-            f"write which rows it looks at: {name}(…) over (order by …)",
+            f"add a window: {name}(…) over (order by …)",
         )
     if signature.generator:
-        walk.findings.problem(
+        walk.findings.report(
             node,
             "MS415",
-            f"{name}() makes rows, so it can't stand inside an expression",
+            f"{name}() returns rows, so it can't be used inside an expression",
             f"write `lateral view {name}(…) t as column`",
         )
-        return _nothing_known(walk, node)
+        return _unknown_result(walk, node)
     return _scalar(walk, node, signature)
 
 
@@ -102,12 +102,12 @@ def _unknown(walk: Expressions, node: exp.Anonymous) -> Value:
     written = _written(walk, node)
     known = [*walk.findings.functions, *signatures()]
     hint = did_you_mean(written, known, f"define `def {written.lower()}(…)` in a file of macros/")
-    walk.findings.problem(node, "MS405", f"there is no function '{written}'", hint, written)
-    return _nothing_known(walk, node)
+    walk.findings.report(node, "MS405", f"function '{written}' does not exist", hint, written)
+    return _unknown_result(walk, node)
 
 
-def _nothing_known(walk: Expressions, node: exp.Anonymous, *, aggregate: bool = False) -> Value:
-    """Look at the arguments of a call all the same, for what is wrong in them."""
+def _unknown_result(walk: Expressions, node: exp.Anonymous, *, aggregate: bool = False) -> Value:
+    """Evaluate the arguments of an unknown call to report their errors."""
     plain = [a for a in node.expressions if not isinstance(a, exp.Star | exp.Lambda | exp.Distinct)]
     keys, walk.keys = walk.keys, None if aggregate else walk.keys
     value = computed(UNKNOWN, walk.values(plain), nullable=True)
@@ -139,7 +139,7 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
             return _zipped(walk, arguments)
         case _ if name in LAMBDAS and any(isinstance(argument, exp.Lambda) for argument in arguments):
             return call_lambda(walk, node, name)
-    # `dateadd(day, 1, ts)` begins with the name of a unit, not of a column.
+    # `dateadd(day, 1, ts)` starts with the name of a unit, not of a column.
     units = 1 if name in _UNIT_FIRST and len(arguments) == 3 else 0
     values = [value for argument in arguments[units:] for value in _starred(walk, argument)]
     if name in {"window", "session_window"}:
@@ -151,7 +151,7 @@ def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Val
     mixed = types if signature.result == "common" else types[1:] if signature.result == "branches" else []
     if common(mixed) is None:
         shown = ", ".join(map(str, mixed))
-        walk.findings.problem(node, "MS407", f"{name}() can't mix {shown}", "cast the arguments to one type")
+        walk.findings.report(node, "MS407", f"{name}() can't mix {shown}", "cast the arguments to one type")
     found = _part_of_interval(types, literals) if name in _EXTRACTS else None
     found = found or result_type(signature.result, name, types, literals)
     if call_raises(signature, values, found):
@@ -181,7 +181,7 @@ def _zipped(walk: Expressions, arguments: list[exp.Expr]) -> Value:
 
 
 def _part_of_interval(types: list[Type], literals: list[object]) -> Type | None:
-    """Return the type of a part of an interval: hours, minutes and months of one are small."""
+    """Return the type of a part of an interval; hours, minutes and months are small."""
     if types[1] != INTERVAL:
         return None
     part = str(literals[0] or "").lower()
@@ -191,7 +191,7 @@ def _part_of_interval(types: list[Type], literals: list[object]) -> Type | None:
 
 
 def special(walk: Expressions, node: exp.Expr) -> Value:
-    """Return what is known of a call with words between its arguments: to sqlglot it is a node of its own."""
+    """Evaluate a call with keywords between its arguments, for which sqlglot has a separate node."""
     children = [child for child in node.iter_expressions() if not isinstance(child, exp.Var)]
     values = walk.values(children)
     if isinstance(node, exp.Extract | exp.Chr) and any(v.type in {STRING, UNKNOWN} for v in values):

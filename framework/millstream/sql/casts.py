@@ -1,4 +1,4 @@
-"""What CAST can do, and when it makes a NULL of a value: Spark's `Cast.canAnsiCast` and `forceNullable`."""
+"""What CAST can do, and when its result can be NULL: Spark's `Cast.canAnsiCast` and `forceNullable`."""
 
 from millstream.types import (
     BIGINT,
@@ -26,10 +26,10 @@ from millstream.types import (
 )
 
 DIGITS: dict[Type, int] = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
-"""How many digits the decimal has that holds every value of an integer type."""
+"""Digits of the decimal that can store every value of an integer type."""
 
 _NUMBERS = frozenset({*INTEGERS, FLOAT, DOUBLE})
-_BECOMES: dict[Type, frozenset[Type]] = {
+_CASTS: dict[Type, frozenset[Type]] = {
     BOOLEAN: _NUMBERS | {VARIANT},
     **dict.fromkeys(INTEGERS, _NUMBERS | {BOOLEAN, TIMESTAMP, INTERVAL, VARIANT}),
     **dict.fromkeys((FLOAT, DOUBLE), _NUMBERS | {BOOLEAN, TIMESTAMP, VARIANT}),
@@ -40,14 +40,14 @@ _BECOMES: dict[Type, frozenset[Type]] = {
     TIMESTAMP_NTZ: frozenset({DATE, TIMESTAMP, VARIANT}),
     INTERVAL: frozenset(INTEGERS),
 }
-"""Decimals and nested types aside: what each type can be cast to beside itself and text."""
+"""The types that each type can be cast to, besides itself and text; without decimals and nested types."""
 
 _TO_DECIMAL = frozenset({*_NUMBERS, BOOLEAN, STRING, TIMESTAMP, INTERVAL})
 _FROM_DECIMAL = _NUMBERS | {BOOLEAN, TIMESTAMP, INTERVAL, VARIANT}
 
 
 def can_cast(given: Type, wanted: Type) -> bool:
-    """Tell whether a value of one type can be cast to another."""
+    """Return whether a value of one type can be cast to another."""
     if given == wanted or given in {NULL, UNKNOWN} or wanted in {STRING, UNKNOWN}:
         return True
     if given == VARIANT:
@@ -70,11 +70,11 @@ def can_cast(given: Type, wanted: Type) -> bool:
                 can_cast(a.type, b.type) for a, b in zip(given.fields, wanted.fields, strict=True)
             )
         case _:
-            return wanted in _BECOMES.get(given, ())
+            return wanted in _CASTS.get(given, ())
 
 
 def makes_nulls(given: Type, wanted: Type) -> bool:
-    """Tell whether Spark takes the cast of what is never NULL for what can be NULL."""
+    """Return whether Spark considers a cast nullable even if its input is not."""
     if given == wanted or UNKNOWN in {given, wanted}:
         return False
     if given == STRING:
@@ -101,7 +101,7 @@ def makes_nulls(given: Type, wanted: Type) -> bool:
 
 
 def cast_raises(given: Type, wanted: Type) -> bool:
-    """Tell whether a value can be such that its cast fails (ANSI mode); where not sure, it can."""
+    """Return whether a cast can fail on some value (ANSI mode); if uncertain, the answer is yes."""
     if given in {wanted, NULL} or (wanted == STRING and given != UNKNOWN):
         return False
     match given, wanted:
@@ -131,14 +131,14 @@ _SAFE: dict[Type, frozenset[Type]] = {
     TIMESTAMP: frozenset({DATE, TIMESTAMP_NTZ, BIGINT, FLOAT, DOUBLE}),
     TIMESTAMP_NTZ: frozenset({DATE, TIMESTAMP}),
 }
-"""Casts that every value survives, beside those to text and between integers."""
+"""Casts that never fail, besides those to text and between integers."""
 
 
 def _fits(given: Type, wanted: Decimal) -> bool:
     whole = wanted.precision - wanted.scale
     match given:
         case Decimal():
-            # Losing digits after the point rounds, which can need one digit more before it.
+            # Losing digits after the point rounds, which can need one more digit before it.
             spare = 0 if given.scale <= wanted.scale else 1
             return given.precision - given.scale + spare <= whole
         case _ if given in INTEGERS:

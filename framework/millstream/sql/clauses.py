@@ -1,4 +1,4 @@
-"""Where the clauses of a SELECT begin and end, found among the tokens: the tree keeps no places for them."""
+"""Finds the clauses of a SELECT among its tokens, since the tree has no positions for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from millstream.sql.words import CLOSING, OPENING
 
 Region = tuple[int, int]
-"""Indexes of tokens: from the first, to the one after the last."""
+"""A range of token indexes; the end is exclusive."""
 
 _ENDS = frozenset((TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.SEMICOLON))
 _CLAUSES = {
@@ -46,21 +46,21 @@ _AFTER_JOIN = frozenset((*_JOINS, TokenType.OUTER, TokenType.VIEW))
 _NESTED = frozenset(("array", "map", "struct"))
 _QUERIES = frozenset((TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE))
 _NAMING = frozenset((TokenType.DOT, TokenType.ALIAS))
-"""After these a word is a name, whatever it means elsewhere."""
+"""After these, every word is a name."""
 
 
-class NotApartError(Exception):
-    """A query that is understood, but not cut into its clauses."""
+class NotSplitError(Exception):
+    """A query that Millstream analyzes, but can't split into its clauses."""
 
 
-class Source(Struct):
-    """The tokens of one query, and which parentheses belong together."""
+class SqlTokens(Struct):
+    """The tokens of one query, with matching parentheses."""
 
     sql: str
     tokens: list[Token]
     starts: list[int]
     match: list[int]
-    """For each opening parenthesis or bracket the index of its closing one; else -1."""
+    """For each opening parenthesis or bracket, the index of its closing one; otherwise -1."""
 
     def at(self, offset: int) -> int:
         """Return the index of the token that begins at an offset."""
@@ -71,7 +71,7 @@ class Source(Struct):
         return (self.tokens[first].start, self.tokens[last - 1].end + 1) if last > first else (0, 0)
 
 
-def source(sql: str, tokens: list[Token]) -> Source:
+def index_tokens(sql: str, tokens: list[Token]) -> SqlTokens:
     match = [-1] * len(tokens)
     open_: list[int] = []
     for index, token in enumerate(tokens):
@@ -79,12 +79,12 @@ def source(sql: str, tokens: list[Token]) -> Source:
             open_.append(index)
         elif token.token_type in CLOSING and open_:
             match[open_.pop()] = index
-    return Source(sql, tokens, [token.start for token in tokens], match)
+    return SqlTokens(sql, tokens, [token.start for token in tokens], match)
 
 
-def clauses(found: Source, select: int) -> dict[str, Region]:
-    """Return the clauses of the SELECT whose word is at this index; `items` is its list."""
-    tokens, match = found.tokens, found.match
+def clauses(source: SqlTokens, select: int) -> dict[str, Region]:
+    """Return the clauses of the SELECT whose keyword is at this index; `items` is its list."""
+    tokens, match = source.tokens, source.match
     regions: dict[str, Region] = {}
     name, start = "items", select + 1
     index = start
@@ -95,7 +95,7 @@ def clauses(found: Source, select: int) -> dict[str, Region]:
             index = match[index] + 1
             continue
         if kind in CLOSING or (kind in _ENDS and tokens[index - 1].token_type != TokenType.STAR):
-            break  # `* except (a, b)` goes on
+            break  # `* except (a, b)` continues
         if kind in _CLAUSES and _begins_clause(tokens, index):
             regions[name] = (start, index)
             name, start = _CLAUSES[kind], index + 1
@@ -110,7 +110,7 @@ def clauses(found: Source, select: int) -> dict[str, Region]:
 
 
 def _begins_clause(tokens: list[Token], index: int) -> bool:
-    """Tell a clause from a name, `window.end`, and from `a is [not] distinct from b`."""
+    """Return whether a clause begins here, not a name (`window.end`) or `a is [not] distinct from b`."""
     before = tokens[index - 1].token_type
     if before in _NAMING:
         return False
@@ -118,16 +118,16 @@ def _begins_clause(tokens: list[Token], index: int) -> bool:
     return not (compared and tokens[index].token_type == TokenType.FROM)
 
 
-def by_commas(found: Source, region: Region) -> list[Region]:
+def by_commas(source: SqlTokens, region: Region) -> list[Region]:
     parts: list[Region] = []
     first = index = region[0]
     angle = 0
     while index < region[1]:
-        token = found.tokens[index]
-        if found.match[index] >= 0:
-            index = found.match[index] + 1
+        token = source.tokens[index]
+        if source.match[index] >= 0:
+            index = source.match[index] + 1
             continue
-        if token.token_type == TokenType.LT and found.tokens[index - 1].text.lower() in _NESTED:
+        if token.token_type == TokenType.LT and source.tokens[index - 1].text.lower() in _NESTED:
             angle += 1
         elif token.token_type == TokenType.GT and angle:
             angle -= 1
@@ -140,18 +140,18 @@ def by_commas(found: Source, region: Region) -> list[Region]:
     return parts
 
 
-def conjuncts(found: Source, region: Region) -> list[Region]:
-    """Split a condition where all of its parts have to hold."""
-    region = unwrapped(found, region)
+def conjuncts(source: SqlTokens, region: Region) -> list[Region]:
+    """Split a condition into the parts that AND connects."""
+    region = unwrapped(source, region)
     parts: list[Region] = []
     first = index = region[0]
     cases = betweens = 0
     while index < region[1]:
-        kind = found.tokens[index].token_type
-        if found.match[index] >= 0:
-            index = found.match[index] + 1
+        kind = source.tokens[index].token_type
+        if source.match[index] >= 0:
+            index = source.match[index] + 1
             continue
-        if index > region[0] and found.tokens[index - 1].token_type == TokenType.DOT:
+        if index > region[0] and source.tokens[index - 1].token_type == TokenType.DOT:
             pass
         elif kind == TokenType.CASE:
             cases += 1
@@ -170,18 +170,18 @@ def conjuncts(found: Source, region: Region) -> list[Region]:
     if not parts:
         return [region]
     parts.append((first, region[1]))
-    return [inner for part in parts for inner in conjuncts(found, part)]
+    return [inner for part in parts for inner in conjuncts(source, part)]
 
 
-def unwrapped(found: Source, region: Region) -> Region:
-    """Take parentheses off that are around all of a region, unless they hold a query or a struct."""
+def unwrapped(source: SqlTokens, region: Region) -> Region:
+    """Remove parentheses around a whole region, unless they contain a query or a struct."""
     first, last = region
     while (
         last - first > 2
-        and found.tokens[first].token_type == TokenType.L_PAREN
-        and found.match[first] == last - 1
-        and found.tokens[first + 1].token_type not in _QUERIES
-        and len(by_commas(found, (first + 1, last - 1))) == 1
+        and source.tokens[first].token_type == TokenType.L_PAREN
+        and source.match[first] == last - 1
+        and source.tokens[first + 1].token_type not in _QUERIES
+        and len(by_commas(source, (first + 1, last - 1))) == 1
     ):
         first, last = first + 1, last - 1
     return first, last
@@ -194,9 +194,9 @@ class Part(Struct):
     on: Region | None = None
 
 
-def relations(found: Source, region: Region) -> list[Part]:
-    """Split a FROM clause into its relations, in the order in which they are written."""
-    tokens, match = found.tokens, found.match
+def relations(source: SqlTokens, region: Region) -> list[Part]:
+    """Split a FROM clause into its relations, in written order."""
+    tokens, match = source.tokens, source.match
     parts: list[Part] = []
     start = index = region[0]
     stop = on = -1
@@ -205,7 +205,7 @@ def relations(found: Source, region: Region) -> list[Part]:
     def close(end: int) -> None:
         if end > start:
             own = (start, end if stop < 0 else stop)
-            parts.extend(_within(found, own) or [Part(own)])
+            parts.extend(_within(source, own) or [Part(own)])
             if on >= 0:
                 parts[-1].on = (on, end)
 
@@ -230,28 +230,28 @@ def relations(found: Source, region: Region) -> list[Part]:
     return parts
 
 
-def _within(found: Source, region: Region) -> list[Part]:
+def _within(source: SqlTokens, region: Region) -> list[Part]:
     """Return the relations of joins in parentheses that have no alias."""
     first, last = region
-    if found.match[first] != last - 1 or found.tokens[first].token_type != TokenType.L_PAREN:
+    if source.match[first] != last - 1 or source.tokens[first].token_type != TokenType.L_PAREN:
         return []
-    if found.tokens[first + 1].token_type in _QUERIES:
+    if source.tokens[first + 1].token_type in _QUERIES:
         return []
-    inner = relations(found, (first + 1, last - 1))
+    inner = relations(source, (first + 1, last - 1))
     return inner if len(inner) > 1 else []
 
 
-def call_region(found: Source, start: int) -> Region:
+def call_region(source: SqlTokens, start: int) -> Region:
     """Return a call from its name to its last parenthesis, with FILTER, WITHIN GROUP and IGNORE NULLS."""
-    index = found.at(start)
-    stop = found.match[index + 1] + 1
-    while stop < len(found.tokens):
-        word = found.tokens[stop].text.lower()
-        following = found.tokens[stop + 1] if stop + 1 < len(found.tokens) else None
+    index = source.at(start)
+    stop = source.match[index + 1] + 1
+    while stop < len(source.tokens):
+        word = source.tokens[stop].text.lower()
+        following = source.tokens[stop + 1] if stop + 1 < len(source.tokens) else None
         if word in {"filter", "within group"} and following and following.token_type == TokenType.L_PAREN:
-            stop = found.match[stop + 1] + 1
+            stop = source.match[stop + 1] + 1
         elif word == "within" and following and following.text.lower() == "group":
-            stop = found.match[stop + 2] + 1
+            stop = source.match[stop + 2] + 1
         elif word in {"ignore nulls", "respect nulls"}:
             stop += 1
         elif word in {"ignore", "respect"} and following and following.text.lower() == "nulls":

@@ -1,4 +1,4 @@
-"""Which type Spark makes of two (ANSI mode): `org.apache.spark.sql.catalyst.analysis.AnsiTypeCoercion`."""
+"""The common type of two in ANSI mode: `org.apache.spark.sql.catalyst.analysis.AnsiTypeCoercion`."""
 
 from millstream.sql.casts import DIGITS
 from millstream.types import (
@@ -31,12 +31,12 @@ def is_numeric(found: Type) -> bool:
 
 
 def as_decimal(found: Type) -> Decimal:
-    """Return the decimal that holds every value of an integer type."""
+    """Return the decimal that can store every value of an integer type."""
     return found if isinstance(found, Decimal) else Decimal(DIGITS.get(found, MOST_DIGITS), 0)
 
 
 def bounded(precision: int, scale: int) -> Decimal:
-    """Fit a decimal into 38 digits, giving up digits after the point down to six."""
+    """Fit a decimal into 38 digits by reducing its scale, to six at the least."""
     if precision <= MOST_DIGITS:
         return Decimal(precision, scale)
     whole = precision - scale
@@ -44,7 +44,7 @@ def bounded(precision: int, scale: int) -> Decimal:
 
 
 def common_type(left: Type, right: Type) -> Type | None:
-    """Return the type that both sides become in a UNION, CASE, COALESCE or comparison; None when none."""
+    """Return the type that both sides are cast to in a UNION, CASE, COALESCE or comparison; None if none."""
     if right in (left, NULL):
         return left
     if left == NULL:
@@ -88,7 +88,7 @@ def common_number(left: Type, right: Type) -> Type:
     if left in INTEGERS and right in INTEGERS:
         return max(left, right, key=INTEGERS.index)
     if {left, right} & {FLOAT, DOUBLE}:
-        # Whatever is not a float itself may lose digits in one, so ANSI mode takes the double.
+        # Other types may lose digits in a float, so ANSI mode uses double.
         return left if left == right else DOUBLE
     return common_type(as_decimal(left), as_decimal(right)) or DOUBLE
 
@@ -104,8 +104,8 @@ def _common_with_string(other: Type) -> Type | None:
 
 
 def common(types: list[Type]) -> Type | None:
-    """Return the common type of many, NULL of none."""
-    # Spark looks at texts last: text, date and timestamp become a timestamp in any order.
+    """Return the common type of several; NULL for an empty list."""
+    # Spark considers texts last: text, date and timestamp become a timestamp in any order.
     ordered = sorted(types, key=lambda found: found == STRING) if STRING in types else types
     found: Type | None = NULL
     for type_ in ordered:

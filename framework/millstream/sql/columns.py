@@ -1,4 +1,4 @@
-"""What a name means: a column, a struct's field, a lambda's variable, a function without parentheses."""
+"""Resolves names: columns, fields of structs, variables of lambdas, functions without parentheses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WITHOUT_PARENTHESES = {
     )
 }
 
-Found = tuple[Bound, list[exp.Identifier]]
+Resolved = tuple[Bound, list[exp.Identifier]]
 """A column, and the names after it that are fields of its value."""
 
 
@@ -35,7 +35,7 @@ def column(walk: Expressions, node: exp.Column) -> Value:
 
 
 def identifier(walk: Expressions, node: exp.Identifier) -> Value:
-    """Inside a lambda sqlglot leaves its variables as bare identifiers."""
+    """Evaluate a bare identifier, which sqlglot uses for variables inside a lambda."""
     bound, rest = resolve(walk, [node], node)
     return _with_fields(walk, bound, rest, node)
 
@@ -51,31 +51,31 @@ def _with_fields(walk: Expressions, bound: Bound, rest: list[exp.Identifier], la
 
 
 def check_variant(walk: Expressions, value: Value, node: exp.Expr) -> None:
-    """Refuse a path into what is not a VARIANT."""
+    """Report a path into a value that is not a VARIANT."""
     if value.type not in {UNKNOWN, VARIANT}:
         remedy = "write from_json or get_json_object" if value.type == STRING else "a struct has fields: a.b"
-        walk.findings.problem(node, "MS407", f"a {value.type} has no path: `:` is for VARIANT", remedy)
+        walk.findings.report(node, "MS407", f"a {value.type} has no paths; `:` only works on VARIANT", remedy)
 
 
-def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> Found:
-    """Return the column that names mean; what is wrong with them is reported."""
+def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> Resolved:
+    """Return the column that names mean, and report errors."""
     names = [part.name for part in parts]
     first = names[0].lower()
     if walk.lambdas and (value := walk.variable(first)):
         return walk.bound(names[0], value), parts[1:]
     if walk.outputs and len(parts) == 1 and not walk.inside_aggregate and (value := walk.outputs.get(first)):
-        _note(walk, parts, (("", walk.spelt.get(first, first)),))
+        _mark(walk, parts, (("", walk.spellings.get(first, first)),))
         return walk.bound(names[0], value), []
     scope: Scope | None = walk.scope
     while scope is not None:
         if found := _in_scope(walk, scope, parts, names):
             if scope is not walk.scope:
-                walk.findings.marks.not_apart(f"a subquery that reads '{names[-1]}' of the query around it")
+                walk.findings.marks.not_split(f"a subquery that reads '{names[-1]}' of the enclosing query")
             if walk.keys is not None and scope is walk.scope and not _is_grouped(walk, *found):
                 _not_grouped(walk, node, names[-1])
             return found
         if scope is walk.scope and (alias := walk.aliases.get(first)):
-            _note(walk, parts[:1], (("", walk.spelt.get(first, first)),))
+            _mark(walk, parts[:1], (("", walk.spellings.get(first, first)),))
             return walk.bound(names[0], alias), parts[1:]
         scope = scope.parent
     if len(parts) == 1 and (plain := _WITHOUT_PARENTHESES.get(first)):
@@ -86,49 +86,51 @@ def resolve(walk: Expressions, parts: list[exp.Identifier], node: exp.Expr) -> F
     return Bound(names[-1], UNKNOWN, True, NOTHING), []
 
 
-def _in_scope(walk: Expressions, scope: Scope, parts: list[exp.Identifier], names: list[str]) -> Found | None:
+def _in_scope(
+    walk: Expressions, scope: Scope, parts: list[exp.Identifier], names: list[str]
+) -> Resolved | None:
     if len(parts) > 1:
         matches, size = scope.qualified(names)
         if len(matches) > 1:
-            walk.findings.problem(
+            walk.findings.report(
                 parts[0],
                 "MS413",
-                f"'{names[0]}' names {len(matches)} relations that have a column '{names[size - 1]}'",
-                f"give one an alias: … as {names[0]}_2",
+                f"'{names[0]}' is the name of {len(matches)} relations with a column '{names[size - 1]}'",
+                f"add an alias to one: … as {names[0]}_2",
             )
         if matches:
             relation, bound = matches[0]
-            _note(walk, parts[:size], ((relation.key, bound.name),))
+            _mark(walk, parts[:size], ((relation.key, bound.name),))
             return bound, parts[size:]
     found = scope.named(names[0].lower())
     if not found:
         return None
     if len(found) > 1:
-        places = [f"{relation.alias}.{column.name}" for relation, column in found[:4]]
-        message = f"'{names[0]}' is ambiguous: {', '.join(places)}"
-        walk.findings.problem(parts[0], "MS403", message, f"write {' or '.join(places)}")
-    _note(walk, parts[:1], scope.refs(*found[0]))
+        candidates = [f"{relation.alias}.{column.name}" for relation, column in found[:4]]
+        message = f"'{names[0]}' is ambiguous: {', '.join(candidates)}"
+        walk.findings.report(parts[0], "MS403", message, f"write {' or '.join(candidates)}")
+    _mark(walk, parts[:1], scope.refs(*found[0]))
     return found[0][1], parts[1:]
 
 
-def _note(walk: Expressions, parts: list[exp.Identifier], refs: Refs) -> None:
+def _mark(walk: Expressions, parts: list[exp.Identifier], refs: Refs) -> None:
     walk.findings.marks.reference(
         walk.scope, parts, refs, in_lambda=bool(walk.lambdas), by_path=len(parts) > 2
     )
 
 
 def _is_grouped(walk: Expressions, bound: Bound, rest: list[exp.Identifier]) -> bool:
-    """Tell whether a column, or a field of it on the way, is a group key."""
+    """Return whether a column, or one of the fields on its path, is a group key."""
     names = [str(id(bound)), *(part.name.lower() for part in rest)]
     return any(".".join(names[:size]) in walk.shapes for size in range(1, len(names) + 1))
 
 
 def _not_grouped(walk: Expressions, node: exp.Expr, name: str) -> None:
-    walk.findings.problem(
+    walk.findings.report(
         node,
         "MS411",
         f"'{name}' is neither a group key nor inside an aggregate",
-        f"add it to GROUP BY, or take any_value({name})",
+        f"add it to GROUP BY, or use any_value({name})",
     )
 
 
@@ -142,15 +144,15 @@ def _unknown(walk: Expressions, parts: list[exp.Identifier], names: list[str]) -
         part, name = parts[0], names[0]
         known = [r.alias for r in walk.scope.relations]
         hint = did_you_mean(name, known, f"relations in scope: {', '.join(known) or 'none'}")
-        message = f"there is no relation or column '{name}' here"
+        message = f"relation or column '{name}' is not in scope"
     else:
         part, name = parts[0], names[0]
         columns = [*walk.scope.names(), *walk.aliases]
         hint = did_you_mean(name, columns, listed("columns in scope:", columns))
-        message = f"there is no column '{name}'"
+        message = f"column '{name}' does not exist"
         if name.lower() in signatures() and not columns:
             hint = f"to call the function, write {name}(…)"
-    walk.findings.problem(part, "MS402", message, hint, name)
+    walk.findings.report(part, "MS402", message, hint, name)
 
 
 def _relation(walk: Expressions, alias: str) -> Relation | None:
@@ -163,7 +165,7 @@ def _relation(walk: Expressions, alias: str) -> Relation | None:
 
 
 def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
-    """Return what is known of `value.part`."""
+    """Evaluate `value.part`."""
     name = part.name
     sources = as_kind(value.sources, "computed")
     match value.type:
@@ -172,13 +174,13 @@ def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
                 return Value(found.type, True, sources, aggregate=value.aggregate)
             names = [found.name for found in row.fields]
             hint = did_you_mean(name, names, listed("it has", names))
-            walk.findings.problem(part, "MS402", f"the struct has no field '{name}'", hint)
+            walk.findings.report(part, "MS402", f"the struct has no field '{name}'", hint)
         case Array(element=Row() as row) if found := row.field(name):
             return Value(Array(found.type), value.nullable, sources, aggregate=value.aggregate)
         case Map(value=of):
             return Value(of, True, sources, aggregate=value.aggregate)
         case other if other not in {UNKNOWN, VARIANT}:
-            walk.findings.problem(
+            walk.findings.report(
                 part,
                 "MS407",
                 f"a {other} has no field '{name}'",
@@ -192,5 +194,5 @@ def listed(intro: str, names: list[str]) -> str:
     return (
         f"{intro} {', '.join(shown[:8])}{', …' if len(shown) > 8 else ''}"
         if shown
-        else "there are no columns here"
+        else "no columns are in scope"
     )

@@ -1,4 +1,4 @@
-"""Comparisons and what is made of them: TRUE, FALSE or NULL."""
+"""Comparisons and logical operators, whose results are TRUE, FALSE or NULL."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from sqlglot import exp
 from millstream.sql.arithmetic import decimal_of
 from millstream.sql.coercion import common, common_type, is_numeric
 from millstream.sql.expressions import Expressions, Handler
-from millstream.sql.raising import becomes_raises
+from millstream.sql.raising import implicit_cast_raises
 from millstream.sql.scope import as_kind
-from millstream.sql.subqueries import of_rest
+from millstream.sql.subqueries import check_subquery
 from millstream.sql.value import Value, computed, influences, nullable_as
 from millstream.types import BOOLEAN, DOUBLE, FLOAT, NULL, STRING, UNKNOWN, VARIANT, Decimal, Map
 
 
 def comparison(walk: Expressions, node: exp.Binary) -> Value:
     if isinstance(node.right, exp.All | exp.Any):
-        message = "Spark compares with ANY and ALL in LIKE only"
-        walk.findings.problem(node, "MS437", message, "compare with a value: (select max(…) from …)")
+        message = "Spark only supports ANY and ALL in LIKE"
+        walk.findings.report(node, "MS437", message, "compare with a value: (select max(…) from …)")
         return computed(BOOLEAN, [walk.value(node.left)], nullable=True)
     left, right = walk.value(node.left), walk.value(node.right)
     result = computed(BOOLEAN, [left, right], nullable=compared(walk, node, left, right))
@@ -27,17 +27,17 @@ def comparison(walk: Expressions, node: exp.Binary) -> Value:
 
 
 def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bool:
-    """Check that two values can be compared, and tell whether the answer can be NULL."""
+    """Check that two values can be compared, and return whether the result can be NULL."""
     found = common_type(left.type, right.type)
     if found is None or found == VARIANT or isinstance(found, Map):
-        walk.findings.problem(
+        walk.findings.report(
             node,
             "MS407",
             f"{left.type} and {right.type} can't be compared",
             "cast one side to the other's type",
         )
         return True
-    if left.type != right.type and becomes_raises([left, right], found):
+    if left.type != right.type and implicit_cast_raises([left, right], found):
         walk.findings.marks.raises(node)
     first = second = found
     types = (left.type, right.type)
@@ -46,17 +46,17 @@ def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bo
         and all(is_numeric(t) for t in types)
         and not {FLOAT, DOUBLE} & {*types}
     ):
-        # Beside a decimal a literal takes its own digits, which Spark counts as a narrowing.
+        # Next to a decimal, a literal has exactly its digits, which Spark treats as a narrowing cast.
         first, second = decimal_of(left, left.type), decimal_of(right, right.type)
     return nullable_as(left, first) or nullable_as(right, second)
 
 
 def condition(walk: Expressions, node: exp.Expr) -> Value:
-    """Evaluate what has to be TRUE or FALSE: of WHERE, ON, HAVING, FILTER, CASE WHEN."""
+    """Evaluate a condition of WHERE, ON, HAVING, FILTER or CASE WHEN."""
     value = walk.value(node)
     if value.type not in {BOOLEAN, UNKNOWN, NULL, STRING}:
-        walk.findings.problem(
-            node, "MS407", f"a condition is needed here, not a {value.type}", "compare it with a value"
+        walk.findings.report(
+            node, "MS407", f"expected a condition, not a {value.type}", "compare it with a value"
         )
     if value.type in {STRING, UNKNOWN}:
         walk.findings.marks.raises(node)
@@ -69,7 +69,7 @@ def logical(walk: Expressions, node: exp.Expr) -> Value:
 
 
 def matched(walk: Expressions, node: exp.Expr) -> Value:
-    """LIKE, RLIKE and their kind; after ANY and ALL stand several patterns."""
+    """Evaluate LIKE, RLIKE and similar operators; ANY and ALL take several patterns."""
     nodes: list[exp.Expr] = []
     many = False
     for child in node.iter_expressions():
@@ -79,7 +79,7 @@ def matched(walk: Expressions, node: exp.Expr) -> Value:
         many |= several
     values = walk.values([child for child in nodes if not isinstance(child, exp.Var)])
     if any(value.literal is None for value in values[1:]):
-        walk.findings.marks.raises(node)  # a pattern that is not known beforehand can be a wrong one
+        walk.findings.marks.raises(node)  # a pattern that is not a literal can be invalid
     return computed(BOOLEAN, values, nullable=True if many else None)
 
 
@@ -89,7 +89,7 @@ def is_(walk: Expressions, node: exp.Is) -> Value:
 
 def between(walk: Expressions, node: exp.Between) -> Value:
     if node.args.get("symmetric"):
-        walk.findings.problem(
+        walk.findings.report(
             node, "MS437", "Spark has no BETWEEN SYMMETRIC", "write between least(a, b) and greatest(a, b)"
         )
     value, low, high = walk.values([node.this, node.args["low"], node.args["high"]])
@@ -100,7 +100,7 @@ def between(walk: Expressions, node: exp.Between) -> Value:
 def in_(walk: Expressions, node: exp.In) -> Value:
     value = walk.value(node.this)
     if query := node.args.get("query"):
-        result = of_rest(walk, query, walk.findings.subquery(query, walk.scope))
+        result = check_subquery(walk, query, walk.findings.subquery(query, walk.scope))
         sources = frozenset().union(*(column.sources for column in result.columns), result.rows)
         nullable = value.nullable or any(column.nullable for column in result.columns)
         return computed(
@@ -110,14 +110,14 @@ def in_(walk: Expressions, node: exp.In) -> Value:
     found = common([other.type for other in values])
     if found is None:
         shown = ", ".join(dict.fromkeys(str(other.type) for other in values))
-        walk.findings.problem(node, "MS407", f"{shown} can't be compared", "cast them to one type")
-    elif becomes_raises(values, found):
+        walk.findings.report(node, "MS407", f"{shown} can't be compared", "cast them to one type")
+    elif implicit_cast_raises(values, found):
         walk.findings.marks.raises(node)
     return computed(BOOLEAN, values, nullable=any(nullable_as(other, found or UNKNOWN) for other in values))
 
 
 def exists(walk: Expressions, node: exp.Exists) -> Value:
-    result = of_rest(walk, node.this, walk.findings.subquery(node.this, walk.scope))
+    result = check_subquery(walk, node.this, walk.findings.subquery(node.this, walk.scope))
     columns = [Value(column.type, column.nullable, column.sources) for column in result.columns]
     return Value(BOOLEAN, False, as_kind(influences(columns) | result.rows, "filter"))
 

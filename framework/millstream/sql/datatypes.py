@@ -1,4 +1,4 @@
-"""sqlglot's data types as ours."""
+"""Converts sqlglot's data types to Millstream's."""
 
 from sqlglot import exp
 
@@ -8,7 +8,7 @@ _DTYPE = exp.DataType.Type
 
 
 def data_type(node: exp.Expr) -> Type | None:
-    """Return the type that a CAST names, None when it is not one of Spark's."""
+    """Return the type that a CAST names; None if Spark does not have it."""
     if isinstance(node, exp.Interval) or (
         isinstance(node, exp.DataType) and isinstance(node.this, exp.Interval)
     ):

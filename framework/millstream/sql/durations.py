@@ -1,4 +1,4 @@
-"""Texts of durations as Spark reads them: `5 minutes`, `1 hour 30 minutes`, `interval 1.5 seconds`."""
+"""Parses durations as Spark does: `5 minutes`, `1 hour 30 minutes`, `interval 1.5 seconds`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PREFIX = re.compile(r"\s*interval\s+", re.IGNORECASE)
 
 
 def microseconds(text: str) -> int | str:
-    """Return how long a text says, or what is wrong with it."""
+    """Return the length of a duration, or an error message."""
     rest = _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text
     rest, total, found = rest.strip(), 0, False
     while rest:
@@ -34,10 +34,10 @@ def microseconds(text: str) -> int | str:
             or unit not in {*MICROSECONDS, *_MONTHS}
             or ("." in part["number"] and unit != "second")
         ):
-            return f"Spark can't read '{text}' as a duration"
+            return f"'{text}' is not a duration in Spark"
         number = Decimal(f"{part['sign']}{part['number']}")
         if unit in _MONTHS and number:
-            return f"'{text}' has no fixed length: months and years differ"
+            return f"'{text}' has no fixed length, since months and years vary"
         total += int(number * MICROSECONDS.get(unit, 0))
         rest, found = rest[part.end() :].lstrip(), True
-    return total if found else f"Spark can't read '{text}' as a duration"
+    return total if found else f"'{text}' is not a duration in Spark"

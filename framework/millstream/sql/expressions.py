@@ -1,4 +1,4 @@
-"""Types, NULLs and lineage of expressions, in one walk over each; names are resolved on the way."""
+"""Evaluates types, nullability and lineage of expressions in one walk, which also resolves names."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from millstream.types import UNKNOWN
 
 
 class Expressions:
-    """Evaluates expressions of one SELECT against its scope, each kind with its handler."""
+    """Evaluates expressions of one SELECT in its scope, each kind with its handler."""
 
     def __init__(self, findings: Findings, scope: Scope, handlers: Handlers) -> None:
         self.findings = findings
         self.scope = scope
         self._handlers = handlers
         self.aliases: dict[str, Value] = {}
-        """Earlier columns of the same SELECT, that Spark lets later ones use."""
-        self.spelt: dict[str, str] = {}
-        """Their names and those of `outputs` as they are written."""
+        """Earlier columns of the same SELECT, which later ones can use."""
+        self.spellings: dict[str, str] = {}
+        """Their names, and those of `outputs`, as written."""
         self.outputs: dict[str, Value] = {}
-        """The columns of the SELECT, which HAVING and ORDER BY know before those of its relations."""
+        """The columns of the SELECT; HAVING and ORDER BY prefer them to those of its relations."""
         self.lambdas: list[dict[str, Value]] = []
         self.keys: list[tuple[exp.Expr, Value]] | None = None
         """Group keys, while only grouped or aggregated expressions are allowed."""
         self.shapes: dict[str, Value] = {}
-        """The same keys by what they mean, to know an expression that is written otherwise."""
+        """The same keys by shape, to recognize an expression that is written differently."""
         self._key_types: frozenset[type[exp.Expr]] = frozenset()
         self._shape: Shape | None = None
         self.no_aggregates = ""
-        """The clause that can't hold aggregates, while in it."""
+        """The current clause, if it can't contain aggregates."""
         self.inside_aggregate = False
         self._bounds: dict[int, tuple[Value, Bound]] = {}
         self.window_calls: set[int] = set()
-        """Calls that OVER belongs to: they look at rows of the result, so they do not group it."""
+        """Calls with OVER, which don't group the SELECT."""
 
     def group_by(self, keys: list[tuple[exp.Expr, Value]], shape: Shape) -> None:
-        """Allow only what is grouped by from here on; equal shapes are the same expression."""
+        """From now on, only allow group keys and aggregates; expressions with equal shapes are equal."""
         self._shape = shape
         self.shapes = {shape(self, key): value for key, value in keys}
         self._key_types = frozenset(type(key) for key, _ in keys)
         self.keys = keys
 
     def value(self, node: exp.Expr) -> Value:
-        """Return what is known of an expression."""
+        """Evaluate an expression."""
         if self.keys is not None and type(node) in self._key_types and (key := self._key(node)):
             return key
         handler = self._handlers.get(type(node))
@@ -61,24 +61,24 @@ class Expressions:
         return [self.value(node) for node in nodes]
 
     def unknown(self, node: exp.Expr) -> Value:
-        """Refuse what may be of another database, and look at what is in it all the same."""
+        """Report an unsupported expression, and evaluate its children for their errors."""
         children = [
             self.value(child) for child in node.iter_expressions() if isinstance(child, exp.Condition)
         ]
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
-        message = f"this is not an expression of Spark SQL that Millstream knows: {words}"
-        remedy = "write it with a function of Spark SQL"
+        message = f"unsupported expression: {words}"
+        remedy = "use a function of Spark SQL"
         if isinstance(node, exp.AtTimeZone):
             remedy += f": from_utc_timestamp({node.this.sql('spark')}, {node.args['zone'].sql('spark')})"
-        self.findings.problem(node, "MS437", message, remedy)
+        self.findings.report(node, "MS437", message, remedy)
         return computed(UNKNOWN, children, nullable=True)
 
     def variable(self, folded: str) -> Value | None:
-        """Return the variable of a lambda around this place."""
+        """Return a variable of the enclosing lambdas."""
         return next((names[folded] for names in reversed(self.lambdas) if folded in names), None)
 
     def bound(self, name: str, value: Value) -> Bound:
-        """Return a value as a column: always the same one, as a column of a relation is."""
+        """Return a value as a column, always the same object for the same value."""
         return self._bounds.setdefault(
             id(value), (value, Bound(name, value.type, value.nullable, value.sources))
         )[1]

@@ -1,4 +1,4 @@
-"""What all expressions of one model share: its SQL, its functions, and the problems that are found."""
+"""Collects the findings of one model's SQL: errors, opaque parts, and marks for reading it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from millstream.project.values import Function
-from millstream.sql.clauses import Source
+from millstream.sql.clauses import SqlTokens
 from millstream.sql.marks import Marks
 from millstream.sql.query import Form, FormKind
 from millstream.sql.values import Problem
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class Findings:
-    """Where a model's expressions report to."""
+    """What all expressions of one model share: its SQL, its functions, and the findings so far."""
 
     def __init__(
         self,
         sql: str,
-        source: Source,
+        source: SqlTokens,
         functions: Mapping[str, Function],
         variant_paths: AbstractSet[int],
         subquery: Callable[[exp.Expr, Scope | None], Result],
@@ -42,25 +42,25 @@ class Findings:
         self._forms: list[tuple[FormKind, AbstractSet[str], AbstractSet[str], int, int]] = []
         self.marks = Marks(variant_paths)
 
-    def problem(self, node: exp.Expr, code: str, message: str, remedy: str = "", needle: str = "") -> None:
-        self.problem_at(*extent(node, self.sql), code, message, remedy, needle)
+    def report(self, node: exp.Expr, code: str, message: str, remedy: str = "", needle: str = "") -> None:
+        self.report_at(*span_of(node, self.sql), code, message, remedy, needle)
 
-    def problem_at(
+    def report_at(
         self, start: int, stop: int, code: str, message: str, remedy: str = "", needle: str = ""
     ) -> None:
         found = Problem(code, message, start, stop, remedy, needle or self.sql[start:stop])
         if found not in self.problems:
             self.problems.append(found)
 
-    def form(
+    def add_form(
         self,
         kind: FormKind,
-        place: exp.Expr | tuple[int, int],
+        where: exp.Expr | tuple[int, int],
         reads: AbstractSet[str],
         others: AbstractSet[str] = frozenset(),
     ) -> None:
-        """Note a construct that looks at more than one row; `reads` may still grow."""
-        start, stop = place if isinstance(place, tuple) else extent(place, self.sql)
+        """Record a construct that needs more than one row; `reads` may still grow."""
+        start, stop = where if isinstance(where, tuple) else span_of(where, self.sql)
         self._forms.append((kind, reads, others, start, stop))
 
     @property
@@ -71,24 +71,28 @@ class Findings:
         )
         return tuple(dict.fromkeys(found))
 
-    def not_understood(self, node: exp.Expr, reason: str) -> None:
-        """Note why a part stays opaque, with the words of the SQL that begin it."""
-        start, stop = extent(node, self.sql)
+    def mark_opaque(self, node: exp.Expr, reason: str) -> None:
+        """Record why a part is opaque, with its SQL."""
+        start, stop = span_of(node, self.sql)
         line = self.sql.count("\n", 0, start) + 1
         text = f"{reason} (line {line} of the compiled SQL: {self.sql[start:stop]})"
         if text not in self.opaque:
             self.opaque.append(text)
 
 
-def extent(node: exp.Expr, sql: str) -> tuple[int, int]:
-    """Return where a node stands: its own name, or the leaves below it."""
-    spans = [(found.meta["start"], found.meta["end"] + 1) for found in _placed(node) if "start" in found.meta]
+def span_of(node: exp.Expr, sql: str) -> tuple[int, int]:
+    """Return the span of a node: of its own name, or of the leaves below it."""
+    spans = [
+        (found.meta["start"], found.meta["end"] + 1)
+        for found in _nodes_with_position(node)
+        if "start" in found.meta
+    ]
     if not spans:
         return 0, min(1, len(sql))
     return min(start for start, _ in spans), max(stop for _, stop in spans)
 
 
-def _placed(node: exp.Expr) -> list[exp.Expr]:
+def _nodes_with_position(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Anonymous) and "start" in node.meta:
         return [node]
     return [found for found in node.walk() if found.meta]

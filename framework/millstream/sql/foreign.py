@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from millstream.sql.findings import extent
+from millstream.sql.findings import span_of
 from millstream.sql.values import Problem
 
 _QUERY = frozenset(("with_", "order", "sort", "cluster", "distribute", "limit", "offset"))
@@ -26,24 +26,24 @@ _KNOWN: dict[type[exp.Expr], frozenset[str]] = {
         (exp.Union, exp.Except, exp.Intersect), _QUERY | {"this", "expression", "distinct", "by_name"}
     ),
 }  # fmt: skip
-"""What each of these may have; anything else is of another database."""
+"""The supported arguments of these nodes; others belong to other databases."""
 _METHODS = frozenset(("", "NATURAL"))
 
 
-def foreign(tree: exp.Expr, tokens: list[Token], sql: str) -> list[Problem]:
-    """Find clauses that would be dropped silently."""
+def foreign_clauses(tree: exp.Expr, tokens: list[Token], sql: str) -> list[Problem]:
+    """Find clauses of other databases, which would be dropped silently."""
     problems: list[Problem] = []
     for node in tree.walk():
         if isinstance(node, exp.Table) and node.args.get("version"):
             problems.append(_version(node, tokens, sql))
-        elif (said := _unknown(node)) is not None:
-            start, stop = extent(node, sql)
-            message = f"Spark has no such clause: {said}"
-            problems.append(Problem("MS433", message, start, stop, "leave it out", sql[start:stop]))
+        elif (clause := _unknown_clause(node)) is not None:
+            start, stop = span_of(node, sql)
+            message = f"Spark does not support this clause: {clause}"
+            problems.append(Problem("MS433", message, start, stop, "remove it", sql[start:stop]))
     return problems
 
 
-def _unknown(node: exp.Expr) -> str | None:
+def _unknown_clause(node: exp.Expr) -> str | None:
     known = _KNOWN.get(type(node))
     if known is not None:
         for name, value in node.args.items():
@@ -59,12 +59,12 @@ def _unknown(node: exp.Expr) -> str | None:
 
 
 def _version(node: exp.Table, tokens: list[Token], sql: str) -> Problem:
-    """Refuse `TIMESTAMP AS OF` and its like, where the clause begins."""
+    """Report `TIMESTAMP AS OF` and the like at the beginning of the clause."""
     after = node.parts[-1].meta.get("end", 0)
     clause = [token for token in tokens if token.start > after]
     last = next((token for token in clause if token.text.lower() in {"of", "as of"}), clause[0])
     start, stop = clause[0].start, last.end + 1
     words = " ".join(sql[start:stop].upper().split())
     message = f"'{words}' is not supported: a join reads the newest version of a table"
-    remedy = "leave the clause out, or keep the versions as rows and compare their times in ON"
+    remedy = "remove the clause, or store the versions as rows and compare their times in ON"
     return Problem("MS430", message, start, stop, remedy, sql[start:stop])

@@ -7,14 +7,14 @@ from sqlglot import exp
 
 from millstream.expressions import Expression, Ref
 from millstream.sql.clauses import (
-    NotApartError,
+    NotSplitError,
     Part,
     Region,
-    Source,
+    SqlTokens,
     call_region,
     conjuncts,
+    index_tokens,
     relations,
-    source,
 )
 from millstream.sql.findings import Findings
 from millstream.sql.handlers import expressions
@@ -28,24 +28,24 @@ from millstream.types import BOOLEAN, UNKNOWN
 
 
 class Text(Struct):
-    """The SQL that clauses are cut out of, and what was noted about it."""
+    """The SQL that clauses are read from, and its findings."""
 
-    found: Source
+    source: SqlTokens
     findings: Findings
     watermarks: list[WatermarkClause]
-    """Those that no relation has taken yet."""
+    """Those that are not yet assigned to a relation."""
 
 
 def from_clause(text: Text, region: Region | None, scope: Scope) -> tuple[From, ...]:
-    """Return the relations of a SELECT, after them what calls in its list make of each row."""
-    parts = relations(text.found, region) if region else []
+    """Return the relations of a SELECT, and then the generators in its list."""
+    parts = relations(text.source, region) if region else []
     written = [each for each in scope.joined if not each.listed]
     if len(parts) != len(written):
-        raise NotApartError("a FROM clause that could not be taken apart")
-    reader = Reader(text.found, text.findings.marks, scope)
+        raise NotSplitError("a FROM clause that could not be split")
+    reader = Reader(text.source, text.findings.marks, scope)
     entries = [_entry(text, each, part, reader) for each, part in zip(written, parts, strict=True)]
-    made = [_generated(text, each, reader) for each in scope.joined if each.listed]
-    return (*entries, *made)
+    generated = [_generated(text, each, reader) for each in scope.joined if each.listed]
+    return (*entries, *generated)
 
 
 def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
@@ -53,11 +53,11 @@ def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
     if relation.call is not None:
         return _generated(text, joined, reader)
     if joined.on and part.on is None:
-        raise NotApartError("a FROM clause that could not be taken apart")
+        raise NotSplitError("a FROM clause that could not be split")
     on = joined.equal
     if part.on is not None:
-        on += tuple(reader.expression(each, BOOLEAN) for each in conjuncts(text.found, part.on))
-    start, stop = text.found.span(part.region)
+        on += tuple(reader.expression(each, BOOLEAN) for each in conjuncts(text.source, part.on))
+    start, stop = text.source.span(part.region)
     return From(
         relation.key,
         _renamed(relation),
@@ -72,14 +72,16 @@ def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
 
 def _names(relation: Relation) -> tuple[str, ...]:
     return tuple(
-        dict.fromkeys(column.name for column in (*relation.columns, *relation.taken.values()) if column.name)
+        dict.fromkeys(
+            column.name for column in (*relation.columns, *relation.assumed.values()) if column.name
+        )
     )
 
 
 def _renamed(relation: Relation) -> Scan | Cte | Derived:
-    """Return what a relation reads; where its alias names the columns, a SELECT that does so."""
+    """Return the input of a relation; if its alias renames columns, a SELECT that does so."""
     if relation.input is None:
-        raise NotApartError(f"{relation.alias or 'a relation'} could not be taken apart")
+        raise NotSplitError(f"{relation.alias or 'a relation'} could not be split")
     if not relation.renamed:
         return relation.input
     key = relation.key
@@ -91,21 +93,21 @@ def _renamed(relation: Relation) -> Scan | Cte | Derived:
 
 
 def _generated(text: Text, joined: Joined, reader: Reader) -> From:
-    """Return a call that makes rows of each row before it."""
+    """Return a call that generates rows from each earlier row."""
     relation = joined.relation
     start = relation.call.meta.get("start")
     if start is None:
-        raise NotApartError("a call has no place in the SQL")
-    region = call_region(text.found, start)
+        raise NotSplitError("a call has no position in the SQL")
+    region = call_region(text.source, start)
     name = function_name(relation.call)
     function = text.findings.functions.get(name)
     python = bool(function and function.table)
     call = reader.expression(region, UNKNOWN)
     if any(not ref.relation for ref in call.refs):
-        raise NotApartError(f"{name}() of a column that the same SELECT makes")
+        raise NotSplitError(f"{name}() of a column of the same SELECT")
     columns = tuple((column.name, column.type, column.nullable) for column in relation.columns)
     made = Generated(call, columns, name, python=python, outer=joined.outer)
-    first, last = text.found.span(region)
+    first, last = text.source.span(region)
     return From(relation.key, made, _names(relation), start=first, stop=last)
 
 
@@ -118,20 +120,20 @@ def _watermark(text: Text, relation: Relation, start: int, stop: int) -> tuple[E
         return None
     text.watermarks.remove(clause)
     if relation.renamed:
-        raise NotApartError("a WATERMARK of a relation whose alias names its columns")
+        raise NotSplitError("a WATERMARK of a relation whose alias renames its columns")
     sql = text.findings.sql
     first, last = clause.expression
     parsed = parse("select".ljust(first) + sql[first:last])
     if not isinstance(parsed, Parsed):
         text.findings.problems += parsed
-        raise NotApartError("WATERMARK")
+        raise NotSplitError("WATERMARK")
     node = parsed.tree.expressions[0]
     if isinstance(node, exp.Alias):
-        raise NotApartError("a WATERMARK that makes a column of its own")
+        raise NotSplitError("a WATERMARK that defines a column")
     scope = Scope()
     scope.relations.append(relation)
     value = expressions(text.findings, scope).value(node)
-    found = source(sql, parsed.tokens.tokens)
-    reader = Reader(found, text.findings.marks, scope)
-    expression = reader.expression((1, len(found.tokens)), value.type, nullable=value.nullable)
+    source = index_tokens(sql, parsed.tokens.tokens)
+    reader = Reader(source, text.findings.marks, scope)
+    expression = reader.expression((1, len(source.tokens)), value.type, nullable=value.nullable)
     return expression, " ".join(sql[slice(*clause.delay)].split())

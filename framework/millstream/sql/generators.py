@@ -1,4 +1,4 @@
-"""Functions that make rows: `explode`, `inline` and their like, and Python functions that yield."""
+"""Functions that generate rows: `explode`, `inline` and the like, and Python functions that yield."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ def is_generator(node: exp.Expr) -> bool:
     return bool(signature and signature.generator)
 
 
-def generated(walk: Expressions, node: exp.Expr, alias: str, names: list[str]) -> Relation:
-    """Return the relation that a call in FROM or LATERAL makes."""
+def generated_relation(walk: Expressions, node: exp.Expr, alias: str, names: list[str]) -> Relation:
+    """Return the relation that a call in FROM or LATERAL generates."""
     if not isinstance(node, exp.Anonymous):
-        walk.findings.not_understood(node, f"{type(node).__name__} as a relation")
+        walk.findings.mark_opaque(node, f"{type(node).__name__} as a relation")
         return Relation(alias, [], "?")
     name = function_name(node)
     if (function := walk.findings.functions.get(name)) and function.table:
         walk.findings.called.add(function.name)
         walk.findings.marks.call(node, python=function.name)
-        given = list(bind_arguments(walk, node, function).values())
+        arguments = list(bind_arguments(walk, node, function).values())
         row = function.returns
         parts: list[tuple[str, Type]] = [("value", row)]
         if isinstance(row, Row):
             parts = [(f.name, f.type) for f in row.fields]
-        return Relation(alias or name, _columns(parts, names, given))
+        return Relation(alias or name, _columns(parts, names, arguments))
     signature = signatures().get(name)
     if signature is None or not signature.generator:
         known = [*(n for n, f in walk.findings.functions.items() if f.table), *_generators()]
-        hint = did_you_mean(name, known, f"functions that make rows: {', '.join(sorted(known)[:8])}")
-        walk.findings.problem(node, "MS405", f"'{name}' is not a function that makes rows", hint, name)
+        hint = did_you_mean(name, known, f"functions that return rows: {', '.join(sorted(known)[:8])}")
+        walk.findings.report(node, "MS405", f"'{name}' is not a function that returns rows", hint, name)
         return Relation(alias or name, [], "?")
     return Relation(alias or name, generator_columns(walk, node, names))
 
@@ -48,15 +48,17 @@ def _generators() -> list[str]:
 
 
 def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) -> list[Bound]:
-    """Return the columns that `explode(…)` and its like make, named by `as`."""
+    """Return the columns that `explode(…)` and the like generate, named by `as`."""
     values = walk.values(node.expressions)
     name = function_name(node)
     for found in node.find_all(exp.In, exp.Exists):
         if found.args.get("query") or isinstance(found, exp.Exists):
-            message = f"a subquery can't stand within {name}()"
-            walk.findings.problem(found, "MS431", message, "join what it reads, and use the column there")
+            message = f"a subquery is not allowed in {name}()"
+            walk.findings.report(
+                found, "MS431", message, "join the relation that it reads, and use its column"
+            )
     if not values:
-        walk.findings.problem(node, "MS406", f"{name}() needs an argument", "give it an array or a map")
+        walk.findings.report(node, "MS406", f"{name}() needs an argument", "pass an array or a map")
         return []
     given = values[0].type
     parts: list[tuple[str, Type]]
@@ -79,15 +81,13 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
         case _:
             parts = [("pos", INT), ("key", STRING), ("value", VARIANT)]
     if name.startswith(("explode", "posexplode")) and not isinstance(given, Array | Map) and given != UNKNOWN:
-        walk.findings.problem(
-            node, "MS407", f"{name}() needs an array or a map, not {given}", "give it an array"
-        )
+        walk.findings.report(node, "MS407", f"{name}() needs an array or a map, not {given}", "pass an array")
     columns = _columns(parts, names, values)
     if not name.endswith("_outer"):
         # Positions and the keys of maps are never NULL.
         for (part, _), column in zip(parts, columns, strict=True):
-            sure = {"pos", "value"} if name == "variant_explode" else {"pos", "key"}
-            column.nullable = part not in sure and name != "range"
+            never_null = {"pos", "value"} if name == "variant_explode" else {"pos", "key"}
+            column.nullable = part not in never_null and name != "range"
     return columns
 
 

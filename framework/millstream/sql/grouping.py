@@ -1,4 +1,4 @@
-"""GROUP BY: which expressions are keys, and whether another expression is the same as one."""
+"""GROUP BY: the keys, and whether another expression equals a key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SETS = ("rollup", "cube", "grouping_sets")
 
 
 def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Value]] | None:
-    """Return the keys of a SELECT with their values; None when it does not group."""
+    """Return the keys of a SELECT with their values; None if it has no groups."""
     group = node.args.get("group")
     if group is None:
         grouped = any(map(has_aggregate, node.expressions)) or node.args.get("having") is not None
@@ -28,8 +28,8 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
     walk.no_aggregates = "GROUP BY"
     keys = [_evaluated(key, node, walk) for key in nodes]
     if sets:
-        walk.findings.not_understood(group, f"GROUP BY {type(sets[0]).__name__.upper().replace('GS', 'G S')}")
-        walk.findings.form("grouping sets", sets[0], walk.scope.reads)
+        walk.findings.mark_opaque(group, f"GROUP BY {type(sets[0]).__name__.upper().replace('GS', 'G S')}")
+        walk.findings.add_form("grouping sets", sets[0], walk.scope.reads)
         inside = [found for part in sets for found in _members(part)]
         keys += [_evaluated(key, node, walk) for key in inside]
         for _, value in keys:
@@ -41,31 +41,31 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
 def _evaluated(key: exp.Expr, node: exp.Select, walk: Expressions) -> tuple[exp.Expr, Value]:
     found = _key(key, node, walk)
     value = walk.value(found)
-    # Spark names the column of `window(…)` after the function, also where it is only grouped by.
+    # Spark names the column of `window(…)` after the function, even if it is only a group key.
     if (name := function_name(found)) in {"window", "session_window"}:
         walk.aliases[name] = value
     return found, value
 
 
 def _members(node: exp.Expr) -> list[exp.Expr]:
-    """Return the expressions within ROLLUP, CUBE and GROUPING SETS, out of their parentheses."""
+    """Return the expressions within ROLLUP, CUBE and GROUPING SETS."""
     if isinstance(node, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
         return [found for part in node.expressions for found in _members(part)]
     return [node.this] if isinstance(node, exp.Paren) else [node]
 
 
 def _key(key: exp.Expr, node: exp.Select, walk: Expressions) -> exp.Expr:
-    """`group by 1` and `group by alias` mean columns of the SELECT."""
+    """Resolve `group by 1` and `group by alias` to columns of the SELECT."""
     if isinstance(key, exp.Literal) and not key.is_string and key.name.isdigit():
         index = int(key.name) - 1
         if 0 <= index < len(node.expressions):
             return _unaliased(node.expressions[index])
         if not any(item.is_star for item in node.expressions):
-            walk.findings.problem(
+            walk.findings.report(
                 key,
                 "MS402",
-                f"there is no column {key.name} to group by",
-                "name the column, or count the SELECT's columns from 1",
+                f"there is no column number {key.name} to group by",
+                "name the column, or use a number between 1 and the number of columns",
             )
     if isinstance(key, exp.Column) and not key.table and not walk.scope.named(key.name.lower()):
         for item in node.expressions:
@@ -79,7 +79,7 @@ def _unaliased(node: exp.Expr) -> exp.Expr:
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """Tell whether an expression aggregates the rows of its SELECT, not those of a window."""
+    """Return whether an expression aggregates the rows of its SELECT, not those of a window."""
     known = signatures()
     for found in node.walk(prune=lambda n: isinstance(n, exp.Query)):
         if isinstance(found, exp.Anonymous):
@@ -99,14 +99,14 @@ def _of_window(node: exp.Expr) -> bool:
 
 
 def shape(walk: Expressions, node: object) -> str:
-    """Return a text that is the same for expressions that mean the same, with or without qualifiers."""
+    """Return a text that is equal for equal expressions, with or without qualifiers."""
     match node:
         case exp.Column():
             parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
             bound, rest = resolve(walk, parts, node)
             return ".".join([str(id(bound)), *(part.name.lower() for part in rest)])
         case exp.Query():
-            return node.sql().lower()  # its columns are of a scope of its own
+            return node.sql().lower()  # its columns have their own scope
         case exp.Paren():
             return shape(walk, node.this)
         case exp.Literal(is_string=True):
@@ -121,7 +121,7 @@ def shape(walk: Expressions, node: object) -> str:
 
 
 def quiet_shape(walk: Expressions, node: exp.Expr) -> str:
-    """Return an expression's shape without reporting what is wrong with it, and without asking for keys."""
+    """Return an expression's shape without reporting errors and without checking keys."""
     problems, keys = len(walk.findings.problems), walk.keys
     walk.keys = None
     found = shape(walk, node)

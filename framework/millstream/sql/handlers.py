@@ -1,4 +1,4 @@
-"""Which function evaluates which kind of expression."""
+"""The handlers of all kinds of expressions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millstream.sql.value import Value
 
 
 def expressions(findings: Findings, scope: Scope) -> Expressions:
-    """Return what evaluates the expressions of one SELECT."""
+    """Return an evaluator for the expressions of one SELECT."""
     return Expressions(findings, scope, HANDLERS)
 
 

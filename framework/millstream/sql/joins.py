@@ -1,4 +1,4 @@
-"""USING and NATURAL: columns that exist once for both sides of a join."""
+"""USING and NATURAL: columns that a join merges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from millstream.expressions import Expression
 from millstream.sql.casts import cast_raises
 from millstream.sql.coercion import common_type
 from millstream.sql.expressions import Expressions
-from millstream.sql.reading import first_of
+from millstream.sql.reading import column_pieces
 from millstream.sql.scope import NOTHING, Bound, Joined, Refs, Relation, as_kind
 from millstream.sql.values import Source
 from millstream.types import BOOLEAN, UNKNOWN
@@ -30,7 +30,7 @@ def join_columns(
     side: str,
     joined: Joined,
 ) -> frozenset[Source]:
-    """Make one column of the two that USING names; return what decides which rows meet."""
+    """Merge the two columns that USING names; return the lineage of the condition."""
     folded = name.name.lower()
     merged_before = walk.scope.merged.get(folded)
     left, left_refs = (merged_before, walk.scope.sides[folded]) if merged_before else _find(before, folded)
@@ -45,7 +45,7 @@ def join_columns(
     one, other = (right, left) if side == "RIGHT" else (left, right)
     if side == "FULL":
         if left.type != right.type:
-            walk.findings.marks.not_apart("a FULL JOIN whose USING has columns of two types")
+            walk.findings.marks.not_split("a FULL JOIN whose USING columns have different types")
         found = common_type(left.type, right.type) or UNKNOWN
         merged = Bound(left.name, found, True, as_kind(left.sources | right.sources, "computed"))
     else:
@@ -57,7 +57,7 @@ def join_columns(
 def _equal(left: Bound, left_refs: Refs, right: Bound, right_refs: Refs) -> Expression:
     found = common_type(left.type, right.type) or UNKNOWN
     return Expression(
-        (*first_of(left_refs), " = ", *first_of(right_refs)),
+        (*column_pieces(left_refs), " = ", *column_pieces(right_refs)),
         BOOLEAN,
         left.nullable or right.nullable,
         raises=cast_raises(left.type, found) or cast_raises(right.type, found),
@@ -70,7 +70,7 @@ def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
             return found, ((relation.key, found.name),)
     for relation in relations:
         if relation.open:
-            taken = relation.take(folded)
+            taken = relation.assume(folded)
             return taken, ((relation.key, taken.name),)
     return None, ()
 
@@ -78,7 +78,7 @@ def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
 def _missing(walk: Expressions, name: exp.Expr, relations: list[Relation]) -> None:
     where = "' and '".join(relation.alias for relation in relations)
     known = [column.name for relation in relations for column in relation.columns]
-    walk.findings.problem(
+    walk.findings.report(
         name,
         "MS402",
         f"'{where}' has no column '{name.name}'",

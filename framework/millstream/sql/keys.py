@@ -1,4 +1,4 @@
-"""A SELECT that groups: its keys, its aggregates, and what is done with both afterwards."""
+"""A SELECT with groups: its keys, its aggregates, and the expressions over both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from millstream.expressions import Expression, Piece, Ref, column, joined
-from millstream.sql.clauses import NotApartError, Region, Source, by_commas, call_region, unwrapped
+from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, call_region, unwrapped
 from millstream.sql.marks import Aggregated, Marks
 from millstream.sql.precedence import stands_alone
 from millstream.sql.query import Item, Measure
@@ -22,14 +22,14 @@ _WINDOWS = frozenset(("window", "session_window"))
 
 
 class Key(Struct):
-    """A group key, and how it is known where it stands within another expression."""
+    """A group key, and how it is recognized within another expression."""
 
     item: Item
     forms: tuple[str, ...]
-    """Its words, with columns by what they mean."""
+    """Its words, with resolved columns."""
     region: Region
     refs: Refs = ()
-    """The column that it is, when it is nothing more."""
+    """The column, if the key is just a column."""
 
     @property
     def column(self) -> Expression:
@@ -40,21 +40,21 @@ class Key(Struct):
 class Groups:
     """The keys and aggregates of one SELECT; aggregates are found as its expressions are read."""
 
-    def __init__(self, found: Source, marks: Marks, scope: Scope) -> None:
-        self.found = found
+    def __init__(self, source: SqlTokens, marks: Marks, scope: Scope) -> None:
+        self.source = source
         self.marks = marks
         self.scope = scope
-        self.rows = Reader(found, marks, scope)
-        """Reads what is evaluated on rows."""
-        self.reader = Reader(found, marks, scope, self._stands_for)
-        """Reads what is evaluated on groups."""
+        self.rows = Reader(source, marks, scope)
+        """Reads expressions over rows."""
+        self.reader = Reader(source, marks, scope, self._key_or_aggregate)
+        """Reads expressions over groups."""
         self.keys: list[Key] = []
         self.measures: dict[tuple[str, ...], Measure] = {}
         self.used: set[str] = set()
         self.outputs: Mapping[str, Expression] = {}
-        """The items, which HAVING knows by their names."""
-        self.place = "having"
-        """The name of the item that is being read."""
+        """The items by name, for HAVING."""
+        self.item_name = "having"
+        """The name of the current item."""
         self._forms: dict[int, tuple[str, int]] = {}
         self._by_first: dict[str, list[Key]] = {}
 
@@ -68,15 +68,15 @@ class Groups:
         parts: list[Region],
         items: list[tuple[str, Region]],
     ) -> None:
-        """Take in the keys; `parts` is the SELECT list, `items` what is an expression in it."""
+        """Add the keys; `parts` is the SELECT list, `items` are its expressions."""
         self.used = {name.lower() for name, _ in items}
         exact: dict[tuple[str, ...], str] = {}
         for name, region in items:
             exact.setdefault(self._words(region), name)
         for key, value in given:
             if isinstance(key, exp.Tuple):
-                raise NotApartError("GROUP BY several columns as one")
-            region = unwrapped(self.found, self._region(key, node, group, parts))
+                raise NotSplitError("GROUP BY with a tuple of columns")
+            region = unwrapped(self.source, self._region(key, node, group, parts))
             forms = self._words(region)
             if any(each.forms == forms for each in self.keys):
                 continue
@@ -84,7 +84,7 @@ class Groups:
             if _of_window(expression):
                 continue  # `group by window(…), window.start`: the same groups
             if any(not ref.relation for ref in expression.refs):
-                raise NotApartError("a group key made of a column of the same SELECT")
+                raise NotSplitError("a group key that uses a column of the same SELECT")
             reference = self.rows.reference(region[0])
             bare = reference is not None and len(forms) == 1
             name = self._key_name(expression, region)
@@ -94,22 +94,22 @@ class Groups:
             self.keys.append(Key(item, forms, region, reference.refs if reference and bare else ()))
         for each in sorted(self.keys, key=lambda each: -len(each.forms)):
             if _is_constant(each.item.expression):
-                continue  # it is the same everywhere: `group by 'x'` says nothing about another 'x'
+                continue  # a constant: `group by 'x'` says nothing about another 'x'
             self._by_first.setdefault(each.forms[0], []).append(each)
 
     def _region(self, key: exp.Expr, node: exp.Select, group: Region | None, parts: list[Region]) -> Region:
         for index, item in enumerate(node.expressions):
             if (item.this if isinstance(item, exp.Alias) else item) is key:
                 return parts[index]
-        regions = by_commas(self.found, group) if group else []
+        regions = by_commas(self.source, group) if group else []
         written = node.args["group"].expressions
         for index, part in enumerate(written):
             if part is key and len(regions) == len(written):
                 return regions[index]
-        raise NotApartError("a GROUP BY that could not be taken apart")
+        raise NotSplitError("a GROUP BY that could not be split")
 
     def _key_name(self, expression: Expression, region: Region) -> str:
-        word = self.found.tokens[region[0]].text.removesuffix("\x00").lower()
+        word = self.source.tokens[region[0]].text.removesuffix("\x00").lower()
         if word in _WINDOWS and region[1] > region[0] + 1:
             return word
         match expression.pieces:
@@ -123,13 +123,13 @@ class Groups:
         """Return the item's name in `select window as w … group by window(…)`."""
         return exact.get((f"\x01\x02{window}",), "") if window in _WINDOWS else ""
 
-    # -- what stands for words of the SQL
+    # -- keys and aggregates within expressions
 
-    def _stands_for(self, index: int) -> tuple[Expression, int] | None:
+    def _key_or_aggregate(self, index: int) -> tuple[Expression, int] | None:
         """Return the key or aggregate that begins at a token."""
-        aggregated = self.marks.aggregates.get(self.found.tokens[index].start)
+        aggregated = self.marks.aggregates.get(self.source.tokens[index].start)
         if aggregated is not None and aggregated.scope is self.scope:
-            region = call_region(self.found, self.found.tokens[index].start)
+            region = call_region(self.source, self.source.tokens[index].start)
             return self._measure(region, aggregated), region[1]
         form, after = self._form(index)
         reference = self.rows.reference(index)
@@ -140,13 +140,13 @@ class Groups:
         for key in self._by_first.get(form, ()):
             stop = self._matched(index, key)
             if stop and (
-                key.refs or stands_alone(self.found, (index, stop), atomic=self.rows.atomic(key.region))
+                key.refs or stands_alone(self.source, (index, stop), atomic=self.rows.atomic(key.region))
             ):
                 return key.column, stop
         return None
 
     def _output(self, name: str) -> Expression | None:
-        """Return what the name of a window or, in HAVING, of an item stands for."""
+        """Return the expression behind the name of a window or, in HAVING, of an item."""
         if found := self.outputs.get(name):
             return found if found.atomic else _in_parentheses(found)
         if name in _WINDOWS:
@@ -157,9 +157,9 @@ class Groups:
         return None
 
     def _matched(self, index: int, key: Key) -> int:
-        """Return the index after a key's words, 0 where others stand."""
+        """Return the index after a key's words; 0 if they don't match."""
         for form in key.forms:
-            if index >= len(self.found.tokens):
+            if index >= len(self.source.tokens):
                 return 0
             found, index = self._form(index)
             if found != form:
@@ -171,49 +171,49 @@ class Groups:
         for key in self.keys:
             if key.refs == output.refs:
                 return [Ref(key.item.name), output.path] if output.path else [Ref(key.item.name)]
-        raise NotApartError("a star over more than the group keys")
+        raise NotSplitError("a star over more than the group keys")
 
     # -- aggregates
 
     def add_whole(self, region: Region, name: str) -> None:
-        """Name an aggregate after the item that is nothing but it."""
-        start = self.found.tokens[region[0]].start
+        """Name an aggregate after the item, if the item is just the aggregate."""
+        start = self.source.tokens[region[0]].start
         aggregated = self.marks.aggregates.get(start)
         if aggregated is None or aggregated.scope is not self.scope:
             return
-        if call_region(self.found, start) == region:
+        if call_region(self.source, start) == region:
             self._measure(region, aggregated, name)
 
     def _measure(self, region: Region, aggregated: Aggregated, name: str = "") -> Expression:
         forms = self._words(region)
         measure = self.measures.get(forms)
         if measure is None:
-            name = name or unused(f"{self.place}_{aggregated.function}", self.used)
+            name = name or unused(f"{self.item_name}_{aggregated.function}", self.used)
             self.used.add(name.lower())
             call, condition = self._filtered(region)
             value = aggregated.value
             expression = self.rows.expression(call, value.type, nullable=value.nullable)
-            only = self.rows.expression(condition, BOOLEAN) if condition else None
-            if any(not ref.relation for ref in (*expression.refs, *(only.refs if only else ()))):
-                raise NotApartError(f"{aggregated.function}() over a column of the same SELECT")
-            measure = self.measures[forms] = Measure(name, expression, aggregated.function, only)
+            filter_ = self.rows.expression(condition, BOOLEAN) if condition else None
+            if any(not ref.relation for ref in (*expression.refs, *(filter_.refs if filter_ else ()))):
+                raise NotSplitError(f"{aggregated.function}() over a column of the same SELECT")
+            measure = self.measures[forms] = Measure(name, expression, aggregated.function, filter_)
         return column(measure.name, measure.call.type, nullable=measure.call.nullable)
 
     def _filtered(self, region: Region) -> tuple[Region, Region | None]:
         """Split a call from its FILTER."""
         first, last = region
-        tokens, match = self.found.tokens, self.found.match
+        tokens, match = self.source.tokens, self.source.match
         index = match[first + 1] + 1
         while index < last:
             if tokens[index].token_type == TokenType.FILTER:
-                return (first, index), unwrapped(self.found, (index + 3, match[index + 1]))
+                return (first, index), unwrapped(self.source, (index + 3, match[index + 1]))
             index = match[index] + 1 if match[index] >= 0 else index + 1
         return region, None
 
     # -- words, by what they mean
 
     def _words(self, region: Region) -> tuple[str, ...]:
-        index, stop = unwrapped(self.found, region)
+        index, stop = unwrapped(self.source, region)
         forms: list[str] = []
         while index < stop:
             form, index = self._form(index)
@@ -227,8 +227,8 @@ class Groups:
                 text = "\x01".join(f"\x01{relation}\x02{name}" for relation, name in reference.refs).lower()
                 known = text, self.rows.after(index, reference.stop)
             else:
-                token = self.found.tokens[index]
-                raw = self.found.sql[token.start : token.end + 1]
+                token = self.source.tokens[index]
+                raw = self.source.sql[token.start : token.end + 1]
                 quoted = "'" in raw or '"' in raw
                 known = raw if quoted else raw.strip("`").lower(), index + 1
             self._forms[index] = known
@@ -240,7 +240,7 @@ def _is_constant(key: Expression) -> bool:
 
 
 def _of_window(key: Expression) -> bool:
-    """Tell whether a key follows from the window that rows are grouped by."""
+    """Return whether a key follows from the window that rows are grouped by."""
     return bool(key.refs) and key.movable and all(not r.relation and r.column in _WINDOWS for r in key.refs)
 
 
@@ -258,7 +258,7 @@ def _in_parentheses(found: Expression) -> Expression:
 
 
 def check_grouped(expression: Expression) -> None:
-    """Check that nothing but keys and aggregates is left in what is evaluated on groups."""
+    """Check that an expression over groups only uses keys and aggregates."""
     for ref in expression.refs:
         if ref.relation:
-            raise NotApartError(f"a group key that is written otherwise, around '{ref.column}'")
+            raise NotSplitError(f"a group key that is written differently, near '{ref.column}'")

@@ -1,4 +1,4 @@
-"""Where the word of a clause stands, found among the tokens: the tree keeps no places for them."""
+"""Finds the keywords of clauses among the tokens, since the tree has no positions for them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Container
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from millstream.sql.clauses import NotApartError, Source
+from millstream.sql.clauses import NotSplitError, SqlTokens
 from millstream.sql.parse import select_token
 from millstream.sql.words import CLOSING, OPENING
 
-Place = tuple[int, int]
+Span = tuple[int, int]
 
 _SETS = frozenset((TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT))
 _ORDER: dict[str, TokenType] = {
@@ -26,48 +26,48 @@ _ORDER: dict[str, TokenType] = {
 }
 
 
-def keyword_before(found: Source, query: exp.Expr) -> Place:
-    """Return where the word stands that joins a query to one before it."""
+def keyword_before(source: SqlTokens, query: exp.Expr) -> Span:
+    """Return the span of the set operator before a query."""
     index = _first(query)
-    while index > 0 and found.tokens[index].token_type not in _SETS:
+    while index > 0 and source.tokens[index].token_type not in _SETS:
         index -= 1
-    return _place(found, index)
+    return _token_span(source, index)
 
 
-def keyword_after(found: Source, query: exp.Expr, clause: str) -> Place:
-    """Return where the word of a clause of a query stands, or the query's first word."""
+def keyword_after(source: SqlTokens, query: exp.Expr, clause: str) -> Span:
+    """Return the span of the keyword of a query's clause, or else of the query's first word."""
     first = _first(query)
-    index = _next(found, first, (_ORDER[clause],))
-    return _place(found, first if index is None else index)
+    index = _next(source, first, (_ORDER[clause],))
+    return _token_span(source, first if index is None else index)
 
 
-def first_word(found: Source, query: exp.Expr) -> Place:
-    return _place(found, _first(query))
+def first_word(source: SqlTokens, query: exp.Expr) -> Span:
+    return _token_span(source, _first(query))
 
 
-def _next(found: Source, first: int, kinds: Container[TokenType]) -> int | None:
-    """Return the next of some words that is not within parentheses opened after the first."""
+def _next(source: SqlTokens, first: int, kinds: Container[TokenType]) -> int | None:
+    """Return the index of the next of these tokens outside parentheses opened after the first."""
     depth = 0
-    for index in range(first, len(found.tokens)):
-        kind = found.tokens[index].token_type
+    for index in range(first, len(source.tokens)):
+        kind = source.tokens[index].token_type
         depth += (kind in OPENING) - (kind in CLOSING)
-        before = found.tokens[index - 1].token_type if index else None
+        before = source.tokens[index - 1].token_type if index else None
         if depth <= 0 and kind in kinds and before not in {TokenType.DOT, TokenType.ALIAS}:
             return index
     return None
 
 
 def _first(query: exp.Expr) -> int:
-    """Return the index of a query's first word."""
-    places = []
+    """Return the token index of a query's first word."""
+    indexes = []
     for select in query.find_all(exp.Select):
         try:
-            places.append(select_token(select))
-        except NotApartError:
+            indexes.append(select_token(select))
+        except NotSplitError:
             continue
-    return min(places, default=0)
+    return min(indexes, default=0)
 
 
-def _place(found: Source, index: int) -> Place:
-    token = found.tokens[index]
+def _token_span(source: SqlTokens, index: int) -> Span:
+    token = source.tokens[index]
     return token.start, token.end + 1

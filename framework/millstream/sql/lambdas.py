@@ -1,4 +1,4 @@
-"""Functions that take a function: which types its variables have, and what comes out."""
+"""Higher-order functions: the types of their lambdas' variables, and of their results."""
 
 from __future__ import annotations
 

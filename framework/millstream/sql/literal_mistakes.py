@@ -1,4 +1,4 @@
-"""Literals that sqlglot reads and Spark does not, or reads as something else."""
+"""Finds literals that sqlglot accepts, but Spark rejects or reads differently."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _PARAMETERS = frozenset((TokenType.PARAMETER, TokenType.PLACEHOLDER))
 
 
 def bad_bytes(sql: str) -> Problem | None:
-    """Find `x'…'` with something else than hexadecimal digits in it."""
+    """Find `x'…'` with other characters than hexadecimal digits."""
     found = re.search(r"\bx'[0-9a-f]*[^0-9a-f'][^']*'", sql, re.IGNORECASE)
     if found is None:
         return None
-    message = "a literal of bytes has hexadecimal digits only"
+    message = "a binary literal can only contain hexadecimal digits"
     return Problem(
         "MS432", message, found.start(), found.end(), "write X'1F', or encode('…', 'utf-8')", found[0]
     )
 
 
-def misread(sql: str, token: Token, before: Sequence[Token]) -> Problem | None:
-    """Find a literal that means something else to Spark, or nothing; `before` has the tokens before it."""
+def find_misread_literal(sql: str, token: Token, before: Sequence[Token]) -> Problem | None:
+    """Return the error of a literal that Spark reads differently or rejects; `before` has earlier tokens."""
     raw = sql[token.start : token.end + 1]
     kind = token.token_type
     if kind == TokenType.HEX_STRING and raw[:1] == "0":
@@ -50,7 +50,7 @@ def misread(sql: str, token: Token, before: Sequence[Token]) -> Problem | None:
         return _problem(token, raw, f"write '{token.text}'", "Spark has no such literal")
     if kind in _PARAMETERS:
         remedy = "write the value, or {{ var('name') }}"
-        return _problem(token, raw, remedy, "SQL of a model has no parameters")
+        return _problem(token, raw, remedy, "a model's SQL has no parameters")
     if kind == TokenType.NUMBER:
         return _number(token, raw, before)
     return None
@@ -62,7 +62,7 @@ def _number(token: Token, raw: str, before: Sequence[Token]) -> Problem | None:
         dot = before[-1]
         if len(before) > 1 and before[-2].end == dot.start - 1 and before[-2].token_type in _BEFORE_DOT:
             return _problem(
-                token, raw, "put a name that begins with a digit in backquotes", f"unexpected '.{raw}'"
+                token, raw, "put a name that starts with a digit in backquotes", f"unexpected '.{raw}'"
             )
         found = _NUMBER.fullmatch(f".{raw}")
     if found is None:
@@ -73,9 +73,7 @@ def _number(token: Token, raw: str, before: Sequence[Token]) -> Problem | None:
     if suffix:
         negative = bool(before) and before[-1].token_type == TokenType.DASH
         if int(whole) > 2 ** _RANGES[suffix] - (not negative):
-            return _problem(
-                token, raw, "leave the letter out, or take a larger type", f"{raw} is out of range"
-            )
+            return _problem(token, raw, "remove the letter, or use a larger type", f"{raw} is out of range")
     digits = re.sub(r"\D", "", re.split("[eE]", whole or found["digits"])[0]).lstrip("0")
     exact = whole is not None or (raw[-1:].lower() not in {"f", "e"} and "e" not in raw.lower())
     if exact and not suffix and len(digits) > _DIGITS and not raw.upper().endswith("D"):

@@ -1,4 +1,4 @@
-"""Literals, and functions of the clock and the session that need no parentheses."""
+"""Literals, and functions without parentheses of the clock and the session."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def text(_: Expressions, node: exp.Expr) -> Value:
     return Value(STRING, False, literal=str(node.this))
 
 
-def joined(walk: Expressions, node: exp.Concat) -> Value:
-    """Literals that stand side by side, `'a' 'b'`, are one; of a call `concat` sqlglot makes no such node."""
+def adjacent(walk: Expressions, node: exp.Concat) -> Value:
+    """Evaluate adjacent literals, `'a' 'b'`; for a call of `concat`, sqlglot has another node."""
     return computed(STRING, walk.values(node.expressions))
 
 
@@ -118,7 +118,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Interval: interval,
     exp.RawString: text,
     exp.National: text,
-    exp.Concat: joined,
+    exp.Concat: adjacent,
     exp.HexString: binary,
     **dict.fromkeys(_CLOCK, now),
 }

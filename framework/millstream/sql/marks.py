@@ -1,6 +1,6 @@
-"""What stands at which place of the SQL, noted while names are resolved and types are found.
+"""Marks the meaning of tokens by their offset, while names are resolved and types are derived.
 
-Expressions are cut out of the text later (`reading`), by their tokens; what a token means is looked up here.
+Later, `reading` reads expressions from the tokens and looks up their meaning here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from millstream.sql.scope import Refs, Scope
 from millstream.sql.value import Value
 
 _CLAUSES = (exp.And, exp.Or, exp.Alias, exp.Where, exp.Select)
-"""What holds several expressions, of which a word in one tells nothing about another."""
+"""Nodes with several independent expressions."""
 
 
 class Reference(Struct, gc=False):
@@ -23,20 +23,20 @@ class Reference(Struct, gc=False):
     stop: int
     scope: Scope
     refs: Refs
-    """Its relation and name; several of a FULL JOIN's USING, where the first that is not NULL counts."""
+    """Its relation and name; several for USING of a FULL JOIN, where the first non-NULL value counts."""
     written: str
     in_lambda: bool
     by_path: bool
-    """Written with all of its relation's name, `models.orders.id`."""
+    """Written with the full name of its relation, `models.orders.id`."""
 
 
-class Named(Struct, gc=False):
+class NamedRelation(Struct, gc=False):
     """A relation that SQL names."""
 
     stop: int
     id: str
     alias: str
-    """What its columns are qualified with, where no alias is written."""
+    """The qualifier of its columns, if it has no written alias."""
 
 
 class Star(Struct, gc=False):
@@ -55,76 +55,76 @@ class Aggregated(Struct, gc=False):
 
 
 class Marks:
-    """Places by their offset in the SQL."""
+    """The meaning of tokens by their offset in the SQL."""
 
     def __init__(self, variant_paths: AbstractSet[int]) -> None:
         self.variant_paths = variant_paths
-        """Last offsets of what a `:path` follows, which the parser does not see."""
+        """The last offsets of values before a `:path`, which is hidden from the parser."""
         self.references: dict[int, Reference] = {}
-        self.relations: dict[int, Named] = {}
+        self.relations: dict[int, NamedRelation] = {}
         self.ctes: set[int] = set()
-        """Where a CTE is read."""
+        """Where CTEs are read."""
         self.stars: dict[int, Star] = {}
         self.aggregates: dict[int, Aggregated] = {}
         self.python: dict[int, str] = {}
         self.impure: set[int] = set()
-        """What gives another value each time."""
+        """Nondeterministic calls."""
         self.raising: set[int] = set()
         """Calls that can fail on a row."""
         self.raising_around: set[int] = set()
-        """A word within what else can fail: an operator, or a cast that is not written."""
+        """A word within another expression that can fail: an operator or an implicit cast."""
         self.raises_somewhere = False
         self.named: set[int] = set()
         """Columns whose name becomes part of the value."""
         self.fixed: set[int] = set()
-        """Columns that nothing but a column of the same name can stand for."""
+        """Columns that can only be replaced by a column of the same name."""
         self.fields: dict[int, str] = {}
-        """Where the path `item.sku` ends that gives its name to a field, and that name."""
+        """Where a path `item.sku` ends that names a field, and the name."""
         self.unnamed: dict[int, str] = {}
-        """Where an argument begins that has no name, and the one that Spark gives its field."""
+        """Where an argument without a name begins, and the name that Spark gives its field."""
         self.variables: dict[int, str] = {}
         """Variables of lambdas, where they are declared."""
-        self.whole: list[str] = []
-        """Why the query can't be taken apart, though all of it is understood."""
+        self.not_split_reasons: list[str] = []
+        """Why the query can't be split, although it is analyzed."""
 
-    def not_apart(self, reason: str) -> None:
-        if reason not in self.whole:
-            self.whole.append(reason)
+    def not_split(self, reason: str) -> None:
+        if reason not in self.not_split_reasons:
+            self.not_split_reasons.append(reason)
 
     def reference(
         self, scope: Scope, parts: list[exp.Identifier], refs: Refs, *, in_lambda: bool, by_path: bool = False
     ) -> None:
         start, stop = parts[0].meta.get("start"), parts[-1].meta.get("end")
         if start is None or stop is None:
-            self.not_apart(f"'{parts[-1].name}' has no place in the SQL")
+            self.not_split(f"'{parts[-1].name}' has no position in the SQL")
             return
         self.references[start] = Reference(stop + 1, scope, refs, parts[-1].name, in_lambda, by_path)
 
     def relation(self, node: exp.Table, id_: str) -> None:
-        """Note a model, seed or topic; without an id a CTE."""
+        """Mark a model, seed or topic, or a CTE if there is no id."""
         first, last = node.parts[0].meta, node.parts[-1].meta
         if "start" not in first or "end" not in last:
-            self.not_apart("a relation has no place in the SQL")
+            self.not_split("a relation has no position in the SQL")
         elif id_:
             alias = "" if node.alias else node.parts[-1].name
-            self.relations[first["start"]] = Named(last["end"] + 1, id_, alias)
+            self.relations[first["start"]] = NamedRelation(last["end"] + 1, id_, alias)
         else:
             self.ctes.add(first["start"])
 
     def star(self, scope: Scope, node: exp.Expr, columns: tuple[Refs, ...], *, named: bool) -> None:
-        """Note what `*` or `t.*` means among the arguments of a call."""
+        """Mark the columns of `*` or `t.*` among the arguments of a call."""
         star = node if isinstance(node, exp.Star) else node.this
-        start, stop = place(node), star.meta.get("end")
+        start, stop = start_of(node), star.meta.get("end")
         if start is None or stop is None or star.args.get("except_"):
-            self.not_apart("a star that can't be written out")
+            self.not_split("a star that can't be expanded")
         else:
             self.stars[start] = Star(stop + 1, scope, columns, named)
 
     def field(self, node: exp.Expr, name: str, default: str) -> None:
-        """Note which name an argument gives to a field."""
+        """Mark the name that an argument gives to a field."""
         if isinstance(node, exp.Alias | exp.PropertyEQ):
             return
-        start = place(node)
+        start = start_of(node)
         if start is None:
             return
         if not name:
@@ -140,7 +140,7 @@ class Marks:
     def call(self, node: exp.Anonymous, *, impure: bool = False, python: str = "") -> None:
         start = node.meta.get("start")
         if start is None:
-            self.not_apart("a call has no place in the SQL")
+            self.not_split("a call has no position in the SQL")
             return
         if impure:
             self.impure.add(start)
@@ -150,13 +150,13 @@ class Marks:
     def aggregate(self, node: exp.Anonymous, scope: Scope, function: str, value: Value) -> None:
         start = node.meta.get("start")
         if start is None:
-            self.not_apart("an aggregate has no place in the SQL")
+            self.not_split("an aggregate has no position in the SQL")
         else:
             self.aggregates[start] = Aggregated(scope, function, value)
 
     def fix(self, node: exp.Expr) -> None:
-        """Note an argument that keeps its name only as a bare column."""
-        start = place(node)
+        """Mark an argument that only keeps its name as a bare column."""
+        start = start_of(node)
         if start in self.references:
             self.fixed.add(start)
 
@@ -164,19 +164,19 @@ class Marks:
         for variable in node.expressions:
             start = variable.meta.get("start")
             if start is None:
-                self.not_apart("a lambda has no place in the SQL")
+                self.not_split("a lambda has no position in the SQL")
             else:
                 self.variables[start] = variable.name.lower()
 
     def raises(self, node: exp.Expr) -> None:
-        """Note that an expression can fail on a row: by what it does, or by a cast that is not written."""
-        start = place(node)
+        """Mark that an expression can fail on a row, by itself or by an implicit cast."""
+        start = start_of(node)
         if start is not None and isinstance(node, exp.Anonymous):
             self.raising.add(start)
             return
         around: exp.Expr | None = node
         while start is None and around is not None and not isinstance(around, _CLAUSES):
-            start = place(around)
+            start = start_of(around)
             around = around.parent
         if start is None:
             self.raises_somewhere = True
@@ -184,10 +184,10 @@ class Marks:
             self.raising_around.add(start)
 
 
-def place(node: exp.Expr) -> int | None:
-    """Return where the first word of an expression stands that the tree has a place for."""
+def start_of(node: exp.Expr) -> int | None:
+    """Return the offset of the first word of an expression that has one in the tree."""
     if "start" in node.meta:
         return int(node.meta["start"])
     if isinstance(node, exp.Column):
-        return place(node.parts[0])
-    return next((found for child in node.iter_expressions() if (found := place(child)) is not None), None)
+        return start_of(node.parts[0])
+    return next((found for child in node.iter_expressions() if (found := start_of(child)) is not None), None)

@@ -1,4 +1,4 @@
-"""Names that the syntax tree hands over, and words for messages."""
+"""Names of calls in the syntax tree, and plurals for messages."""
 
 from sqlglot import exp
 
@@ -6,7 +6,7 @@ from millstream.sql.tokens import MARK
 
 
 def function_name(node: exp.Expr) -> str:
-    """Return the name of a marked call in lower case, '' of anything else."""
+    """Return the name of a marked call in lower case; '' for anything else."""
     return str(node.this).removesuffix(MARK).lower() if isinstance(node, exp.Anonymous) else ""
 
 

@@ -1,4 +1,4 @@
-"""The result types of functions that make or read arrays, maps and structs."""
+"""The result types of functions over arrays, maps and structs."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ from millstream.types import (
 )
 
 Rule = Callable[[str, list[Type], list[object]], Type]
-"""Name of the function, types of the arguments, literal values of the arguments (None when not literal)."""
+"""Takes the function's name, the types of its arguments, and their literal values (None if not literal)."""
 
 
 def _array(_: str, types: list[Type], __: list[object]) -> Type:

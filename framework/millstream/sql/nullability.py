@@ -1,4 +1,4 @@
-"""When a call of one of Spark's functions can give NULL."""
+"""Whether a call of a Spark function can return NULL."""
 
 from millstream.sql.spark_functions import Signature
 from millstream.sql.value import Value, nullable_as
@@ -6,7 +6,7 @@ from millstream.types import BINARY, INTEGERS, STRING, Type
 
 
 def call_nullable(signature: Signature, values: list[Value], found: Type) -> bool:
-    """Tell whether a call can give NULL, by the rule that its signature names."""
+    """Return whether a call can return NULL, by the rule in its signature."""
     match signature.nullable:
         case "never":
             return False
@@ -25,13 +25,13 @@ def call_nullable(signature: Signature, values: list[Value], found: Type) -> boo
         case "decoded":
             return len(values) < 4 or len(values) % 2 == 1 or _decoded(values, found)
         case "cast":
-            # With a format Spark parses; without one it casts, and a cast of text counts as NULL.
+            # With a format, Spark parses; without one, it casts, and a cast of text is nullable.
             return any(v.nullable for v in values) or (len(values) == 1 and nullable_as(values[0], found))
         case "untexted":
-            # Text is cast to what the function takes, and the cast counts as one that can give NULL.
+            # Text is cast to what the function takes, and the cast is nullable.
             return any(value.nullable or value.type == STRING for value in values)
         case "timed":
-            # The same for the first text among times; formats and zones stay text.
+            # The same for texts that are not literals; formats and zones remain text.
             return any(value.nullable or (value.type == STRING and value.literal is None) for value in values)
         case "narrowed":
             return any(value.nullable or value.type not in INTEGERS for value in values)

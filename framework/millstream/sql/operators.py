@@ -1,4 +1,4 @@
-"""Calculations, casts and what is chosen by a condition."""
+"""Calculations, casts, CASE and IF."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millstream.sql.coercion import common, common_type
 from millstream.sql.conditions import condition
 from millstream.sql.datatypes import data_type
 from millstream.sql.expressions import Expressions, Handler
-from millstream.sql.raising import arithmetic_raises, becomes_raises
+from millstream.sql.raising import arithmetic_raises, implicit_cast_raises
 from millstream.sql.value import Value, computed, nullable_as
 from millstream.types import (
     BIGINT,
@@ -40,10 +40,10 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
     sign = _SIGNS[type(node)]
     found = bits(left, right) if sign in _BITS else arithmetic(sign, left, right)
     if found is None:
-        message = f"{left.type} {sign} {right.type} can't be calculated"
+        message = f"the operator {sign} does not support {left.type} and {right.type}"
         nested = next((side.type for side in (left, right) if isinstance(side.type, Array | Map | Row)), None)
-        remedy = f"take a number out of the {nested}" if nested else "cast one side to a number"
-        walk.findings.problem(node, "MS407", message, remedy)
+        remedy = f"extract a number from the {nested}" if nested else "cast one side to a number"
+        walk.findings.report(node, "MS407", message, remedy)
     type_, nullable = found or (UNKNOWN, True)
     if arithmetic_raises(sign, left, right, type_):
         walk.findings.marks.raises(node)
@@ -56,11 +56,11 @@ def calculation(walk: Expressions, node: exp.Binary) -> Value:
 def shifted(walk: Expressions, node: exp.Binary) -> Value:
     left, right = walk.value(node.left), walk.value(node.right)
     if isinstance(node, exp.BitwiseRightShift):
-        # Behind the word `struct`, `array` or `map`, Spark's lexer takes `>>` for the end of two types
-        # (SqlBaseLexer.isShiftRightOperator); and every record is written as a struct.
-        message = "Spark can't read >> everywhere: after struct, array or map it means something else"
-        walk.findings.problem(node, "MS437", message, "write shiftright(…, …), or shiftrightunsigned for >>>")
-    if becomes_raises([left, right], BIGINT):
+        # After the word `struct`, `array` or `map`, Spark's lexer reads `>>` as the end of two types
+        # (SqlBaseLexer.isShiftRightOperator), and every record is written as a struct.
+        message = "Spark can't parse >> everywhere: after struct, array or map, it has another meaning"
+        walk.findings.report(node, "MS437", message, "write shiftright(…, …), or shiftrightunsigned for >>>")
+    if implicit_cast_raises([left, right], BIGINT):
         walk.findings.marks.raises(node)
     return computed(left.type if left.type in {BIGINT, UNKNOWN} else INT, [left, right])
 
@@ -96,7 +96,7 @@ def concatenated(walk: Expressions, node: exp.DPipe) -> Value:
 
 
 def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Value:
-    """Return what `||` and `concat` give: arrays, binaries, or text."""
+    """Evaluate `||` and `concat`, over arrays, binaries or text."""
     types = [value.type for value in values]
     found: Type = STRING
     if any(isinstance(type_, Array) for type_ in types):
@@ -104,8 +104,8 @@ def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Val
     elif types and all(type_ == BINARY for type_ in types):
         found = BINARY
     elif other := next((type_ for type_ in types if isinstance(type_, Map | Row)), None):
-        walk.findings.problem(
-            node, "MS407", f"a {other} can't be joined to text", "take a part of it, or to_json(…)"
+        walk.findings.report(
+            node, "MS407", f"a {other} can't be concatenated", "use a part of it, or to_json(…)"
         )
     return computed(found, values, nullable=any(nullable_as(value, found) for value in values))
 
@@ -115,7 +115,7 @@ def _same_array(walk: Expressions, node: exp.Expr, types: list[Type]) -> Type:
     found = None if mixed else common(types)
     if found is None:
         shown = " and ".join(dict.fromkeys(map(str, types)))
-        walk.findings.problem(node, "MS407", f"{shown} can't be joined together", "cast them to one type")
+        walk.findings.report(node, "MS407", f"{shown} can't be concatenated", "cast them to one type")
     return found or UNKNOWN
 
 
@@ -124,19 +124,19 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
     found = data_type(node.args["to"])
     if found is None:
         shown = node.args["to"].sql("spark")
-        walk.findings.problem(node, "MS407", f"unknown type {shown}", "use a type of Spark SQL")
+        walk.findings.report(node, "MS407", f"unknown type {shown}", "use a type of Spark SQL")
     elif not can_cast(value.type, found):
-        walk.findings.problem(
-            node, "MS407", f"a {value.type} can't be cast to {found}", "take a part of it, or to_json(…)"
+        walk.findings.report(
+            node, "MS407", f"a {value.type} can't be cast to {found}", "use a part of it, or to_json(…)"
         )
     found = found or UNKNOWN
     if found == value.type and not node.args.get("safe"):
         return Value(found, value.nullable, value.sources, None, value.aggregate)
-    if not node.args.get("safe") and becomes_raises([value], found):
+    if not node.args.get("safe") and implicit_cast_raises([value], found):
         walk.findings.marks.raises(node)
     nullable = value.nullable or bool(node.args.get("safe")) or makes_nulls(value.type, found)
     if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
-        # A literal, date'2026-01-01': of what is written as a cast sqlglot makes a TryCast.
+        # A literal, date'2026-01-01'; sqlglot parses a written cast as a TryCast.
         nullable = False
     return computed(found, [value], nullable=nullable)
 
@@ -151,7 +151,9 @@ def case(walk: Expressions, node: exp.Case) -> Value:
         results.append(walk.value(branch.args["true"]))
     if (default := node.args.get("default")) is not None:
         results.append(walk.value(default))
-    if node.this and becomes_raises(conditions, common([value.type for value in conditions]) or UNKNOWN):
+    if node.this and implicit_cast_raises(
+        conditions, common([value.type for value in conditions]) or UNKNOWN
+    ):
         walk.findings.marks.raises(node)
     return chosen(walk, node, conditions, results, complete=default is not None)
 
@@ -164,22 +166,22 @@ def if_(walk: Expressions, node: exp.If) -> Value:
 def chosen(
     walk: Expressions, node: exp.Expr, conditions: list[Value], results: list[Value], *, complete: bool
 ) -> Value:
-    """Return what one of several results is; NULL too when no condition need be met."""
+    """Return the value of one of several results; it can be NULL if no condition may match."""
     found = common([value.type for value in results])
     if found is None:
         types = ", ".join(sorted({str(value.type) for value in results}))
-        walk.findings.problem(
+        walk.findings.report(
             node, "MS407", f"the branches have different types: {types}", "cast them to one type"
         )
     type_ = found or UNKNOWN
-    if becomes_raises(results, type_):
+    if implicit_cast_raises(results, type_):
         walk.findings.marks.raises(node)
     nullable = not complete or any(nullable_as(value, type_) for value in results)
     return computed(type_, [*conditions, *results], nullable=nullable)
 
 
-def both(left: Value, right: Value) -> bool:
-    """Tell whether what two values become beside each other can be NULL."""
+def either_nullable(left: Value, right: Value) -> bool:
+    """Return whether two values can be NULL once cast to their common type."""
     found = common_type(left.type, right.type) or UNKNOWN
     return nullable_as(left, found) or nullable_as(right, found)
 

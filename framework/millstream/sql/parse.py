@@ -1,4 +1,4 @@
-"""From text to one syntax tree, or to the places where it can't be read."""
+"""Parses text to one syntax tree, or to the locations of syntax errors."""
 
 import logging
 
@@ -8,18 +8,18 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.errors import did_you_mean
-from millstream.sql.clauses import NotApartError
+from millstream.sql.clauses import NotSplitError
 from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
 from millstream.sql.values import Problem
 from millstream.text import Text
 from millstream.types import NAMES
 
-# What sqlglot does not support it logs and passes on as a Command: here that is a located error.
+# sqlglot logs what it does not support and returns a Command; here, that is an error with a location.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
-_AROUND = ("alias", "with_", "order", "limit", "offset")
-"""What may stand around a query in parentheses."""
+_OUTER_CLAUSES = ("alias", "with_", "order", "limit", "offset")
+"""Clauses that can follow a query in parentheses."""
 
 
 class Parsed(Struct):
@@ -32,7 +32,7 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
     if isinstance(tokens, Problem):
         return (tokens,)
     if not tokens.tokens:
-        return (Problem("MS410", "there is no SQL", 0, 1, "write a SELECT"),)
+        return (Problem("MS410", "the SQL is empty", 0, 1, "write a SELECT"),)
     try:
         trees = SPARK.parser().parse(_numbered(tokens.tokens), sql)
     except ParseError as error:
@@ -41,18 +41,18 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
         return (Problem("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
     statements = [tree for tree in trees if tree is not None]
     if len(statements) != 1 or ";" in {token.text for token in tokens.tokens}:
-        place = next((t for t in tokens.tokens if t.text == ";"), tokens.tokens[-1])
+        extra = next((t for t in tokens.tokens if t.text == ";"), tokens.tokens[-1])
         return (
             Problem(
                 "MS410",
                 "a model is one query",
-                place.start,
-                place.end + 1,
-                "remove the ';' and what follows it",
+                extra.start,
+                extra.end + 1,
+                "remove the ';' and everything after it",
             ),
         )
     tree = statements[0]
-    while isinstance(tree, exp.Subquery) and not any(tree.args.get(part) for part in _AROUND):
+    while isinstance(tree, exp.Subquery) and not any(tree.args.get(part) for part in _OUTER_CLAUSES):
         tree = tree.this
     if not isinstance(tree, exp.Query | exp.Values | exp.Table):
         first = tokens.tokens[0]
@@ -62,7 +62,7 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
 
 
 def _numbered(tokens: list[Token]) -> list[Token]:
-    """Give each SELECT the index of its word as a comment, which the parser hands over."""
+    """Add to each SELECT the index of its keyword as a comment, which the parser preserves."""
     return [
         Token(t.token_type, t.text, t.line, t.col, t.start, t.end, [f"{MARK}{index}"])
         if t.token_type == TokenType.SELECT
@@ -72,15 +72,15 @@ def _numbered(tokens: list[Token]) -> list[Token]:
 
 
 def select_token(node: exp.Select) -> int:
-    """Return the index of a SELECT's word among the tokens."""
+    """Return the token index of a SELECT's keyword."""
     found = next((text for text in node.comments or () if text.startswith(MARK)), None)
     if found is None:
-        raise NotApartError("a SELECT that has no place in the SQL")
+        raise NotSplitError("a SELECT without a position in the SQL")
     return int(found.removeprefix(MARK))
 
 
 def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
-    """Say where reading stopped; what came after the first stop is guesswork."""
+    """Report where parsing stopped; later errors are guesswork."""
     text = Text("", sql)
     problems = []
     for found in error.errors[:1]:
@@ -92,13 +92,13 @@ def _syntax_problems(error: ParseError, sql: str) -> list[Problem]:
             hint = did_you_mean(highlight, NAMES, "use a type of Spark SQL")
             problems.append(Problem("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight))
             continue
-        remedy = "look for a missing comma, parenthesis or keyword before it"
+        remedy = "check for a missing comma, parenthesis or keyword before it"
         problems.append(Problem("MS401", message, start, stop, remedy, highlight))
     return problems
 
 
 def _in_plain_words(description: str, highlight: str) -> str:
-    """Leave sqlglot's own classes and tokens out of what a user is told."""
+    """Return a message without sqlglot's own classes and tokens."""
     description = description.partition(" but got ")[0].rstrip(".")
     if description.startswith("Required keyword"):
         return f"something is missing around '{highlight}'"

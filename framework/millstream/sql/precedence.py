@@ -1,10 +1,10 @@
-"""Whether words that are an expression elsewhere are one here too: `a + 1` is none in `2 * a + 1`."""
+"""Whether tokens form an expression in their context: `a + 1` does not in `2 * a + 1`."""
 
 from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
-from millstream.sql.clauses import Region, Source
+from millstream.sql.clauses import Region, SqlTokens
 from millstream.sql.words import NAMES
 
 _LEVELS = {
@@ -28,34 +28,34 @@ _LEVELS = {
         -1,
     ),
 }  # fmt: skip
-"""How tight operators bind; -1 for what ends an expression."""
+"""The precedence of operators; -1 for tokens that end an expression."""
 _TIGHT = 9
 _SIGNS = frozenset((TokenType.DASH, TokenType.PLUS, TokenType.TILDE))
 _NEUTRAL = frozenset((TokenType.NUMBER, TokenType.STRING, TokenType.DOT, TokenType.NULL, *NAMES))
 _BEFORE_LITERALS = frozenset((TokenType.INTERVAL, TokenType.DATE, TokenType.TIMESTAMP))
 
 
-def stands_alone(found: Source, region: Region, *, atomic: bool) -> bool:
-    """Tell whether the words around a region leave it together."""
+def stands_alone(source: SqlTokens, region: Region, *, atomic: bool) -> bool:
+    """Return whether the tokens around a region bind less tightly than those in it."""
     first, last = region
-    tokens = found.tokens
+    tokens = source.tokens
     before = tokens[first - 1].token_type
     if before == TokenType.DOT:
         return False
     if atomic:
         return last - first > 1 or before not in _BEFORE_LITERALS
-    own = _loosest(found, region)
+    own = _loosest(source, region)
     left = _LEVELS.get(before, _TIGHT)
     right = _LEVELS.get(tokens[last].token_type, _TIGHT) if last < len(tokens) else -1
-    # A sign belongs to the first word alone.
+    # A sign belongs only to the first word.
     signed = before in _SIGNS and tokens[first - 2].token_type in _LEVELS
     return not signed and left < own and right <= own
 
 
-def _loosest(found: Source, region: Region) -> int:
-    """Return how tight the loosest operator of a region binds; -2 where one is not known."""
+def _loosest(source: SqlTokens, region: Region) -> int:
+    """Return the lowest precedence in a region; -2 if one is unknown."""
     index, last = region
-    tokens, match = found.tokens, found.match
+    tokens, match = source.tokens, source.match
     if tokens[index].token_type == TokenType.CASE and tokens[last - 1].token_type == TokenType.END:
         kinds = [token.token_type for token in tokens[index:last]]
         return _TIGHT if kinds.count(TokenType.CASE) == kinds.count(TokenType.END) == 1 else -2

@@ -1,4 +1,4 @@
-"""The columns of a SELECT: stars expanded, names given."""
+"""The columns of a SELECT, with expanded stars and names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from millstream.errors import did_you_mean
 from millstream.expressions import quoted
 from millstream.sql.columns import field, resolve
 from millstream.sql.expressions import Expressions
-from millstream.sql.findings import extent
+from millstream.sql.findings import span_of
 from millstream.sql.generators import generator_columns, is_generator
 from millstream.sql.names import function_name
 from millstream.sql.scope import Bound, Output, Relation
@@ -17,7 +17,7 @@ from millstream.types import UNKNOWN, Row
 
 
 def project(walk: Expressions, nodes: list[exp.Expr]) -> tuple[list[Bound], list[exp.Expr]]:
-    """Return the columns of a SELECT list, '' when they have no name, and the item that each is of."""
+    """Return the columns of a SELECT list ('' if a column has no name), and the item of each column."""
     columns: list[Bound] = []
     origins: list[exp.Expr] = []
     for index, node in enumerate(nodes):
@@ -37,7 +37,7 @@ def _item(walk: Expressions, node: exp.Expr, index: int) -> list[Bound]:
     name = _name(walk, node)
     walk.scope.outputs.append(Output(index))
     if isinstance(node, exp.Alias):
-        walk.spelt.setdefault(name.lower(), name)
+        walk.spellings.setdefault(name.lower(), name)
         walk.aliases.setdefault(name.lower(), value)
     return [Bound(name, value.type, value.nullable, value.sources)]
 
@@ -53,7 +53,7 @@ def _generator(node: exp.Expr) -> tuple[exp.Anonymous, list[str]] | None:
 
 
 def _generated(walk: Expressions, call: exp.Anonymous, names: list[str], index: int) -> list[Bound]:
-    """Return the columns of `explode(…)` in a SELECT list: what it makes is joined to the row."""
+    """Return the columns of `explode(…)` in a SELECT list, whose rows are joined to the input row."""
     columns = generator_columns(walk, call, names)
     relation = Relation(function_name(call), columns, call=call)
     walk.scope.join(relation, listed=True)
@@ -71,36 +71,36 @@ def _star(walk: Expressions, node: exp.Expr, star: exp.Star, index: int) -> list
             return _of_struct(walk, node, star, parts, index)
         found = [(relation, column) for column in relation.columns if not column.hidden]
     origins = {id(column): walk.scope.refs(relation, column) for relation, column in found}
-    kept = _except(walk, star, [column for _, column in found])
+    columns = _except(walk, star, [column for _, column in found])
     if walk.keys is not None:
-        _check_grouped(walk, star, kept)
-    walk.scope.outputs += [Output(index, origins[id(column)]) for column in kept]
-    return [Bound(column.name, column.type, column.nullable, column.sources) for column in kept]
+        _check_grouped(walk, star, columns)
+    walk.scope.outputs += [Output(index, origins[id(column)]) for column in columns]
+    return [Bound(column.name, column.type, column.nullable, column.sources) for column in columns]
 
 
 def _check_grouped(walk: Expressions, star: exp.Star, columns: list[Bound]) -> None:
     free = next((column for column in columns if str(id(column)) not in walk.shapes), None)
     if free is not None:
-        message = f"'*' brings '{free.name}', which is neither grouped nor aggregated"
-        remedy = "name the columns of GROUP BY instead, and aggregate others"
-        walk.findings.problem(exp.Star().update_positions(star), "MS411", message, remedy, "*")
+        message = f"'*' includes '{free.name}', which is neither grouped nor aggregated"
+        remedy = "select the columns of GROUP BY instead, and aggregate the others"
+        walk.findings.report(exp.Star().update_positions(star), "MS411", message, remedy, "*")
 
 
 def _of_struct(
     walk: Expressions, node: exp.Column, star: exp.Star, parts: list[exp.Identifier], index: int
 ) -> list[Bound]:
     """Return the fields of a struct, `item.*`."""
-    kept = _except(walk, star, _fields(walk, node, parts))
+    columns = _except(walk, star, _fields(walk, node, parts))
     start = parts[0].meta.get("start", -1)
     found = walk.findings.marks.references.get(start)
-    if found is None or not kept:
-        walk.findings.marks.not_apart("the fields of a struct that is not known in full")
-        return kept
+    if found is None or not columns:
+        walk.findings.marks.not_split("the fields of a struct whose type is unknown")
+        return columns
     before = [part.name for part in parts if part.meta.get("end", 0) >= found.stop]
-    for column in kept:
+    for column in columns:
         path = "".join(f".{quoted(name)}" for name in (*before, column.name))
         walk.scope.outputs.append(Output(index, found.refs, path))
-    return kept
+    return columns
 
 
 def _fields(walk: Expressions, node: exp.Column, parts: list[exp.Identifier]) -> list[Bound]:
@@ -108,7 +108,7 @@ def _fields(walk: Expressions, node: exp.Column, parts: list[exp.Identifier]) ->
         name = parts[0].name
         known = [r.alias for r in walk.scope.relations]
         hint = did_you_mean(name, known, f"relations in scope: {', '.join(known)}")
-        walk.findings.problem(parts[0], "MS402", f"there is no relation '{name}' here", hint, name)
+        walk.findings.report(parts[0], "MS402", f"relation '{name}' is not in scope", hint, name)
         return []
     bound, rest = resolve(walk, parts, node)
     value = Value(bound.type, bound.nullable, bound.sources)
@@ -120,9 +120,7 @@ def _fields(walk: Expressions, node: exp.Column, parts: list[exp.Identifier]) ->
             return [Bound(name, v.type, v.nullable, v.sources) for name, v in values]
         case other:
             if other != UNKNOWN:
-                walk.findings.problem(
-                    parts[-1], "MS407", f"a {other} has no fields", "only structs have `.*`"
-                )
+                walk.findings.report(parts[-1], "MS407", f"a {other} has no fields", "only structs have `.*`")
             return []
 
 
@@ -131,10 +129,10 @@ def _except(walk: Expressions, star: exp.Star, columns: list[Bound]) -> list[Bou
         name = part.name
         if not any(column.name.lower() == name.lower() for column in columns):
             known = [column.name for column in columns]
-            walk.findings.problem(
+            walk.findings.report(
                 part,
                 "MS402",
-                f"'*' has no column '{name}' to leave out",
+                f"'*' has no column '{name}' to exclude",
                 did_you_mean(name, known, "remove it"),
                 name,
             )
@@ -143,7 +141,7 @@ def _except(walk: Expressions, star: exp.Star, columns: list[Bound]) -> list[Bou
 
 
 def _name(walk: Expressions, node: exp.Expr) -> str:
-    """Return the name that a column has: its alias, the column's own, or '' when Spark would invent one."""
+    """Return a column's name: its alias, its own name, or '' if Spark would generate one."""
     match node:
         case exp.Alias():
             return str(node.alias)
@@ -160,15 +158,15 @@ def _name(walk: Expressions, node: exp.Expr) -> str:
 
 
 def _is_plain(walk: Expressions, node: exp.Column) -> bool:
-    """Tell whether a column is no field of a struct: only then does a cast keep its name."""
+    """Return whether a column is not a field of a struct: only then does a cast keep its name."""
     parts = [part.name for part in node.parts]
     return len(parts) == 1 or walk.scope.qualified(parts)[1] == len(parts)
 
 
-def name_place(item: exp.Expr, sql: str) -> tuple[int, int]:
-    """Return where an item of the SELECT list says its name."""
+def name_span(item: exp.Expr, sql: str) -> tuple[int, int]:
+    """Return the span of the name of an item of the SELECT list."""
     if isinstance(item, exp.Alias):
-        return extent(item.args["alias"], sql)
+        return span_of(item.args["alias"], sql)
     if star := item.find(exp.Star) if item.is_star else None:
         return star.meta.get("start", 0), star.meta.get("end", 0) + 1
-    return extent(item.this if isinstance(item, exp.Column) else item, sql)
+    return span_of(item.this if isinstance(item, exp.Column) else item, sql)

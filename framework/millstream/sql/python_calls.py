@@ -8,7 +8,7 @@ from millstream.errors import did_you_mean
 from millstream.project.values import Function, Parameter
 from millstream.sql.coercion import common_type, is_numeric
 from millstream.sql.expressions import Expressions
-from millstream.sql.findings import extent
+from millstream.sql.findings import span_of
 from millstream.sql.names import plural
 from millstream.sql.value import Value, computed
 from millstream.types import INTEGERS, NULL, STRING, UNKNOWN, Array, Map, Row, Type
@@ -18,10 +18,10 @@ def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> V
     walk.findings.called.add(function.name)
     walk.findings.marks.call(node, python=function.name)
     if function.table:
-        walk.findings.problem(
+        walk.findings.report(
             node,
             "MS415",
-            f"{function.name}() makes rows, so it can't stand inside an expression",
+            f"{function.name}() returns rows, so it can't be used inside an expression",
             f"write `from …, lateral {function.name}(…) as t`",
         )
     given = bind_arguments(walk, node, function)
@@ -29,8 +29,8 @@ def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> V
 
 
 def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -> dict[str, Value]:
-    """Match arguments with parameters, by place or `name => value`, and check their types."""
-    names = [parameter.name for parameter in taken(function)]
+    """Match arguments with parameters, by position or `name => value`, and check their types."""
+    names = [parameter.name for parameter in sql_parameters(function)]
     given: dict[str, Value] = {}
     misnamed = False
     for index, argument in enumerate(node.expressions):
@@ -38,10 +38,10 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
             name, value = argument.this.name, walk.value(argument.expression)
             if name not in names:
                 hint = did_you_mean(name, names, f"it takes {', '.join(names)}")
-                # The name has no place in the tree: it is the last of its kind before the value.
-                start = walk.findings.sql.rfind(name, 0, extent(argument, walk.findings.sql)[0])
+                # The tree has no position for the name: it is its last occurrence before the value.
+                start = walk.findings.sql.rfind(name, 0, span_of(argument, walk.findings.sql)[0])
                 message = f"{function.name}() has no parameter '{name}'"
-                walk.findings.problem_at(start, start + len(name), "MS406", message, hint, name)
+                walk.findings.report_at(start, start + len(name), "MS406", message, hint, name)
                 misnamed = True
                 continue
         else:
@@ -52,39 +52,39 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
         given[name] = value
         wanted = next(parameter.type for parameter in function.parameters if parameter.name == name)
         if not assignable(value.type, wanted):
-            walk.findings.problem(
+            walk.findings.report(
                 argument,
                 "MS407",
                 f"{function.name}() takes a {wanted} as '{name}', not a {value.type}",
                 f"cast it: cast(… as {wanted})",
             )
-    if not misnamed:  # what it was meant to be is not missing
+    if not misnamed:  # otherwise the intended parameter would be reported as missing
         _check_count(walk, node, function, given)
     if function.keyed and node.expressions:
         _check_key(walk, node.expressions[0], function)
     return given
 
 
-def taken(function: Function) -> tuple[Parameter, ...]:
-    """Return what SQL gives to a function: to one with keyed state the key alone."""
+def sql_parameters(function: Function) -> tuple[Parameter, ...]:
+    """Return the parameters that SQL passes; for a function with keyed state, only the key."""
     return function.parameters[:1] if function.keyed else function.parameters
 
 
 def _check_key(walk: Expressions, argument: exp.Expr, function: Function) -> None:
     key = argument.expression if isinstance(argument, exp.Kwarg) else argument
     if not isinstance(key, exp.Column | exp.Identifier):
-        message = f"the key of {function.name}() is calculated in the call"
-        remedy = "calculate it in a subquery before, and give its column"
-        walk.findings.problem(argument, "MS407", message, remedy)
+        message = f"the key of {function.name}() must be a column"
+        remedy = "compute it in a subquery, and pass its column"
+        walk.findings.report(argument, "MS407", message, remedy)
 
 
 def _check_count(walk: Expressions, node: exp.Anonymous, function: Function, given: dict[str, Value]) -> None:
-    parameters = taken(function)
+    parameters = sql_parameters(function)
     count = len(parameters)
     missing = [p.name for p in parameters if p.required and p.name not in given]
     if missing or len(node.expressions) > count:
         signature = ", ".join(f"{p.name}: {p.type}" for p in parameters)
-        walk.findings.problem(
+        walk.findings.report(
             node,
             "MS406",
             f"{function.name}() takes {plural(count, 'argument')}, not {len(node.expressions)}",
@@ -94,7 +94,7 @@ def _check_count(walk: Expressions, node: exp.Anonymous, function: Function, giv
 
 
 def assignable(given: Type, wanted: Type) -> bool:
-    """Tell whether a value can be given to a parameter as it is."""
+    """Return whether a value can be passed to a parameter without a cast."""
     if given in {UNKNOWN, NULL} or wanted in (UNKNOWN, given):
         return True
     match given, wanted:

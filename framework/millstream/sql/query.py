@@ -1,9 +1,9 @@
-"""What one model's SQL says, as values that a plan is made of: clause by clause, nothing rewritten.
+"""One model's SQL as values, clause by clause and unchanged, from which the plan is built.
 
-Names are resolved (`Ref.relation` is an alias of the same SELECT), stars expanded, conjunctions split, and
-aggregates are told apart from what is done with their results. Where an expression reads something else
-than a column of a FROM clause, `Ref.relation` is empty: a group key or a measure by its name in `keys` and
-`measures`, or, in a SELECT that does not group, an earlier item of the same SELECT.
+Names are resolved (`Ref.relation` is an alias of the same SELECT), stars are expanded, conjunctions are
+split, and aggregates are separated from expressions over their results. `Ref.relation` is empty if the column
+does not come from the FROM clause: it is a group key or measure by its name in `keys` or `measures`, or, in a
+SELECT without groups, an earlier item of the same SELECT.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Measure(Struct, frozen=True, array_like=True):
     """One call of an aggregate: `sum(x * 2) filter (where ok)`."""
 
     name: str
-    """The column that it becomes: the item's alias when the call is all of the item."""
+    """Its column: the item's alias, if the item is just this call."""
     call: Expression
-    """The call without FILTER; its columns are those of the rows that are grouped."""
+    """The call without FILTER, over the columns of the ungrouped rows."""
     function: str
     """Its name in lower case."""
     condition: Expression | None = None
-    """What FILTER says."""
+    """The condition of FILTER."""
 
 
 class Scan(Struct, frozen=True, tag="scan", array_like=True):
@@ -57,14 +57,14 @@ class Derived(Struct, frozen=True, tag="derived", array_like=True):
 
 
 class Generated(Struct, frozen=True, tag="generated", array_like=True):
-    """Rows made from a row: `lateral view explode(items) t as item`, `lateral parse(event) as t`."""
+    """Rows generated from a row: `lateral view explode(items) t as item`, `lateral parse(event) as t`."""
 
     call: Expression
-    """Reads columns of the relations before it."""
+    """Reads columns of earlier relations."""
     columns: tuple[tuple[str, Type, bool], ...]
-    """Name, type, nullable of what it makes."""
+    """Name, type and nullability of the generated columns."""
     function: str
-    """The generator's name; `python` tells whether the project defines it."""
+    """The generator's name; `python` is true if the project defines it."""
     python: bool = False
     outer: bool = False
 
@@ -73,16 +73,16 @@ Input = Scan | Cte | Derived | Generated
 
 
 class From(Struct, frozen=True, array_like=True):
-    """One relation of a FROM clause, and how it is joined with those before it."""
+    """One relation of a FROM clause, and how it is joined with earlier ones."""
 
     alias: str
     input: Input
     columns: tuple[str, ...]
-    """Its columns by the names that refs use: those of the input, or of `as t(a, b)`."""
+    """The names of its columns in refs: those of the input, or of `as t(a, b)`."""
     join: JoinKind | None = None
-    """None for the first relation and for what a LATERAL makes."""
+    """None for the first relation and for LATERAL."""
     on: tuple[Expression, ...] = ()
-    """Conjuncts; those of USING and NATURAL are written out."""
+    """Conjuncts, including those of USING and NATURAL."""
     watermark: tuple[Expression, str] | None = None
     """`WATERMARK expression DELAY OF interval`: the event time, and the interval's text."""
     start: int = 0
@@ -94,29 +94,29 @@ class Select(Struct, frozen=True, tag="select", array_like=True):
     relations: tuple[From, ...]
     where: tuple[Expression, ...] = ()
     keys: tuple[Item, ...] | None = None
-    """None: it does not group. Empty: one group of all rows."""
+    """None without groups; empty for one group of all rows."""
     measures: tuple[Measure, ...] = ()
     having: tuple[Expression, ...] = ()
     distinct: bool = False
     hints: tuple[str, ...] = ()
-    """What stands in `/*+ … */`: a wish, that changes no rows."""
+    """The text of `/*+ … */`, which changes no rows."""
     start: int = 0
     stop: int = 0
 
 
 class Union(Struct, frozen=True, tag="union", array_like=True):
-    """UNION of queries, columns by position (BY NAME is put in order); names are those of the first."""
+    """UNION of queries by position (BY NAME is reordered), with the names of the first."""
 
     sides: tuple[Body, ...]
     distinct: bool = False
     types: tuple[Type, ...] = ()
-    """What the columns of all sides become."""
+    """The common types of the sides' columns."""
     start: int = 0
     stop: int = 0
 
 
-class Whole(Struct, frozen=True, tag="whole", array_like=True):
-    """SQL that is not understood, run as it is; `Read` pieces stand where it names relations."""
+class OpaqueBody(Struct, frozen=True, tag="whole", array_like=True):
+    """Opaque SQL, which runs unchanged; `Read` pieces replace the names of relations."""
 
     pieces: tuple[Piece, ...]
     reasons: tuple[str, ...]
@@ -124,7 +124,7 @@ class Whole(Struct, frozen=True, tag="whole", array_like=True):
     stop: int = 0
 
 
-Body = Select | Union | Whole
+Body = Select | Union | OpaqueBody
 
 
 FormKind = Literal[
@@ -148,13 +148,13 @@ FormKind = Literal[
 
 
 class Form(Struct, frozen=True, array_like=True):
-    """A construct that looks at more than one row, whose meaning over a stream is for the plan to say."""
+    """A construct that needs more than one row; the plan decides what it means over a stream."""
 
     kind: FormKind
     reads: tuple[str, ...]
-    """The relations whose rows it is about, by node id."""
+    """The relations whose rows it needs, by node id."""
     others: tuple[str, ...] = ()
-    """Of a join or a union: the relations of its other side."""
+    """For a join or a union, the relations of its other side."""
     start: int = 0
     stop: int = 0
 
@@ -162,6 +162,6 @@ class Form(Struct, frozen=True, array_like=True):
 class Query(Struct, frozen=True, array_like=True):
     body: Body
     ctes: dict[str, Body] = {}
-    """By a name that is unique in the model, in an order in which each reads only those before it."""
+    """By a unique name, ordered so that each only reads earlier ones."""
     forms: tuple[Form, ...] = ()
-    """In all of the SQL, whether it is understood or not."""
+    """Those of the whole SQL, including opaque parts."""

@@ -1,4 +1,4 @@
-"""Whether an expression can fail on a row, in ANSI mode; where it is not sure, it can."""
+"""Whether an expression can fail on a row in ANSI mode; if uncertain, the answer is yes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.sql.value import Value
 from millstream.types import DOUBLE, FLOAT, INTEGERS, INTERVAL, STRING, UNKNOWN, Decimal, Type
 
 _CASTS_TEXT = frozenset(("untexted", "timed", "cast", "narrowed"))
-"""Rules of nullability of functions that take something else than text."""
+"""Nullability rules of functions that don't take text."""
 _OF_NUMBERS = frozenset(
     (
         "number", "whole", "rounded", "double", "remainder", "tried", "fraction", "shifted", "zeroed",
@@ -24,14 +24,14 @@ _PATTERNS = frozenset(("rlike", "regexp", "regexp_like", "regexp_count", "regexp
 _COMMON = frozenset(("common", "array", "branches"))
 
 
-def becomes_raises(values: Iterable[Value], wanted: Type) -> bool:
-    """Tell whether a cast that is not written can fail: that of a text beside a number, say."""
+def implicit_cast_raises(values: Iterable[Value], wanted: Type) -> bool:
+    """Return whether an implicit cast can fail, such as that of a text compared with a number."""
     return any(value.literal is None and cast_raises(value.type, wanted) for value in values)
 
 
 def arithmetic_raises(sign: str, left: Value, right: Value, found: Type) -> bool:
     if left.literal is not None and right.literal is not None and found != INTERVAL:
-        return False  # it does on all rows or on none, and Spark finds out before it reads any
+        return False  # it fails on all rows or none, and Spark folds it before it reads any
     if {left.type, right.type} & {STRING, UNKNOWN}:
         return True
     safe_divisor = _is_number(right) and float(right.literal) not in {0, -1}
@@ -53,18 +53,18 @@ def _is_number(value: Value) -> bool:
 
 
 def call_raises(signature: Signature, values: list[Value], found: Type) -> bool:
-    """Tell whether a call of one of Spark's functions can fail."""
+    """Return whether a call of a Spark function can fail."""
     if signature.raises:
         return True
     if signature.result == "unknown":
         return True
     if signature.result == "cast":
-        return becomes_raises(values, found)
+        return implicit_cast_raises(values, found)
     if signature.name == "if" and values[0].type in {STRING, UNKNOWN}:
         return True
     if signature.result in _COMMON:
         wanted = getattr(found, "element", found) if signature.result == "array" else found
-        return becomes_raises(values[1:] if signature.result == "branches" else values, wanted)
+        return implicit_cast_raises(values[1:] if signature.result == "branches" else values, wanted)
     if signature.name in _PATTERNS:
         return len(values) > 1 and values[1].literal is None
     takes_no_text = (

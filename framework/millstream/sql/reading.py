@@ -1,4 +1,4 @@
-"""An expression is cut out of the SQL: its tokens in one spacing, its columns as pieces of their own."""
+"""Reads expressions from the SQL: their tokens with normalized spaces, their columns as separate pieces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.expressions import Expression, Piece, Read, Ref, joined, quoted
-from millstream.sql.clauses import NotApartError, Region, Source
+from millstream.sql.clauses import NotSplitError, Region, SqlTokens
 from millstream.sql.marks import Marks, Reference
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.words import NAMES
@@ -16,7 +16,7 @@ from millstream.types import Type
 
 _MARK = "\x00"
 _CALLING = frozenset(("cast", "try_cast", "extract", "trim", "substring", "substr", "position", "overlay"))
-"""Functions whose name the parser must see, so that it is not marked as a call."""
+"""Functions that the parser must recognize, so that their names are not marked as calls."""
 _IMPURE = frozenset(
     ("current_date", "current_timestamp", "current_time", "localtimestamp", "current_user", "session_user")
 )
@@ -30,7 +30,7 @@ _BEFORE_SIGN = _SIGNS | {
     TokenType.THEN, TokenType.ELSE, TokenType.CASE, TokenType.BETWEEN, TokenType.AMP, TokenType.PIPE,
     TokenType.CARET, TokenType.ARROW, TokenType.FARROW, TokenType.INTERVAL, TokenType.DISTINCT,
 }  # fmt: skip
-"""A sign after these belongs to what comes next."""
+"""After these, a sign belongs to the next token."""
 _BEFORE_WORDS = frozenset((TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN))
 _POSTFIX = frozenset(("within", "ignore", "respect"))
 _AS_WRITTEN = frozenset((TokenType.NUMBER, TokenType.STRING, *NAMES))
@@ -40,11 +40,13 @@ _SIZED = frozenset(("decimal", "dec", "numeric", "varchar", "char"))
 _COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 Special = Callable[[int], "tuple[Expression, int] | None"]
-"""What stands for the tokens from an index on, and the index after them."""
+"""Returns a replacement for the tokens from an index on, and the index after them."""
 
 
-def first_of(refs: Refs, *, named: bool = False, fixed: bool = False, in_lambda: bool = False) -> list[Piece]:
-    """Return a column of a FROM clause, also one that USING made of the columns of both sides."""
+def column_pieces(
+    refs: Refs, *, named: bool = False, fixed: bool = False, in_lambda: bool = False
+) -> list[Piece]:
+    """Return a column of a FROM clause, or the COALESCE of columns that USING merged."""
     found = [
         Ref(name, relation, named=named and len(refs) == 1, fixed=fixed, in_lambda=in_lambda)
         for relation, name in refs
@@ -58,19 +60,19 @@ def first_of(refs: Refs, *, named: bool = False, fixed: bool = False, in_lambda:
 
 
 class Reader:
-    """Cuts expressions out of one SELECT; `special` tells what else than its columns stands in them."""
+    """Reads expressions of one SELECT; `special` finds group keys and aggregates in them."""
 
-    def __init__(self, found: Source, marks: Marks, scope: Scope, special: Special | None = None) -> None:
-        self.found = found
+    def __init__(self, source: SqlTokens, marks: Marks, scope: Scope, special: Special | None = None) -> None:
+        self.source = source
         self.marks = marks
         self.scope = scope
         self.special = special
 
     def expression(self, region: Region, type_: Type, *, nullable: bool = True) -> Expression:
-        """Return what stands in a region."""
+        """Return the expression in a region."""
         cut = _Cut(self)
         cut.read(region)
-        start, stop = self.found.span(region)
+        start, stop = self.source.span(region)
         pieces = joined(cut.pieces)
         bare = len(pieces) == 1 and isinstance(pieces[0], Ref)
         return Expression(
@@ -87,20 +89,20 @@ class Reader:
         )
 
     def reference(self, index: int) -> Reference | None:
-        found = self.marks.references.get(self.found.tokens[index].start)
+        found = self.marks.references.get(self.source.tokens[index].start)
         return found if found is not None and found.scope is self.scope else None
 
     def after(self, index: int, offset: int) -> int:
-        """Return the index of the first token that does not begin before an offset."""
-        starts = self.found.starts
+        """Return the index of the first token at or after an offset."""
+        starts = self.source.starts
         while index < len(starts) and starts[index] < offset:
             index += 1
         return index
 
     def atomic(self, region: Region) -> bool:
-        """Tell whether a region is one word, a path, a call, or all in parentheses."""
+        """Return whether a region is one word, a path, a call, or in parentheses."""
         first, last = region
-        tokens, match = self.found.tokens, self.found.match
+        tokens, match = self.source.tokens, self.source.match
         if tokens[first].token_type in {TokenType.DASH, TokenType.NOT, TokenType.CASE}:
             return False
         index = first if match[first] >= 0 else first + 1
@@ -122,7 +124,7 @@ class _Cut:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self.found = reader.found
+        self.source = reader.source
         self.marks = reader.marks
         self.pieces: list[Piece] = []
         self.impure = self.raising = False
@@ -132,18 +134,18 @@ class _Cut:
         self._last_text = ""
         self._glue = True
         self._angles = 0
-        """How many brackets of a type are open, `array<struct<`."""
+        """The number of open brackets of a type, `array<struct<`."""
 
     def read(self, region: Region) -> None:
         index, stop = region
         while index < stop:
             index = self._step(index)
         if self._last is not None and self._last.end in self.marks.variant_paths:
-            following = self.found.tokens[stop].start if stop < len(self.found.tokens) else None
-            self.pieces.append(_path(self.found.sql[self._last.end + 1 : following]))
+            following = self.source.tokens[stop].start if stop < len(self.source.tokens) else None
+            self.pieces.append(_path(self.source.sql[self._last.end + 1 : following]))
 
     def _step(self, index: int) -> int:
-        token = self.found.tokens[index]
+        token = self.source.tokens[index]
         start, marks = token.start, self.marks
         if start in marks.raising_around:
             self.raising = True
@@ -162,18 +164,18 @@ class _Cut:
             stars: list[Piece] = []
             for refs in star.columns:
                 stars += [", "] if stars else []
-                stars += first_of(refs, named=star.named)
+                stars += column_pieces(refs, named=star.named)
                 if star.named and len(refs) > 1:
                     stars.append(f" as {quoted(refs[0][1])}")
             return self._put("x", stars, index, self.reader.after(index, star.stop))
         elif start in marks.ctes:
-            raise NotApartError("a subquery that reads a CTE")
+            raise NotSplitError("a subquery that reads a CTE")
         text = self._text(token, index)
         self._facts(token, text)
         return self._put(text, [text], index, index + 1)
 
     def _replaced(self, index: int, found: Expression, stop: int) -> int:
-        tokens, pieces = self.found.tokens, list(found.pieces)
+        tokens, pieces = self.source.tokens, list(found.pieces)
         start = tokens[index].start
         if not calls(tokens[index]):
             self.raising |= any(each.start in self.marks.raising_around for each in tokens[index:stop])
@@ -187,24 +189,24 @@ class _Cut:
         elif label := self.marks.unnamed.get(start):
             pieces = self._unnamed(pieces, index, stop, label)
         elif start in self.marks.fixed:
-            raise NotApartError("arrays_zip over a group key or an alias")
+            raise NotSplitError("arrays_zip over a group key or an alias")
         return self._put("x", pieces, index, stop)
 
     def _unnamed(self, pieces: list[Piece], index: int, stop: int, label: str) -> list[Piece]:
-        """Keep the name that Spark gives to a field, where a column takes the place of an expression."""
-        tokens = self.found.tokens
+        """Keep the name that Spark gives to a field if a column replaces an expression."""
+        tokens = self.source.tokens
         if stop < len(tokens) and tokens[stop].token_type not in {TokenType.COMMA, TokenType.R_PAREN}:
             return pieces
         before = tokens[index - 1].token_type
         if before == TokenType.L_PAREN and not calls(tokens[index - 2]):
-            raise NotApartError("a group key in parentheses within a struct")
+            raise NotSplitError("a group key in parentheses within a struct")
         return [*pieces, f" as {quoted(label)}"]
 
     def _column(self, reference: Reference, start: int) -> list[Piece]:
         named, fixed = start in self.marks.named, start in self.marks.fixed
         if fixed and len(reference.refs) > 1:
-            raise NotApartError("arrays_zip over a column of both sides of a join")
-        pieces = first_of(reference.refs, named=named, fixed=fixed, in_lambda=reference.in_lambda)
+            raise NotSplitError("arrays_zip over a column of both sides of a join")
+        pieces = column_pieces(reference.refs, named=named, fixed=fixed, in_lambda=reference.in_lambda)
         return _labelled(pieces, reference.written) if named else pieces
 
     def _facts(self, token: Token, text: str) -> None:
@@ -219,25 +221,25 @@ class _Cut:
             self.variables.add(marks.variables[start])
 
     def _text(self, token: Token, index: int) -> str:
-        raw = self.found.sql[token.start : token.end + 1]
+        raw = self.source.sql[token.start : token.end + 1]
         if "'" in raw or '"' in raw or "`" in raw:
             return raw
         if token.token_type in _AS_WRITTEN and not calls(token):
             before = self._last
             if before is None or token.token_type == TokenType.NUMBER:
                 return raw
-            # No name: `interval 5 minutes`, `sum(x) ignore nulls`, `extract(hour from …)`.
+            # Not a name: `interval 5 minutes`, `sum(x) ignore nulls`, `extract(hour from …)`.
             unit = (
                 before.token_type in _BEFORE_WORDS
                 or self._last_text in _POSTFIX
-                or (self._last_text == "(" and self.found.tokens[index - 2].text.lower() == "extract")
+                or (self._last_text == "(" and self.source.tokens[index - 2].text.lower() == "extract")
             )
             return raw.lower() if unit else raw
         return " ".join(raw.lower().split())
 
     def _put(self, text: str, pieces: list[Piece], first: int, after: int) -> int:
-        """Add pieces with the space that belongs before them."""
-        tokens = self.found.tokens
+        """Add pieces, with a space before them if needed."""
+        tokens = self.source.tokens
         if self._last is not None:
             self.pieces += self._between(self._last, tokens[first], text)
         self.pieces += pieces
@@ -253,11 +255,11 @@ class _Cut:
         return after
 
     def _between(self, last: Token, token: Token, text: str) -> list[Piece]:
-        gap = self.found.sql[last.end + 1 : token.start]
+        gap = self.source.sql[last.end + 1 : token.start]
         if gap and not gap.isspace():
             gap = without_comments(gap)
             if gap.strip():
-                # What the parser must not see, such as the path of `value:a.b`.
+                # Text hidden from the parser, such as the path of `value:a.b`.
                 tight = text in _TIGHT_BEFORE or not gap[-1].isspace()
                 return [_path(gap), "" if tight else " "]
         if self._glue and token.token_type in _SIGNS:
@@ -273,29 +275,29 @@ class _Cut:
         if text == "<" and last.text.lower() in _NESTED:
             self._angles += 1
             return []
-        # `>>` is no `> >`.
+        # `>>` is not `> >`.
         together = not gap and token.token_type in _ANGLES and last.token_type in _ANGLES
         return [] if together else [" "]
 
 
 def _path(gap: str) -> str:
-    """Return what the parser must not see, without spaces around its first sign: `: a.b` is `:a.b`."""
+    """Return text hidden from the parser, without spaces around its first sign: `: a.b` is `:a.b`."""
     text = without_comments(gap).strip()
     return f":{text[1:].lstrip()}" if text.startswith(":") else text
 
 
 def without_comments(gap: str) -> str:
-    """Return what stands between two tokens, a space in place of each comment."""
+    """Return the text between two tokens, with each comment replaced by a space."""
     return _COMMENTS.sub(" ", gap)
 
 
 def calls(token: Token) -> bool:
-    """Tell whether a word before a parenthesis calls a function."""
+    """Return whether a word before a parenthesis calls a function."""
     return token.text.endswith(_MARK) or token.text.lower() in _CALLING
 
 
 def _labelled(pieces: list[Piece], written: str) -> list[Piece]:
-    """Let a column give the name to a field under which it was written."""
+    """Name a field as its column was written."""
     match pieces:
         case [Ref() as ref] if ref.column == written:
             return [Ref(ref.column, ref.relation, named=True, in_lambda=ref.in_lambda)]
@@ -307,6 +309,6 @@ def _labelled(pieces: list[Piece], written: str) -> list[Piece]:
 
 
 def without_path(reference: Reference) -> list[Piece]:
-    """Return a column of a subquery without the name of a relation that is read under another one."""
+    """Return a column of a subquery with the relation's own name instead of its full path."""
     relation, _ = reference.refs[0]
     return [f"{quoted(relation)}.{quoted(reference.written)}"]

@@ -1,4 +1,4 @@
-"""FROM: tables, subqueries, joins and LATERAL become the relations of a scope."""
+"""Binds FROM: adds tables, subqueries, joins and LATERAL to a scope as relations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.errors import did_you_mean
 from millstream.sql import sets
 from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
-from millstream.sql.generators import generated
+from millstream.sql.generators import generated_relation
 from millstream.sql.handlers import expressions
 from millstream.sql.joins import join_columns, shared_names
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
@@ -25,7 +25,7 @@ _KINDS: dict[str, JoinKind] = {
 }  # fmt: skip
 _ROOTS = frozenset(("models", "seeds", "sources"))
 Ctes = Mapping[str, Result]
-"""The CTEs that are in scope, by their names in lower case."""
+"""The CTEs in scope, by name in lower case."""
 
 
 class Inputs(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Relations:
     def whole(self, node: exp.Table) -> Result:
         """Return all columns of a relation."""
         self._add(node)
-        self.findings.marks.not_apart("a relation without a SELECT")
+        self.findings.marks.not_split("a relation without a SELECT")
         columns = [column for _, column in self.scope.star()]
         return Result(columns, self.rows, self.scope.relations[0].open, reads=frozenset(self.scope.reads))
 
@@ -79,18 +79,18 @@ class Relations:
         names = [column.name for column in getattr(node.args.get("alias"), "columns", None) or ()]
         match node:
             case exp.Table(this=exp.Anonymous() as call):
-                relation = generated(self.walk, call, alias, names)
+                relation = generated_relation(self.walk, call, alias, names)
                 relation.call = call
             case exp.Table():
                 relation = self._table(node)
             case exp.Values():
-                self.findings.marks.not_apart("VALUES as a relation")
+                self.findings.marks.not_split("VALUES as a relation")
                 walk = expressions(self.findings, Scope(self.scope.parent))
                 relation = self._derived(sets.values(walk, node), "")
             case exp.Subquery(this=exp.Table() as table):
                 relation = self._relation(table)
                 if table.args.get("joins"):
-                    self.findings.marks.not_apart("joins in parentheses that have an alias")
+                    self.findings.marks.not_split("joins in parentheses that have an alias")
             case exp.Subquery():
                 relation = self._derived(self.findings.subquery(node.this, self.scope.parent), "")
             case _:
@@ -113,17 +113,17 @@ class Relations:
         )
 
     def _changed(self, node: exp.Expr, relation: Relation) -> Relation:
-        """Note what is done to a relation before it is read."""
+        """Record TABLESAMPLE, PIVOT and the like after a relation."""
         if node.args.get("sample"):
-            self.findings.not_understood(node, "TABLESAMPLE after a relation")
-            self.findings.form("sample", node, self.scope.reads)
+            self.findings.mark_opaque(node, "TABLESAMPLE after a relation")
+            self.findings.add_form("sample", node, self.scope.reads)
         if any(not pivot.args.get("unpivot") for pivot in node.args.get("pivots") or ()):
-            self.findings.form("pivot", node, self.scope.reads)
+            self.findings.add_form("pivot", node, self.scope.reads)
         for part in ("pivots", "match_recognize"):
             if node.args.get(part):
                 unpivots = part == "pivots" and any(each.args.get("unpivot") for each in node.args[part])
-                said = "UNPIVOT" if unpivots else part.rstrip("s").upper()
-                self.findings.not_understood(node, f"{said} after a relation")
+                clause = "UNPIVOT" if unpivots else part.rstrip("s").upper()
+                self.findings.mark_opaque(node, f"{clause} after a relation")
                 return Relation(relation.alias, [], "?")
         return relation
 
@@ -146,7 +146,7 @@ class Relations:
             return Relation(parts[-1], bound_columns(found), open_, parts[:-1], input=Scan(found.id))
         if len(parts) < 2 or parts[0].lower() not in _ROOTS:
             self._unknown_table(node, parts)
-        self.findings.marks.not_apart(f"{'.'.join(parts)} is not known")
+        self.findings.marks.not_split(f"{'.'.join(parts)} is unknown")
         return Relation(parts[-1], [], "?")
 
     def _unknown_table(self, node: exp.Table, parts: tuple[str, ...]) -> None:
@@ -155,10 +155,10 @@ class Relations:
         if parts[-1] in known:
             hint = f"write {{{{ ref('{parts[-1]}') }}}}"
         else:
-            otherwise = "read models by {{ ref('…') }}, topics by {{ source('…', '…') }}"
+            otherwise = "read models with {{ ref('…') }}, and topics with {{ source('…', '…') }}"
             hint = did_you_mean(name, [*self.ctes, *known], otherwise)
-        place = exp.Tuple(expressions=[part.copy() for part in node.parts])
-        self.findings.problem(place, "MS404", f"'{name}' is not a CTE of this model", hint, parts[-1])
+        qualified = exp.Tuple(expressions=[part.copy() for part in node.parts])
+        self.findings.report(qualified, "MS404", f"'{name}' is not a CTE of this model", hint, parts[-1])
 
     # -- joins
 
@@ -173,11 +173,11 @@ class Relations:
         added = self.scope.relations[len(before) :]
         joined = self.scope.joined[entered]
         if len(self.scope.joined) > entered + 1:
-            self.findings.marks.not_apart("a join within a join")
+            self.findings.marks.not_split("a join within a join")
         if side in {"LEFT", "FULL"} and kind not in {"SEMI", "ANTI"}:
-            self.scope.outer(added)
+            self.scope.make_nullable(added)
         if side in {"RIGHT", "FULL"}:
-            self.scope.outer(before)
+            self.scope.make_nullable(before)
         if on := node.args.get("on"):
             self.walk.no_aggregates = "JOIN … ON"
             found = condition(self.walk, on)
@@ -197,56 +197,56 @@ class Relations:
         self, node: exp.Join, left: frozenset[str], right: frozenset[str], kind: str, side: str
     ) -> None:
         alias = node.this.args.get("alias")
-        place = node.this if isinstance(node.this, exp.Table) or alias is None else alias.this or node
+        where = node.this if isinstance(node.this, exp.Table) or alias is None else alias.this or node
         if left and right:
-            self.findings.form("join", place, left, right)
+            self.findings.add_form("join", where, left, right)
         if side in {"LEFT", "FULL"} or kind in {"SEMI", "ANTI"}:
-            self.findings.form("outer join", place, right)
+            self.findings.add_form("outer join", where, right)
         if side in {"RIGHT", "FULL"}:
-            self.findings.form("outer join", place, left)
+            self.findings.add_form("outer join", where, left)
 
     def _note_join(self, node: exp.Join, joined: Joined, kind: str, side: str) -> None:
-        """Note how a relation is joined with those before it."""
+        """Record how a relation is joined with earlier ones."""
         given = node.args.get("on")
-        # To a join without a condition the parser gives TRUE.
+        # For a join without a condition, the parser returns TRUE.
         joined.on = given is not None and not isinstance(given, exp.Boolean)
         if joined.relation.call is not None:
-            # Each row before it makes its own rows, so it is no join of two relations.
+            # Each earlier row generates its own rows, so this is not a join of two relations.
             joined.outer = side == "LEFT"
-            # To a LATERAL without a condition the parser gives TRUE.
+            # For a LATERAL without a condition, the parser returns TRUE.
             if (
                 not (given is None or isinstance(given, exp.Boolean))
                 or side not in {"", "LEFT"}
                 or kind not in {"", "INNER", "CROSS"}
             ):
-                self.findings.marks.not_apart("a condition on rows that a call makes")
+                self.findings.marks.not_split("a condition on generated rows")
             return
         joined.comma = kind == "CROSS" and not joined.on
         if side in {"RIGHT", "FULL"} and any(each.comma for each in self.scope.joined):
-            self.findings.marks.not_apart(f"a {side} JOIN after relations without a condition")
+            self.findings.marks.not_split(f"a {side} JOIN after relations without a condition")
         found = (kind if kind in {"SEMI", "ANTI"} else side or "INNER").lower()
         if found == "inner" and not joined.on and not joined.equal:
             found = "cross"
         joined.join = _KINDS[found]
 
-    # -- rows made from rows
+    # -- generated rows
 
     def _lateral(self, node: exp.Lateral) -> None:
         names = [column.name for column in getattr(node.args.get("alias"), "columns", None) or ()]
         alias = node.alias
         if isinstance(node.this, exp.Subquery):
             result = self.findings.subquery(node.this.this, self.scope)
-            self.findings.not_understood(node, "a LATERAL subquery")
-            self.findings.form("subquery", node, result.reads)
+            self.findings.mark_opaque(node, "a LATERAL subquery")
+            self.findings.add_form("subquery", node, result.reads)
             relation = self._derived(result, alias)
         else:
-            relation = generated(self.walk, node.this, alias, names)
+            relation = generated_relation(self.walk, node.this, alias, names)
             relation.call = node.this
         self.rows |= frozenset().union(*(as_kind(column.sources, "join") for column in relation.columns))
         self.scope.add(relation)
         if node.args.get("outer"):
             self.scope.joined[-1].outer = True
-            self.scope.outer([relation])
+            self.scope.make_nullable([relation])
 
 
 def bound_columns(found: InputRelation) -> list[Bound]:

@@ -1,4 +1,4 @@
-"""What a query gives: to the query around it, or to its model."""
+"""The result of a query, for the enclosing query or its model."""
 
 from msgspec import Struct
 from sqlglot import exp
@@ -9,25 +9,25 @@ from millstream.sql.values import Source
 
 
 class Result(Struct, gc=False):
-    """The columns of a query, and what decides its rows."""
+    """The columns of a query, and the lineage of its rows."""
 
     columns: list[Bound]
     rows: frozenset[Source] = NOTHING
     open: str = ""
     origins: list[exp.Expr] = []
-    """The item of the SELECT list that each column is of."""
+    """For each column, its item in the SELECT list."""
     body: Body | None = None
-    """What it says; None where it can't be taken apart."""
+    """The query clause by clause; None if it can't be split."""
     cte: str = ""
-    """The key of the CTE that it is."""
+    """The key of the CTE, if it is one."""
     names: tuple[str, ...] = ()
-    """The columns of `body`, where the alias of a CTE names them anew."""
+    """The columns of `body`, if the alias of a CTE renames them."""
     reads: frozenset[str] = frozenset()
-    """The models, seeds and topics whose rows its rows are made from, by node id."""
+    """The models, seeds and topics that it reads, by node id."""
 
 
-def renamed(result: Result, names: list[str]) -> Result:
-    """Give a query the column names of its alias, `as t(a, b)`."""
+def with_names(result: Result, names: list[str]) -> Result:
+    """Return a result with the column names of its alias, `as t(a, b)`."""
     if not names:
         return result
     columns = [

@@ -1,4 +1,4 @@
-"""The result types of functions that depend on their arguments: the rules that `spark_functions` names."""
+"""The result types of functions that depend on their arguments, by the rules in `spark_functions`."""
 
 from millstream.sql.arithmetic import arithmetic
 from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number
@@ -31,7 +31,7 @@ from millstream.types import (
 def _whole(_: str, types: list[Type], literals: list[object]) -> Type:
     found = types[0]
     if len(literals) > 1:
-        # With a number of digits Spark goes over decimals: 15 digits of a double, 7 of a float.
+        # Given a number of digits, Spark casts to decimals: 15 digits for a double, 7 for a float.
         widths: dict[Type, Decimal] = {
             DOUBLE: Decimal(30, 15),
             FLOAT: Decimal(14, 7),

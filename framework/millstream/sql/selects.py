@@ -1,4 +1,4 @@
-"""One SELECT as a value, cut out of its text once its names and types are known."""
+"""Builds one SELECT as a value from its text, once its names and types are known."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from millstream.expressions import Expression, Piece, joined
-from millstream.sql.clauses import NotApartError, Region, Source, by_commas, clauses, conjuncts
+from millstream.sql.clauses import NotSplitError, Region, SqlTokens, by_commas, clauses, conjuncts
 from millstream.sql.froms import Text, from_clause
 from millstream.sql.keys import Groups, check_grouped
 from millstream.sql.parse import select_token
 from millstream.sql.query import From, Generated, Item, Select
-from millstream.sql.reading import Reader, first_of
+from millstream.sql.reading import Reader, column_pieces
 from millstream.sql.scope import Bound, Output, Scope, unused
 from millstream.sql.value import Value
 from millstream.types import BOOLEAN
 
-_WHOLE = {
+_NOT_SPLIT = {
     "qualify": "QUALIFY",
     "order": "an order, a limit or a distribution of rows",
     "window": "a WINDOW clause",
@@ -26,34 +26,34 @@ Keys = list[tuple[exp.Expr, Value]]
 
 
 def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Select:
-    """Return a SELECT; raise `NotApartError` where it is not sure what belongs to what."""
-    found, marks = text.found, text.findings.marks
-    regions = clauses(found, select_token(node))
-    for name, reason in _WHOLE.items():
+    """Return a SELECT; raise `NotSplitError` if its parts can't be determined reliably."""
+    source, marks = text.source, text.findings.marks
+    regions = clauses(source, select_token(node))
+    for name, reason in _NOT_SPLIT.items():
         if name in regions:
-            raise NotApartError(reason)
+            raise NotSplitError(reason)
     if ("from" in regions) != (node.args.get("from_") is not None):
-        raise NotApartError("FROM before SELECT")
-    written = by_commas(found, regions["items"])
+        raise NotSplitError("FROM before SELECT")
+    written = by_commas(source, regions["items"])
     if len(written) != len(node.expressions) or len(columns) != len(scope.outputs):
-        raise NotApartError("a SELECT list that could not be taken apart")
-    parts = [_unaliased(found, part, each) for part, each in zip(written, node.expressions, strict=True)]
+        raise NotSplitError("a SELECT list that could not be split")
+    parts = [_unaliased(source, part, each) for part, each in zip(written, node.expressions, strict=True)]
     relations = from_clause(text, regions.get("from"), scope)
-    reader = Reader(found, marks, scope)
+    reader = Reader(source, marks, scope)
     where = _conditions(reader, regions.get("where"))
     names = _names(columns)
     groups = _groups(text, node, scope, keys, parts, names, regions)
     items = _items(groups or reader, names, columns, scope.outputs, parts)
     having: tuple[Expression, ...] = ()
     if groups is not None:
-        groups.place = "having"
+        groups.item_name = "having"
         groups.outputs = {item.name.lower(): item.expression for item in items}
         having = _conditions(groups.reader, regions.get("having"))
         for expression in having:
             check_grouped(expression)
     elif where:
-        _check_made(relations)
-    start, stop = found.span(regions["all"])
+        _check_generators(relations)
+    start, stop = source.span(regions["all"])
     return Select(
         items,
         relations,
@@ -62,24 +62,24 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
         () if groups is None else tuple(groups.measures.values()),
         having,
         distinct=node.args.get("distinct") is not None,
-        hints=_hints(found, regions["all"]),
+        hints=_hints(source, regions["all"]),
         start=start,
         stop=stop,
     )
 
 
-def _unaliased(found: Source, region: Region, node: exp.Expr) -> Region:
+def _unaliased(source: SqlTokens, region: Region, node: exp.Expr) -> Region:
     if not isinstance(node, exp.Alias):
         return region
     first, last = region[0], region[1] - 1
-    return (first, last - 1 if found.tokens[last - 1].token_type == TokenType.ALIAS else last)
+    return (first, last - 1 if source.tokens[last - 1].token_type == TokenType.ALIAS else last)
 
 
 def _names(columns: list[Bound]) -> list[str]:
-    """Return the names of the items; within a query some can have none."""
+    """Return the names of the items; those without a name get one."""
     used = {column.name.lower() for column in columns if column.name}
     if len(used) < sum(1 for column in columns if column.name):
-        raise NotApartError("two columns of one name")
+        raise NotSplitError("two columns with the same name")
     names: list[str] = []
     for index, column in enumerate(columns):
         names.append(column.name or unused(f"col_{index + 1}", used))
@@ -99,8 +99,8 @@ def _groups(
     if keys is None:
         return None
     if any(each.listed for each in scope.joined):
-        raise NotApartError("rows made of groups in the SELECT list")
-    groups = Groups(text.found, text.findings.marks, scope)
+        raise NotSplitError("a generator over groups in the SELECT list")
+    groups = Groups(text.source, text.findings.marks, scope)
     plain = [
         (name, parts[output.item])
         for name, output in zip(names, scope.outputs, strict=True)
@@ -122,7 +122,7 @@ def _items(
     items: list[Item] = []
     for name, column, output in zip(names, columns, outputs, strict=True):
         if isinstance(by, Groups):
-            by.place = name
+            by.item_name = name
         if output.refs:
             pieces = by.column_of(output) if isinstance(by, Groups) else _column_of(output)
             expression = Expression(joined(pieces), column.type, column.nullable, atomic=True)
@@ -136,25 +136,25 @@ def _items(
 
 
 def _column_of(output: Output) -> list[Piece]:
-    return [*first_of(output.refs), output.path]
+    return [*column_pieces(output.refs), output.path]
 
 
 def _conditions(reader: Reader, region: Region | None) -> tuple[Expression, ...]:
     if region is None:
         return ()
-    return tuple(reader.expression(part, BOOLEAN) for part in conjuncts(reader.found, region))
+    return tuple(reader.expression(part, BOOLEAN) for part in conjuncts(reader.source, region))
 
 
-def _check_made(relations: tuple[From, ...]) -> None:
-    """Rows that a SELECT list makes are made of those that WHERE keeps; here they come first."""
+def _check_generators(relations: tuple[From, ...]) -> None:
+    """Reject generators of a SELECT list that can fail: they run before WHERE here, but after it in Spark."""
     for each in relations:
         if isinstance(each.input, Generated) and each.input.call.raises:
-            raise NotApartError("rows made by a call that can fail where WHERE leaves rows out")
+            raise NotSplitError("a generator that can fail on rows that WHERE removes")
 
 
-def _hints(found: Source, region: Region) -> tuple[str, ...]:
+def _hints(source: SqlTokens, region: Region) -> tuple[str, ...]:
     first, last = region
-    if first + 1 < last and found.tokens[first + 1].token_type == TokenType.HINT:
-        start, stop = found.span((first + 1, first + 2))
-        return (" ".join(found.sql[start + 3 : stop - 2].split()),)
+    if first + 1 < last and source.tokens[first + 1].token_type == TokenType.HINT:
+        start, stop = source.span((first + 1, first + 2))
+        return (" ".join(source.sql[start + 3 : stop - 2].split()),)
     return ()

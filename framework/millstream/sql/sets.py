@@ -19,24 +19,24 @@ from millstream.types import UNKNOWN
 def set_operation(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:
     rows = left.rows | right.rows
     reads = left.reads | right.reads
-    place = keyword_before(findings.source, node.right)
+    keyword = keyword_before(findings.source, node.right)
     if not isinstance(node, exp.Union):
-        findings.not_understood(node, f"{type(node).__name__.upper()}")
-        findings.form("set operation", place, reads)
+        findings.mark_opaque(node, f"{type(node).__name__.upper()}")
+        findings.add_form("set operation", keyword, reads)
     else:
-        findings.form("union", place, left.reads, right.reads)
+        findings.add_form("union", keyword, left.reads, right.reads)
         if node.args.get("distinct"):
-            findings.form("distinct", place, reads)
+            findings.add_form("distinct", keyword, reads)
     if node.args.get("by_name"):
         right = _by_name(findings, node, left, right)
     elif len(left.columns) != len(right.columns) and not (left.open or right.open):
-        findings.problem(
+        findings.report(
             node.right,
             "MS412",
             f"the sides have {len(left.columns)} and {len(right.columns)} columns",
             "select the same columns on both sides",
         )
-    columns = [_both(findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
+    columns = [_combined(findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
     columns += left.columns[len(columns) :]
     if node.args.get("distinct") or not isinstance(node, exp.Union):
         rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
@@ -46,10 +46,10 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
     return Result(columns, rows, left.open or right.open, left.origins, body, reads=reads)
 
 
-def _both(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
+def _combined(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
     found = common_type(left.type, right.type)
     if found is None:
-        findings.problem(
+        findings.report(
             node.right,
             "MS407",
             f"column '{left.name}' is {left.type} on one side and {right.type} on the other",
@@ -57,7 +57,7 @@ def _both(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound)
         )
     found = found or UNKNOWN
     sides = [nullable_as(Value(side.type, side.nullable), found) for side in (left, right)]
-    # What EXCEPT keeps is of the left side; what INTERSECT keeps is on both.
+    # Rows of EXCEPT come from the left side; those of INTERSECT are on both sides.
     nullable = (
         any(sides)
         if isinstance(node, exp.Union)
@@ -76,7 +76,7 @@ def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Re
         extra = [column.name for column in right.columns if column.name.lower() not in own]
         if missing or extra:
             names = ", ".join([*missing, *extra])
-            findings.problem(
+            findings.report(
                 node.right, "MS412", f"only one side of UNION BY NAME has {names}", "select it on both sides"
             )
     ordered = [by_name.get(column.name.lower(), column) for column in left.columns]
@@ -95,7 +95,7 @@ def values(walk: Expressions, node: exp.Values) -> Result:
         if found is None:
             shown = " and ".join(dict.fromkeys(str(cell.type) for cell in cells))
             message = f"column {index + 1} of VALUES is {shown}"
-            walk.findings.problem(node, "MS407", message, "cast to one type")
+            walk.findings.report(node, "MS407", message, "cast to one type")
         nullable = any(nullable_as(cell, found or UNKNOWN) for cell in cells)
         columns.append(Bound(f"col{index + 1}", found or UNKNOWN, nullable, NOTHING))
     return Result(columns)

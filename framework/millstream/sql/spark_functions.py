@@ -1,11 +1,11 @@
-"""Spark's built-in functions: how many arguments, what type comes out, when it is NULL.
+"""Spark's built-in functions: their arguments, result types and nullability.
 
 One line per family: names, then arguments, result and flags. A result is a DDL type, `$n` for the type of
 the n-th argument, or a rule of `millstream.sql.results`. Flags:
 
 A aggregate · W window function · G generator · N not deterministic · R can raise on a row
-! never NULL · ? can be NULL whatever its arguments are (otherwise it is NULL when an argument can be)
-T as if by default, and text is cast to what the function takes, which can give NULL
+! never NULL · ? can be NULL for any arguments (by default, it can be NULL if an argument can be)
+T like the default, but text arguments are cast, which can give NULL
 
 or, in words, a rule of `millstream.sql.nullability`.
 """
@@ -309,7 +309,7 @@ tuple_sketch_theta_integer tuple_union_agg_double tuple_union_agg_integer tuple_
 tuple_union_integer tuple_union_theta_double tuple_union_theta_integer vector_cosine_similarity
 vector_inner_product vector_l2_distance vector_norm vector_normalize
 """
-"""Functions that Spark has and Millstream does not know the types of."""
+"""Spark functions whose types Millstream does not know."""
 
 
 class Signature(Struct, frozen=True):
@@ -331,12 +331,12 @@ _NULLS = {"!": "never", "?": "always", "T": "untexted"}
 
 @cache
 def signatures() -> dict[str, Signature]:
-    """Read the table; done once, when the first function is met."""
+    """Parse the table, once."""
     found: dict[str, Signature] = {}
     for line in TABLE.strip().splitlines():
         names, arity, result, *rest = (part.strip() for part in line.split(" : "))
         flags = rest[0] if rest else ""
-        letters, _, word = flags.rpartition(" ") if flags.islower() or " " in flags else (flags, "", "")
+        symbols, _, word = flags.rpartition(" ") if flags.islower() or " " in flags else (flags, "", "")
         least, _, most = arity.partition("-")
         for name in names.split():
             found[name] = Signature(
@@ -344,13 +344,13 @@ def signatures() -> dict[str, Signature]:
                 least=int(least),
                 most=int(most) if most else (None if "-" in arity else int(least)),
                 result=result,
-                aggregate="A" in letters,
-                window="W" in letters,
-                generator="G" in letters,
-                deterministic="N" not in letters,
-                raises="R" in letters,
+                aggregate="A" in symbols,
+                window="W" in symbols,
+                generator="G" in symbols,
+                deterministic="N" not in symbols,
+                raises="R" in symbols,
                 nullable=word
-                or next((_NULLS[letter] for letter in letters if letter in _NULLS), "arguments"),
+                or next((_NULLS[symbol] for symbol in symbols if symbol in _NULLS), "arguments"),
             )
     for name in OTHERS.split():
         found.setdefault(name, Signature(name, 0, None, "unknown", nullable="always"))

@@ -1,4 +1,4 @@
-"""Streaming constructs that sqlglot's dialect does not know, found among its tokens."""
+"""Finds streaming constructs, which sqlglot's dialect does not know, among the tokens."""
 
 from msgspec import Struct
 from sqlglot.tokenizer_core import Token, TokenType

@@ -1,4 +1,4 @@
-"""`struct`, `named_struct` and `(a, b)`: which names their fields have."""
+"""`struct`, `named_struct` and `(a, b)`: their values and the names of their fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millstream.types import Field, Row
 
 
 def struct_of(walk: Expressions, nodes: list[exp.Expr]) -> Value:
-    """Return the struct of some values; a field is named as its column, else `col1`, `col2` by its place."""
+    """Return a struct of values; a field has the name of its column, or else `col1`, `col2` by position."""
     fields: list[Field] = []
     values: list[Value] = []
     for node in nodes:
@@ -37,9 +37,9 @@ def named_struct(walk: Expressions, nodes: list[exp.Expr]) -> Value:
 
 
 def star_columns(walk: Expressions, node: exp.Expr, *, named: bool) -> list[tuple[str, Value]] | None:
-    """Return the columns of `*` or `t.*` among the arguments of a call; None of anything else.
+    """Return the columns of `*` or `t.*` among the arguments of a call; None for anything else.
 
-    `named`: the call makes fields of their names.
+    With `named`, the call makes fields with their names.
     """
     if isinstance(node, exp.Star):
         pairs = list(walk.scope.star())

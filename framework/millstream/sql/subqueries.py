@@ -1,4 +1,4 @@
-"""Queries that stand inside an expression."""
+"""Queries inside expressions."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from millstream.types import UNKNOWN
 
 
 def scalar(walk: Expressions, node: exp.Expr) -> Value:
-    result = of_rest(walk, node, walk.findings.subquery(node, walk.scope))
+    result = check_subquery(walk, node, walk.findings.subquery(node, walk.scope))
     if len(result.columns) != 1 and not result.open:
-        walk.findings.problem(
+        walk.findings.report(
             node,
             "MS412",
-            f"a subquery in an expression gives one column, not {len(result.columns)}",
+            f"a subquery in an expression must return one column, not {len(result.columns)}",
             "select one of them",
         )
     first = result.columns[0] if result.columns else Bound("", UNKNOWN, True, NOTHING)
     return Value(first.type, True, as_kind(first.sources, "computed") | as_kind(result.rows, "filter"))
 
 
-def of_rest(walk: Expressions, node: exp.Expr, result: Result) -> Result:
-    """Note a subquery, which has to read what is at rest, and stand where Spark takes one."""
-    walk.findings.form("subquery", first_word(walk.findings.source, node), result.reads)
+def check_subquery(walk: Expressions, node: exp.Expr, result: Result) -> Result:
+    """Record a subquery, which must read rows at rest, and report one that Spark does not allow here."""
+    walk.findings.add_form("subquery", first_word(walk.findings.source, node), result.reads)
     if walk.lambdas:
-        message = "a subquery can't stand within a lambda"
-        walk.findings.problem(node, "MS431", message, "join what it reads, and use the column in the lambda")
+        message = "a subquery is not allowed in a lambda"
+        walk.findings.report(
+            node, "MS431", message, "join the relation that it reads, and use its column in the lambda"
+        )
     return result
 
 

@@ -1,9 +1,9 @@
-"""From text to tokens that sqlglot's Spark dialect can parse.
+"""Converts text to tokens that sqlglot's Spark dialect can parse.
 
-Two things are done to the tokens, none to the text, so that every position stays what the user wrote:
-streaming constructs that the dialect does not know are taken out and noted (`FROM STREAM t`,
-`WATERMARK ts DELAY OF INTERVAL 10 SECONDS`, `v:a.b`), and the name of every ordinary function call is marked,
-so that sqlglot hands over the call as it was written instead of as its own normalised function.
+Only tokens are changed, not the text, so that every position remains that of the user's text. (1) Constructs
+that the dialect does not know are removed and recorded: `FROM STREAM t`, `WATERMARK ts DELAY OF INTERVAL 10
+SECONDS`, `v:a.b`. (2) The name of every ordinary function call is marked, so that sqlglot returns the call as
+written instead of its own normalized function.
 """
 
 from msgspec import Struct
@@ -11,14 +11,14 @@ from sqlglot import TokenError
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
-from millstream.sql.literal_mistakes import bad_bytes, misread
-from millstream.sql.mistakes import stray, unclosed, unfinished
+from millstream.sql.literal_mistakes import bad_bytes, find_misread_literal
+from millstream.sql.mistakes import find_stray_token, find_unfinished_clause, start_of_unclosed
 from millstream.sql.streaming import WatermarkClause, starts_relation, variant_path, watermark
 from millstream.sql.values import Problem
 from millstream.sql.words import NAME_LIKE, is_call, is_name
 
 MARK = "\x00"
-"""Ends the name of a function call that is to be looked up in Spark's functions, not in sqlglot's."""
+"""Ends the name of a function call, which is then looked up in Spark's functions, not in sqlglot's."""
 
 _NESTED = frozenset(("struct", "array", "map"))
 SPARK = Dialect.get_or_raise("spark")
@@ -28,43 +28,43 @@ class Tokens(Struct):
     tokens: list[Token]
     watermarks: list[WatermarkClause]
     variant_paths: set[int]
-    """Offsets of the last token of what a `:path` was taken from."""
+    """Offsets of the last token before each removed `:path`."""
 
 
 def tokenize(sql: str) -> Tokens | Problem:
-    """Read tokens, or say where a text or comment is not closed."""
+    """Return the tokens, or where a text or comment is not closed."""
     try:
         tokens = SPARK.tokenize(sql)
     except TokenError:
         if (bad := bad_bytes(sql)) is not None:
             return bad
-        start = unclosed(sql)
+        start = start_of_unclosed(sql)
         sign = "*/" if sql.startswith("/*", start) else sql[start : start + 1]
-        message, remedy = "a text, name or comment is not closed", f"write {sign} where it ends"
+        message, remedy = "a string, name or comment is not closed", f"add {sign} at its end"
         return Problem("MS401", message, start, start + 1, remedy)
     if len(tokens) > 1 and tokens[0].token_type == TokenType.TABLE:
         # `TABLE orders` is `SELECT * FROM orders`.
         words = ((TokenType.SELECT, "select"), (TokenType.STAR, "*"), (TokenType.FROM, "from"))
         tokens = [*(_of_type(tokens[0], kind, text) for kind, text in words), *tokens[1:]]
-    found = Tokens([], [], set())
+    result = Tokens([], [], set())
     index = angle = 0
     while index < len(tokens):
         token = tokens[index]
-        if (mistake := stray(token, found.tokens)) is not None:
-            return mistake
-        if (mistake := _misread(sql, tokens, index)) is not None:
-            return mistake
-        # Between the brackets of `array<struct<a: int>>` nothing is a call, a shift or a path.
-        if token.token_type == TokenType.LT and found.tokens and found.tokens[-1].text.lower() in _NESTED:
+        if (problem := find_stray_token(token, result.tokens)) is not None:
+            return problem
+        if (problem := _misread(sql, tokens, index)) is not None:
+            return problem
+        # Within the brackets of `array<struct<a: int>>`, there are no calls, shifts or paths.
+        if token.token_type == TokenType.LT and result.tokens and result.tokens[-1].text.lower() in _NESTED:
             angle += 1
         elif token.token_type == TokenType.GT and angle:
             angle -= 1
-        elif not angle and (stop := _special(sql, tokens, index, found)):
+        elif not angle and (stop := _special(sql, tokens, index, result)):
             index = stop
             continue
-        found.tokens.append(token if angle else _marked(tokens, index, found.tokens))
+        result.tokens.append(token if angle else _marked(tokens, index, result.tokens))
         index += 1
-    return unfinished(found.tokens) or found
+    return find_unfinished_clause(result.tokens) or result
 
 
 def _misread(sql: str, tokens: list[Token], index: int) -> Problem | None:
@@ -72,50 +72,50 @@ def _misread(sql: str, tokens: list[Token], index: int) -> Problem | None:
     if token is not None:
         suffix = tokens[index + 2]
         token = Token(token.token_type, token.text, token.line, token.col, token.start, suffix.end)
-    return misread(sql, token or tokens[index], tokens[:index][-2:])
+    return find_misread_literal(sql, token or tokens[index], tokens[:index][-2:])
 
 
-def _special(sql: str, tokens: list[Token], index: int, found: Tokens) -> int | None:
-    """Take out or join what sqlglot would misread; return the index after it."""
-    token, kept = tokens[index], found.tokens
+def _special(sql: str, tokens: list[Token], index: int, result: Tokens) -> int | None:
+    """Remove or join tokens that sqlglot would misread; return the index after them."""
+    token, previous = tokens[index], result.tokens
     match token.token_type:
         case TokenType.NUMBER if suffixed := _with_suffix(sql, tokens, index):
-            kept.append(suffixed)
+            previous.append(suffixed)
             return index + 3
-        case TokenType.GT if _is_third_shift(kept, token):
+        case TokenType.GT if _is_third_shift(previous, token):
             return index + 1
-        case TokenType.COLON if kept and (stop := variant_path(tokens, index)):
-            found.variant_paths.add(kept[-1].end)
+        case TokenType.COLON if previous and (stop := variant_path(tokens, index)):
+            result.variant_paths.add(previous[-1].end)
             return stop
-        case TokenType.VAR if kept and index + 1 < len(tokens):
+        case TokenType.VAR if previous and index + 1 < len(tokens):
             word = token.text.lower()
-            if word == "stream" and starts_relation(kept[-1], tokens[index + 1]):
+            if word == "stream" and starts_relation(previous[-1], tokens[index + 1]):
                 return index + 1
             if word == "watermark":
-                return watermark(tokens, index, kept[-1], found.watermarks)
+                return watermark(tokens, index, previous[-1], result.watermarks)
     return None
 
 
-def _marked(tokens: list[Token], index: int, kept: list[Token]) -> Token:
-    """Mark what is called, and put in backquotes, as it were, what only looks like syntax."""
+def _marked(tokens: list[Token], index: int, previous: list[Token]) -> Token:
+    """Mark the names of calls, and make identifiers of words that only look like syntax."""
     token, kind = tokens[index], tokens[index].token_type
     following = tokens[index + 1] if index + 1 < len(tokens) else None
-    if following and following.token_type == TokenType.L_PAREN and is_call(tokens, index, kept):
+    if following and following.token_type == TokenType.L_PAREN and is_call(tokens, index, previous):
         return _of_type(token, TokenType.VAR, token.text + MARK)
-    if kind in NAME_LIKE and is_name(kind, kept[-1] if kept else None, following):
+    if kind in NAME_LIKE and is_name(kind, previous[-1] if previous else None, following):
         return _of_type(token, TokenType.IDENTIFIER, token.text)
     return token
 
 
-def _is_third_shift(kept: list[Token], token: Token) -> bool:
-    """Tell whether this is the last sign of `>>>`, which sqlglot reads as `>>` and something wrong."""
-    before = kept[-2:]
+def _is_third_shift(previous: list[Token], token: Token) -> bool:
+    """Return whether this is the last sign of `>>>`, which sqlglot reads as `>>` and an error."""
+    before = previous[-2:]
     adjacent = [t.start for t in before] == [token.start - 2, token.start - 1]
     return adjacent and all(t.token_type == TokenType.GT for t in before)
 
 
 def _with_suffix(sql: str, tokens: list[Token], index: int) -> Token | None:
-    """Return `100L` as one number: the tokenizer makes `100::bigint` of it."""
+    """Return `100L` as one number; the tokenizer returns `100::bigint`."""
     number = tokens[index]
     if (
         index + 2 >= len(tokens)

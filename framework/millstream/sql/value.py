@@ -1,4 +1,4 @@
-"""What is known of one expression, and of one that is made of others."""
+"""The evaluated type, nullability and lineage of expressions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from millstream.types import Type
 
 
 class Value(Struct, gc=False):
-    """What is known of one expression."""
+    """The type, nullability and lineage of one expression."""
 
     type: Type
     nullable: bool
     sources: frozenset[Source] = NOTHING
     literal: Any = None
-    """The value of a literal; of an interval its kind: days, time or months."""
+    """The value of a literal; for an interval, its kind: days, time or months."""
     aggregate: bool = False
 
 
 def computed(
     found: Type, values: list[Value], *, nullable: bool | None = None, aggregate: bool = False
 ) -> Value:
-    """Combine values into one that is calculated from them."""
+    """Return a value that is computed from others."""
     sources: frozenset[Source] = NOTHING
     for value in values:
         if value.sources:
@@ -42,10 +42,10 @@ def computed(
 
 
 def nullable_as(value: Value, wanted: Type) -> bool:
-    """Tell whether a value can be NULL once Spark has cast it to the type that is needed."""
+    """Return whether a value can be NULL once Spark has cast it to a type."""
     return value.nullable or makes_nulls(value.type, wanted)
 
 
 def influences(values: list[Value]) -> frozenset[Source]:
-    """Return all that values come from."""
+    """Return the lineage of all values."""
     return frozenset().union(*(value.sources for value in values))

@@ -1,4 +1,4 @@
-"""What the analysis of one model's SQL finds, in values that know nothing of sqlglot."""
+"""The results of analyzing one model's SQL, as values without sqlglot's types."""
 
 from typing import Literal
 
@@ -9,11 +9,11 @@ from millstream.types import Type
 
 Kind = Literal["direct", "computed", "filter", "join", "group", "order"]
 Source = tuple[str, str, Kind]
-"""Node id, column, and how it has influence."""
+"""Node id, column, and kind of influence."""
 
 
 class Problem(Struct, frozen=True):
-    """A mistake at `sql[start:stop]` of the rendered SQL."""
+    """An error at `sql[start:stop]` of the rendered SQL."""
 
     code: str
     message: str
@@ -21,7 +21,7 @@ class Problem(Struct, frozen=True):
     stop: int
     help: str = ""
     needle: str = ""
-    """The name that is wrong, as written."""
+    """The wrong name, as written."""
 
 
 class ResultColumn(Struct, frozen=True):
@@ -43,17 +43,17 @@ class Watermark(Struct, frozen=True):
 class Analysis(Struct, frozen=True):
     columns: tuple[ResultColumn, ...] = ()
     rows: frozenset[Source] = frozenset()
-    """What decides which rows there are: filter, join, group, order."""
+    """The columns that decide which rows exist: filter, join, group, order."""
     functions: tuple[str, ...] = ()
     """Python functions that are called."""
     opaque: tuple[str, ...] = ()
-    """Why the SQL is not understood as far as the optimizer needs it."""
+    """Why the SQL is opaque to the optimizer."""
     open: bool = False
-    """There may be columns beside `columns`."""
+    """Whether there may be columns besides `columns`."""
     watermarks: tuple[Watermark, ...] = ()
     problems: tuple[Problem, ...] = ()
     query: Query | None = None
-    """What it says, clause by clause; None where something is wrong."""
+    """The SQL clause by clause; None if there are errors."""
 
 
 class RelationColumn(Struct, frozen=True):
@@ -61,7 +61,7 @@ class RelationColumn(Struct, frozen=True):
     type: Type
     nullable: bool = True
     hidden: bool = False
-    """Not part of `*`: the metadata columns of a topic."""
+    """Excluded from `*`, like the metadata columns of a topic."""
 
 
 class InputRelation(Struct, frozen=True):
@@ -70,4 +70,4 @@ class InputRelation(Struct, frozen=True):
     id: str
     columns: tuple[RelationColumn, ...]
     open: bool = False
-    """Its columns are not all known: any name is taken as given."""
+    """Some of its columns are unknown, so any name is assumed to exist."""

@@ -1,4 +1,4 @@
-"""What the arguments of `window` and `session_window` may be; Spark's TimeWindow checks it when it runs."""
+"""Checks the arguments of `window` and `session_window`, which Spark's TimeWindow checks at run time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list
     first = values[0].type
     if first not in _TIMES and not (name == "window" and isinstance(first, Row)):
         message = f"{name}() needs a timestamp, not a {first}"
-        remedy = "make a timestamp of it, such as timestamp_millis(…) of milliseconds"
-        walk.findings.problem(node.expressions[0], "MS407", message, remedy)
+        remedy = "convert it, for example with timestamp_millis(…) from milliseconds"
+        walk.findings.report(node.expressions[0], "MS407", message, remedy)
     if name == "session_window":
         gap = values[1]
         if isinstance(gap.literal, str) or gap.type != STRING:
@@ -35,23 +35,23 @@ def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list
         _wrong(
             walk,
             node,
-            "the slide of a window is longer than the window",
-            "write a slide that is not longer than the window",
+            "a window's slide can't be longer than the window",
+            "write a shorter slide",
         )
     elif abs(start) >= slide:
         _wrong(
             walk,
             node,
-            "the start of a window is not within its slide",
-            "write a start shorter than the slide",
+            "a window's start must be shorter than its slide",
+            "write a shorter start",
         )
 
 
 def _length(walk: Expressions, node: exp.Anonymous, value: Value, *, least: int = 1) -> int | None:
-    """Return how long an argument says, in microseconds."""
+    """Return the length of a duration in microseconds; report an invalid one."""
     given = None if value.type == INTERVAL else value.literal
     if isinstance(given, bool) or not isinstance(given, int | str):
-        _wrong(walk, node, "a duration of a window has to be a text that is written out", _WRITE)
+        _wrong(walk, node, "the duration of a window must be a string literal", _WRITE)
         return None
     found = microseconds(given) if isinstance(given, str) else given
     if isinstance(found, str):
@@ -64,9 +64,9 @@ def _length(walk: Expressions, node: exp.Anonymous, value: Value, *, least: int 
 
 
 def _wrong(walk: Expressions, node: exp.Anonymous, message: str, remedy: str, text: str = "") -> None:
-    """Report what is wrong, at the text of the argument, of which the tree keeps no place."""
+    """Report an error at the text of an argument, for which the tree has no position."""
     start = walk.findings.sql.find(f"'{text}'", node.meta.get("start", 0)) if text else -1
     if start < 0:
-        walk.findings.problem(node, "MS434", message, remedy)
+        walk.findings.report(node, "MS434", message, remedy)
     else:
-        walk.findings.problem_at(start, start + len(text) + 2, "MS434", message, remedy)
+        walk.findings.report_at(start, start + len(text) + 2, "MS434", message, remedy)

@@ -1,4 +1,4 @@
-"""Whether a word among the tokens calls a function, names a column, or belongs to the syntax."""
+"""Decides whether a token calls a function, names a column, or belongs to the syntax."""
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -9,7 +9,7 @@ unnest table partition within interval cast try_cast extract div cube rollup qua
 tablesample pivot unpivot
 """
 _KEYWORDS = frozenset(_SYNTAX.split()) | {"grouping sets"}
-"""Words before a parenthesis that call nothing, or that sqlglot must see to read what they do."""
+"""Words before a parenthesis that are not calls, or that sqlglot must parse itself."""
 
 _WITH_SYNTAX = {
     "trim": (TokenType.FROM,),
@@ -53,7 +53,7 @@ _AFTER_NAME = frozenset(
 
 
 def is_name(kind: TokenType, before: Token | None, following: Token | None) -> bool:
-    """Tell whether a word that can begin a clause is a column's name here."""
+    """Return whether a word that can begin a clause is a column's name here."""
     after = following.token_type if following else None
     starts_value = before is not None and before.token_type in _BEFORE_VALUE
     match kind:
@@ -69,21 +69,21 @@ def is_name(kind: TokenType, before: Token | None, following: Token | None) -> b
             return starts_value and (after is None or after in _AFTER_NAME)
 
 
-def is_call(tokens: list[Token], index: int, kept: list[Token]) -> bool:
+def is_call(tokens: list[Token], index: int, previous: list[Token]) -> bool:
     token = tokens[index]
     word = token.text.lower()
     if token.token_type in {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER} or word in _KEYWORDS:
         return False
     if not (word[:1].isalpha() or word[:1] == "_"):
         return False
-    before = kept[-1].token_type if kept else None
+    before = previous[-1].token_type if previous else None
     if before in {TokenType.DCOLON, TokenType.ALIAS} or (
         before == TokenType.DOT and token.token_type == TokenType.VAR
     ):
         return False
     # A CTE's column list, `with totals (a, b) as (…)`, and an alias's: `as t(a, b)`, `explode(x) t (a)`.
     if before in {TokenType.WITH, TokenType.RECURSIVE} or (
-        before in {TokenType.R_PAREN, *NAMES} and not _is_infix(kept[-1])
+        before in {TokenType.R_PAREN, *NAMES} and not _is_infix(previous[-1])
     ):
         return False
     if word == "filter" and before == TokenType.R_PAREN:

@@ -29,7 +29,7 @@ def warned(root):
 def test_a_view_that_five_models_read_is_warned_of_once(tmp_path):
     readers = {f"m{n}": f"select user_id, n + {n} as n from {{{{ ref('counts') }}}}" for n in range(5)}
     root = written(tmp_path, counts=COUNTS, **readers)
-    expected = [("MS560", "models/counts.sql", "this aggregate keeps one row per user_id for ever")]
+    expected = [("MS560", "models/counts.sql", "this aggregate keeps one row per user_id forever")]
     assert warned(root) == expected
     assert warned(root) == expected  # of a compile that the cache knows
     (root / "models/m1.sql").write_text("select user_id, n from {{ ref('counts') }}\n")
@@ -74,7 +74,7 @@ def test_a_bound_on_one_side_leaves_the_other(tmp_path, on, side):
         (
             "MS562",
             "models/m.sql",
-            f"this join keeps each row of {side} for ever, since a match could still come",
+            f"this join keeps each row of {side} forever, since a match could still arrive",
         )
     ]
 

@@ -16,7 +16,7 @@ from millstream.measured import Measured, measured, with_counts, with_measured
 from millstream.optimizer.context import Hints
 from millstream.plan.nodes import Filter
 from millstream.results import Came, Counted, Kept, ModelResult, RunResults, read_results, write_results
-from millstream.topology import compiled_topology, physical_of, read_catalog, using, written_plan
+from millstream.topology import compiled_topology, physical_of, read_catalog, with_figures, written_plan
 
 EVENTS = "{{ source('shop', 'events') }}"
 SOURCE = "source.shop.events"
@@ -240,7 +240,7 @@ def state(physical):
 def same_state(folder, models, seed):
     """Check that no shares of filters change a query's state or name; tell whether they changed the plan."""
     plain = compiled_topology(compiled(folder, models))
-    other = using(plain, figures(plain.written, seed))
+    other = with_figures(plain, figures(plain.written, seed))
     assert state(physical_of(plain)) == state(physical_of(other)), seed
     return plan_text(plain.plan) != plan_text(other.plan)
 
@@ -302,5 +302,5 @@ def test_no_figure_changes_the_state_of_many_random_projects(tmp_path):
 
 def test_the_same_figures_give_the_same_plan(tmp_path):
     plain = compiled_topology(compiled(tmp_path, stacks(alike=False)))
-    first, second = (plan_text(using(plain, figures(plain.written, 1)).plan) for _ in range(2))
+    first, second = (plan_text(with_figures(plain, figures(plain.written, 1)).plan) for _ in range(2))
     assert first == second

@@ -13,7 +13,14 @@ from millstream.docs.material import Material, gather
 from millstream.docs.values import Site
 from millstream.docs.write import write_site
 from millstream.results import ModelResult, RunResults, write_results
-from millstream.tested import Missed, ModelCoverage, TestResult, TestResults, with_earlier, write_test_results
+from millstream.tested import (
+    Missed,
+    ModelCoverage,
+    TestResult,
+    TestResults,
+    with_earlier_results,
+    write_test_results,
+)
 
 EXAMPLE = Path(__file__).resolve().parents[3]
 NASTY = "<script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>"
@@ -99,7 +106,7 @@ def _write_tests(root: Path, checksum: str) -> None:
     coverage = (ModelCoverage("model.totals", "models/totals.sql", 1, 4, 2, missed, checksum=checksum),)
     first = TestResults("test", "nasty", "local", "2026-01-02T04:00:00", 1.0, (unit,), coverage, "0.1.0")
     second = TestResults("test", "nasty", "local", "2026-01-02T05:00:00", 1.0, (test,), (), "0.1.0")
-    write_test_results(root / "target", with_earlier(second, first, {unit.id, test.id}))
+    write_test_results(root / "target", with_earlier_results(second, first, {unit.id, test.id}))
 
 
 @pytest.fixture(scope="session")

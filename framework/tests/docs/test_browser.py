@@ -248,7 +248,7 @@ def test_the_topology_rule_by_rule(shop: Watched):
     assert page.locator(".side h2").all_inner_texts()[1] == "After push filters"
     assert page.locator(".node.new").count() > 0
     assert page.locator(".node.gone").count() > 0
-    expect(page.get_by_role("complementary")).to_contain_text("is asked before the projection")
+    expect(page.get_by_role("complementary")).to_contain_text("is applied before the projection")
 
 
 def test_operators_say_key_watermark_partitions_and_state(shop: Watched):

@@ -5,7 +5,7 @@ import pytest
 from millstream.explain.opaque import REMEDIES, remedy, unsupported
 from millstream.manifest import Compiled, Manifest, ManifestNode
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.sql.query import Derived, From, Query, Select, Union, Whole
+from millstream.sql.query import Derived, From, OpaqueBody, Query, Select, Union
 
 NOTHING = Catalog({}, {}, {})
 
@@ -44,7 +44,7 @@ def test_a_text_of_several_lines_is_one_text() -> None:
 
 
 def test_a_reason_without_words_stands_where_its_sql_begins() -> None:
-    whole = Whole((), ("odd",), start=9)
+    whole = OpaqueBody((), ("odd",), start=9)
     for body in (whole, Union((whole, whole)), Select((), (From("t", Derived(whole), ()),))):
         (found,) = unsupported(catalog(body), compiled())
         assert (found.reason, found.line) == ("odd", 3)
@@ -52,7 +52,7 @@ def test_a_reason_without_words_stands_where_its_sql_begins() -> None:
 
 def test_a_reason_that_compiler_and_plan_tell_is_told_once() -> None:
     found = unsupported(
-        catalog(Whole((), ("a recursive CTE",), start=9)),
+        catalog(OpaqueBody((), ("a recursive CTE",), start=9)),
         compiled("a recursive CTE (line 2 of the compiled SQL: x)"),
     )
     assert [(each.reason, each.line) for each in found] == [("a recursive CTE", 2)]
@@ -68,7 +68,7 @@ def test_only_models_that_are_asked_for() -> None:
         ("a window function: a stream has no end to order by", "unique_key"),
         ("ORDER on a stream, which has no end", "max_by"),
         ("LIMIT on a stream, which has no end", "max_by"),
-        ("a subquery that reads 'id' of the query around it", "LEFT SEMI JOIN"),
+        ("a subquery that reads 'id' of the enclosing query", "LEFT SEMI JOIN"),
         ("a subquery that reads a CTE", "LEFT SEMI JOIN"),
         ("EXCEPT", "LEFT ANTI JOIN"),
         ("INTERSECT", "LEFT SEMI JOIN"),

@@ -38,7 +38,7 @@ from millstream.optimizer.rules.prune_columns import prune_columns
 from millstream.optimizer.rules.push_filters import push_filters
 from millstream.optimizer.rules.push_shared_filters import push_shared_filters
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.streaming import ApartError
+from millstream.plan.streaming import SeparateQueryError
 from millstream.plan.traits import NotIncrementalError, all_traits
 from millstream.types import INT
 
@@ -137,7 +137,7 @@ def plans(draw) -> Plan:
             node = where(node, *draw(_CONDITIONS))
         try:
             all_traits(plan(node))
-        except (NotIncrementalError, ApartError, TypeError):
+        except (NotIncrementalError, SeparateQueryError, TypeError):
             continue
         pool.append(node)
     chosen = draw(st.lists(st.sampled_from(pool[-5:]), min_size=1, max_size=4))

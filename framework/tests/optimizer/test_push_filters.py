@@ -400,7 +400,7 @@ def test_a_change_says_what_was_crossed():
     before = plan(where(by(select(topic("x"), "a = x + 1"), "a"), "a > 1"))
     _, changes = push_filters(before, Context(before, Hints(), {}))
     assert [(c.what, c.models) for c in changes] == [
-        ("a > 1 is asked before the projection, the repartition by a", ("m",))
+        ("a > 1 is applied before the projection, the repartition by a", ("m",))
     ]
 
 

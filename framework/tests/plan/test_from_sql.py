@@ -82,7 +82,7 @@ CASES = [
         view m
           project s = `window`.start, n
             aggregate n = count(*) by window = window(at, '1 minute') (on change)
-              repartition by nothing: all in one place
+              repartition by nothing: all rows in one partition
         """,
     ),
     (

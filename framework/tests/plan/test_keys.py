@@ -33,10 +33,10 @@ COLUMNS = {
     "o": Known(parse_type("boolean"), nullable=False),
     "day": Known(parse_type("date"), nullable=False),
     "at": Known(parse_type("timestamp"), nullable=False),
-    "st": Known(parse_type("timestamp"), apart=5 * MINUTE),
-    "w": Known(parse_type("struct<start:timestamp,end:timestamp>"), apart=5 * MINUTE, window=True),
-    "dw": Known(parse_type("struct<start:timestamp,end:timestamp>"), apart=1440 * MINUTE, window=True),
-    "ww": Known(parse_type("struct<start:timestamp,end:timestamp>"), apart=10080 * MINUTE, window=True),
+    "st": Known(parse_type("timestamp"), gap=5 * MINUTE),
+    "w": Known(parse_type("struct<start:timestamp,end:timestamp>"), gap=5 * MINUTE, window=True),
+    "dw": Known(parse_type("struct<start:timestamp,end:timestamp>"), gap=1440 * MINUTE, window=True),
+    "ww": Known(parse_type("struct<start:timestamp,end:timestamp>"), gap=10080 * MINUTE, window=True),
 }
 RELATION = InputRelation(
     "model.r", tuple(RelationColumn(name, known.type, known.nullable) for name, known in COLUMNS.items())
@@ -123,7 +123,7 @@ KEPT = {
     "cast(at as timestamp_ntz)": "at",
     "date_format(dw.start, 'dd.MM.yyyy')": "dw",
 }  # fmt: skip
-"""Expressions that keep these columns apart, where clocks are never put back."""
+"""Expressions that keep these columns gap, where clocks are never put back."""
 
 LOST = [
     ("upper(s)", "s", "'a'", "'A'"),
@@ -195,7 +195,7 @@ LOCAL = [
 @pytest.mark.parametrize("sql", LOCAL)
 def test_a_local_time_comes_twice_when_clocks_are_put_back(sql):
     assert not value(sql).why
-    assert value(sql, "Europe/Berlin").why == "a local time comes twice when clocks are put back"
+    assert value(sql, "Europe/Berlin").why == "a local time occurs twice when clocks are set back"
 
 
 def test_zones_whose_clocks_are_never_put_back():
@@ -231,7 +231,7 @@ times = st.one_of(
 )
 
 
-def spaced(minutes):
+def spacings(minutes):
     around = BACK // (minutes * MINUTE)
     return st.integers(around - 30, around + 30).map(
         lambda n: EPOCH + timedelta(microseconds=n * minutes * MINUTE)
@@ -239,7 +239,7 @@ def spaced(minutes):
 
 
 def window(minutes):
-    return spaced(minutes).map(lambda at: {"start": at, "end": at + timedelta(minutes=minutes)})
+    return spacings(minutes).map(lambda at: {"start": at, "end": at + timedelta(minutes=minutes)})
 
 
 VALUES = {
@@ -249,7 +249,7 @@ VALUES = {
     "f": st.none() | st.floats(width=32), "g": st.none() | st.floats(),
     "o": st.booleans(), "day": st.dates(date(1, 1, 3), date(9999, 12, 1)),
     "at": times.map(lambda micros: EPOCH + timedelta(microseconds=micros)),
-    "st": st.none() | spaced(5), "w": window(5), "dw": window(1440), "ww": window(10080),
+    "st": st.none() | spacings(5), "w": window(5), "dw": window(1440), "ww": window(10080),
 }  # fmt: skip
 UNARY = [
     "upper({})", "cast({} as string)", "md5(cast({} as string))", "hex({})", "concat('x', {})", "concat({}, '@', n)",

@@ -87,20 +87,20 @@ def test_dbt_s_plus_is_no_part_of_a_name():
         ({"materialised": "sink"}, "unknown option 'materialised'", "did you mean 'materialized'?"),
         (
             {"materialized": "snik"},
-            "'materialized' is one of view, sink, table, not 'snik'",
+            "'materialized' must be one of view, sink, table, not 'snik'",
             "did you mean 'sink'?",
         ),
         (
             {"materialized": "ephemeral"},
             "there is no materialization 'ephemeral'",
-            "use 'view': it is stored nowhere",
+            "use 'view', which stores nothing",
         ),
-        ({"enabled": "yes"}, "'enabled' is true or false, not 'yes'", "write true or false"),
+        ({"enabled": "yes"}, "'enabled' must be true or false, not 'yes'", "write true or false"),
         ({"dedupe": {"keys": ["a"], "witin": "1 hour"}}, "unknown key 'witin'", "did you mean 'within'?"),
-        ({"dedupe": {"keys": ["a"], "within": "1h"}}, "'within' is a duration, not '1h'", None),
+        ({"dedupe": {"keys": ["a"], "within": "1h"}}, "'within' must be a duration, not '1h'", None),
         ({"watermark": {"column": "a"}}, "'delay' is missing", "add `delay: …`"),
-        ({"unique_key": {"a": 1}}, "'unique_key' is a text or a list, not a mapping", None),
-        ({"state": {"store": "disk"}}, "'store' is one of rocksdb, memory, not 'disk'", None),
+        ({"unique_key": {"a": 1}}, "'unique_key' must be a string or a list, not a mapping", None),
+        ({"state": {"store": "disk"}}, "'store' must be one of rocksdb, memory, not 'disk'", None),
     ],
 )
 def test_bad_options_in_the_file(options, message, remedy):

@@ -95,7 +95,7 @@ def test_severity_stands_in_either_of_dbt_s_places(tests):
             "[{unique: , severity: warn}]",
             "MS107",
             "severity",
-            "indent 'severity' below 'unique:', or begin it with '-'",
+            "indent 'severity' below 'unique:', or start it with '-'",
         ),
         ("[row_count: {min: 1}]", "MS107", "row_count", "write it below the model or topic itself"),
         ("not_null", "MS107", "not_null", "write tests: [not_null]"),

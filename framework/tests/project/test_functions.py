@@ -199,7 +199,7 @@ def test_a_function_with_mistakes_is_still_known():
         ("return 1", 1, 1, "'return' outside function"),
         ("def f(a, a): pass", 1, 1, "duplicate argument 'a'"),
         ("x = 1\na\0b", 2, 2, "null"),
-        ("x\ud800", 1, 2, "half a character"),
+        ("x\ud800", 1, 2, "incomplete character"),
         ("(" * 1000, 1, 201, "too many nested"),
         ("-" * 100_000 + "1", 1, 1, "nested too deeply"),
     ],

@@ -77,7 +77,7 @@ def test_every_schema_is_json_and_all_it_refers_to_is_there(kind):
     text = json.dumps(schema)
     for name in re.findall(r'"#/\$defs/(\w+)"', text):
         assert name in schema["$defs"]
-    for word in ("Shape", "Raw", "Location", "places"):
+    for word in ("Shape", "Raw", "Location", "locations"):
         assert word not in text
 
 

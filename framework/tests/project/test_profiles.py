@@ -223,7 +223,7 @@ def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_folder_that_was_named_must_have_one(tmp_path: Path) -> None:
     _, problems = read_target(tmp_path, SHOP, None, tmp_path / "none", {})
-    assert [(p.code, p.help) for p in problems] == [("MS112", "mend --profiles-dir, or leave it out")]
+    assert [(p.code, p.help) for p in problems] == [("MS112", "fix --profiles-dir, or omit it")]
 
 
 def test_the_place_of_a_file_elsewhere_is_its_whole_path(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_dbt_s_data_type_is_a_type():
             "MS108",
             "a",
             "column 'a' has no type",
-            "add `type: …`: json doesn't tell it",
+            "add `type: …`: json values have no types",
         ),
         ("columns: [{name: a-b, type: int}]", "MS110", "a-b", "'a-b' can't be the name of a column", None),
         (
@@ -152,14 +152,14 @@ def test_dbt_s_data_type_is_a_type():
             "columns: [{name: a, type: int}, {name: A, type: int}]",
             "MS109",
             "A",
-            "column 'A' is given twice",
+            "column 'A' is defined twice",
             None,
         ),
         (
             "columns: [{name: a, type: int, data_type: int}]",
             "MS107",
             "int",
-            "'data_type' and 'type' say the same",
+            "'data_type' and 'type' are the same option",
             None,
         ),
         ("format: string, table: true", "MS108", "t", "reference table 't' has no key", None),
@@ -170,7 +170,7 @@ def test_dbt_s_data_type_is_a_type():
                 f"{COLUMNS}, format: {name}",
                 "MS107",
                 name,
-                f"'format' is one of {KNOWN}, not '{name}'",
+                f"'format' must be one of {KNOWN}, not '{name}'",
                 f"use one of {KNOWN}",
             )
             for name in ("avro", "protobuf", "python:decode")
@@ -184,12 +184,18 @@ def test_dbt_s_data_type_is_a_type():
         ),
         (f"{COLUMNS}, topic: a b", "MS107", "a b", None, "write it as in topic: shop.events"),
         (f"{COLUMNS}, starting: newest", "MS107", "newest", None, "write it as in starting: earliest"),
-        (f"{COLUMNS}, watermark: {{column: b, delay: 1 hour}}", "MS117", "b", "there is no column 'b'", None),
+        (
+            f"{COLUMNS}, watermark: {{column: b, delay: 1 hour}}",
+            "MS117",
+            "b",
+            "column 'b' does not exist",
+            None,
+        ),
         (
             f"{COLUMNS}, watermark: {{column: a, delay: 1h}}",
             "MS107",
             "1h",
-            "'delay' is a duration, not '1h'",
+            "'delay' must be a duration, not '1h'",
             None,
         ),
         (f"{COLUMNS}, watermark: {{column: a}}", "MS108", "{column: a}", "'delay' is missing", None),
@@ -213,7 +219,7 @@ def test_names_that_sql_can_t_use(name):
 
 def test_a_topic_given_twice_in_one_file():
     content = f"sources:\n- name: s\n  topics: [{{name: t, {COLUMNS}}}]\n- name: s\n  topics: [{{name: t, {COLUMNS}}}]\n"
-    assert wrong(content)[:3] == ("MS109", "t", "topic 's.t' is given twice")
+    assert wrong(content)[:3] == ("MS109", "t", "topic 's.t' is defined twice")
 
 
 def test_topics_of_two_sources_may_have_one_name():

@@ -51,9 +51,9 @@ def test_what_fits_is_read_with_its_places():
     shape, diagnostics = read("name: a\ncount: 3\ninner:\n  column: c\nseveral:\n- {column: d}\n")
     assert diagnostics == []
     assert (shape.name, shape.count, shape.inner.column, shape.several[0].delay) == ("a", 3, "c", "1 hour")
-    assert (shape.places["count"].line, shape.places["count"].column) == (2, 8)
-    assert (shape.inner.place.line, shape.inner.places["column"].column) == (4, 11)
-    assert "delay" not in shape.inner.places
+    assert (shape.locations["count"].line, shape.locations["count"].column) == (2, 8)
+    assert (shape.inner.location.line, shape.inner.locations["column"].column) == (4, 11)
+    assert "delay" not in shape.inner.locations
 
 
 @pytest.mark.parametrize(
@@ -66,51 +66,57 @@ def test_what_fits_is_read_with_its_places():
             "name: a\nkind: snik",
             "MS107",
             "snik",
-            "'kind' is one of view, sink, not 'snik'",
+            "'kind' must be one of view, sink, not 'snik'",
             "did you mean 'sink'?",
         ),
         (
             "name: a\ncount: x1",
             "MS107",
             "x1",
-            "'count' is a whole number from 1, not 'x1'",
+            "'count' must be a whole number from 1, not 'x1'",
             "write a whole number",
         ),
         (
             "name: a\ncount: 0",
             "MS107",
             "0",
-            "'count' is a whole number from 1, not '0'",
+            "'count' must be a whole number from 1, not '0'",
             "write a whole number",
         ),
         (
             "name: a\ncount: yes",
             "MS107",
             "yes",
-            "'count' is a whole number from 1, not 'yes'",
+            "'count' must be a whole number from 1, not 'yes'",
             "write a whole number",
         ),
-        ("name: a\nshare: [1]", "MS107", "[1]", "'share' is a number, not a list", "write a number"),
-        ("name: a\non: 1", "MS107", "1", "'on' is true or false, not '1'", "write true or false"),
-        ("name: no", "MS107", "no", "'name' is a text, not 'no'", "put it in quotes: 'no'"),
-        ("name:\nkind: view", "MS107", "", "'name' is a text, not nothing", "write a text"),
+        ("name: a\nshare: [1]", "MS107", "[1]", "'share' must be a number, not a list", "write a number"),
+        ("name: a\non: 1", "MS107", "1", "'on' must be true or false, not '1'", "write true or false"),
+        ("name: no", "MS107", "no", "'name' must be a string, not 'no'", "put it in quotes: 'no'"),
+        ("name:\nkind: view", "MS107", "", "'name' must be a string, not nothing", "write a string"),
         (
             "name: a\ntags: {a: 1}",
             "MS107",
             "{a: 1}",
-            "'tags' is a text or a list, not a mapping",
-            "write a text or a list",
+            "'tags' must be a string or a list, not a mapping",
+            "write a string or a list",
         ),
         ("name: a\ninner: {delay: x}", "MS108", "{delay: x}", "'column' is missing", "add `column: …`"),
-        ("name: a\nseveral: x", "MS107", "x", "'several' is a list, not 'x'", "write several: [ … ]"),
+        ("name: a\nseveral: x", "MS107", "x", "'several' must be a list, not 'x'", "write several: [ … ]"),
         (
             "name: a\nseveral: [x]",
             "MS107",
             "x",
-            "a mapping is needed here, not 'x'",
+            "expected a mapping, not 'x'",
             "write column: …, delay: …",
         ),
-        ("name: a\nlimits: {a: x}", "MS107", "x", "'a' is a whole number, not 'x'", "write a whole number"),
+        (
+            "name: a\nlimits: {a: x}",
+            "MS107",
+            "x",
+            "'a' must be a whole number, not 'x'",
+            "write a whole number",
+        ),
     ],
 )
 def test_mistakes_are_told_at_the_value_or_the_key(content, code, marked, message, remedy):

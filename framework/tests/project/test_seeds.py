@@ -121,7 +121,7 @@ def test_what_is_wrong_is_told_with_its_place(content: str, found: list[tuple[st
 def test_an_open_quote_is_told_apart_from_a_stray_one() -> None:
     messages = [p.message for p in read('a\n"x"y\n"open')[1]]
     assert messages == [
-        "after a closing quote comes a comma or the end of the line",
+        "expected a comma or the end of the line after a closing quote",
         "this quote is never closed",
     ]
 

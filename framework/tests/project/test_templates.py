@@ -203,7 +203,7 @@ def test_secrets_of_the_target_are_not_there() -> None:
         ("x {{ config(['a']) }}", "MS206", "config", "config(materialized="),
         ("x {{ config.require('topic') }}", "MS206", "topic", "topic"),
         ("x {{ ''.__class__.__mro__ }}", "MS207", "''.__class__.__mro__", "internals"),
-        ("x {{ exceptions.raise_compiler_error('not here') }}", "MS208", "exceptions.raise_compiler_error('not here')", "says no"),
+        ("x {{ exceptions.raise_compiler_error('not here') }}", "MS208", "exceptions.raise_compiler_error('not here')", "check failed"),
         ("x {% if %}", "MS201", "if", "close"),
         ("x {% endfor %}", "MS201", "endfor", "close"),
         ("x {% for a in [1] %}", "MS201", "for a in [1]", "endfor"),

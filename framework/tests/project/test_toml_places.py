@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.project.toml_positions import places_of
+from millstream.project.toml_positions import toml_positions
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -49,12 +49,12 @@ e = true
     ],
 )
 def test_keys_and_values_are_found(path: str, key: str, value: str) -> None:
-    place = places_of(CONTENT)[tuple(path.split())]
+    place = toml_positions(CONTENT)[tuple(path.split())]
     assert (CONTENT[slice(*place.key)], CONTENT[slice(*place.value)]) == (key, value)
 
 
 def test_what_stands_in_texts_and_comments_is_no_key() -> None:
-    found = places_of(CONTENT)
+    found = toml_positions(CONTENT)
     assert ("no", "table") not in found
     assert CONTENT[: found["tool", "millstream", "name"].key[0]].count("\n") == 3
 
@@ -88,7 +88,7 @@ def values(draw: st.DrawFn, depth: int = 2) -> str:
 @given(st.dictionaries(WORDS, values(), max_size=4), WORDS)
 def test_every_value_stands_where_it_is_said_to(pairs: dict[str, str], table: str) -> None:
     content = f"[{table}]\n" + "".join(f"{key} = {value} # x\n" for key, value in pairs.items())
-    document, places = tomllib.loads(content), places_of(content)
+    document, places = tomllib.loads(content), toml_positions(content)
 
     def check(value: object, path: tuple[str, ...]) -> None:
         start, stop = places[path].value

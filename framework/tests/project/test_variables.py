@@ -38,7 +38,7 @@ def test_nothing_is_nothing(given) -> None:
     ("given", "place", "remedy"),
     [
         ("{a: [}", "--vars:1:6", "write --vars '{name: value}'"),
-        ("a:1", "--vars:1:1", "put a blank after the colon: --vars '{name: value}'"),
+        ("a:1", "--vars:1:1", "add a space after the colon: --vars '{name: value}'"),
         ("[a]", "--vars:1:1", "write --vars '{name: value}'"),
         ("{b: 1, a: {c: [1, 99999999999999999999]}}", "--vars:1:19", "put it in quotes"),
         ('{"a": 1, "a": 2}', "--vars:1:10", "write --vars '{name: value}'"),

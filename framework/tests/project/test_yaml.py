@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.project.yaml import entries, inside, node_of, parse_yaml, plain, span
+from millstream.project.yaml import entries, node_of, offset_inside, parse_yaml, plain, span
 from millstream.text import Text
 
 
@@ -19,13 +19,13 @@ def where(found):
 @pytest.mark.parametrize(
     ("content", "place", "message"),
     [
-        ("a:\n\tb: 1\n", (2, 1, 2), "a tab stands where YAML wants blanks"),
-        ("a: b: c\n", (1, 5, 6), "a ':' where no key can stand"),
+        ("a:\n\tb: 1\n", (2, 1, 2), "YAML can't be indented with tabs"),
+        ("a: b: c\n", (1, 5, 6), "unexpected ':'"),
         ("a: [1, 2\nb: 3\n", (2, 2, 3), "a list is not closed"),
         ("a: {b: 1\n", (2, 1, 2), "a mapping is not closed"),
-        ("a:\n  b: 1\n c: 2\n", (3, 2, 3), "the indentation fits no key above"),
+        ("a:\n  b: 1\n c: 2\n", (3, 2, 3), "the indentation does not match any key above"),
         ("a: 'x\nb: 2\n", (1, 4, 5), "this quote is never closed"),
-        ("a: @x\n", (1, 4, 5), "a value can't begin with @"),
+        ("a: @x\n", (1, 4, 5), "a value can't start with @"),
         ("a: *x\n", (1, 4, 5), "an alias without an anchor"),
         ("a: 1\n---\nb: 2\n", (2, 1, 2), "a second document begins here"),
         ("é: 😀\nb: \x01\n", (2, 4, 5), "a control character (U+0001)"),
@@ -63,7 +63,7 @@ def test_aliases_that_grow_without_end_are_refused():
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 30)]
     node, found = only("\n".join(lines))
     assert node is None
-    assert found.message.startswith("aliases stand for")
+    assert found.message.startswith("aliases expand to")
 
 
 def test_aliases_may_be_shared_within_reason():
@@ -96,7 +96,7 @@ def test_merge_keys_are_merged_and_own_keys_win():
 def test_a_template_without_quotes_is_explained_and_read_as_meant():
     node, found = only("a: {{ var('x') }}\nb: 1\n")
     assert (found.code, where(found)) == ("MS105", (1, 4, 18))
-    assert found.message == "a value that begins with {{ needs quotes"
+    assert found.message == "a value that starts with {{ needs quotes"
     assert plain(node) == {"a": "{{ var('x') }}", "b": 1}
 
 
@@ -121,13 +121,13 @@ def test_values_are_what_their_writers_meant(written, value):
 
 def test_a_number_that_is_none_is_an_error():
     _, found = only("a: !!int x\n")
-    assert found.message == "'x' is no number"
+    assert found.message == "'x' is not a number"
 
 
 @pytest.mark.parametrize("content", ["? [a]\n: 1\n", "{[a]: 1}\n"])
 def test_keys_are_texts(content):
     _, found = only(content)
-    assert found.message == "a key is a text"
+    assert found.message == "a key must be a string"
 
 
 def test_places_stand_after_characters_that_only_yaml_takes_for_line_ends():
@@ -152,7 +152,7 @@ def test_a_place_inside_a_text_is_exact(content):
     text = Text("f.yml", content)
     node, _ = parse_yaml(text)
     value = entries(node)["a"][1]
-    offset = inside(text, value, value.value.index("in"))
+    offset = offset_inside(text, value, value.value.index("in"))
     assert content[offset : offset + 2] == "in"
 
 
@@ -160,7 +160,7 @@ def test_a_place_inside_a_folded_text_is_its_beginning():
     text = Text("f.yml", 'a: "x\n  y \\t in"\n')
     node, _ = parse_yaml(text)
     value = entries(node)["a"][1]
-    assert inside(text, value, value.value.index("in")) == 3
+    assert offset_inside(text, value, value.value.index("in")) == 3
 
 
 values = st.recursive(

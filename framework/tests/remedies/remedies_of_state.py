@@ -8,7 +8,7 @@ CASES = {
     "aggregate of an aggregate": Case(
         "MS510",
         "count(*)",
-        "read events instead of the result of another aggregate, or of a topic with `table: true`",
+        "read events instead of the result of another aggregate or a topic with `table: true`",
         f"{{{{ config({OK}) }}}} select n, count(*) as c from "
         f"(select user_id as n, type, count(*) as m from {EVENTS} group by user_id, type) group by n",
         {f"(select user_id as n, type, count(*) as m from {EVENTS} group by user_id, type)": EVENTS, "select n,": "select user_id,", "by n": "by user_id"},
@@ -17,7 +17,7 @@ CASES = {
     "an aggregate of windows that are refined": Case(
         "MS510",
         "max(n)",
-        "move the windows to a model of their own with config(emit='on_close'): its rows are final",
+        "move the windows to a separate model with config(emit='on_close'): its rows are final",
         f"{{{{ config({OK}) }}}} select type, max(n) as most from (select type, window, count(*) as n from {EVENTS} "
         "group by type, window(at, '1 hour')) group by type",
         {f"(select type, window, count(*) as n from {EVENTS} group by type, window(at, '1 hour'))": "{{ ref('w') }}"},
@@ -60,12 +60,12 @@ CASES = {
             ({"events": [A | {"type": "a", "product_id": "bc"}]}, [{"k": "abc", "type": "a", "n": 1}]),
             ({"events": [A | {"type": "ab", "product_id": "c"}]}, [{"k": "abc", "type": "ab", "n": 1}]),
         ],
-        message="k can't stand for it, because concat() joins ('a', 'bc') and ('ab', 'c') to the same text",
+        message="k does not determine it, because concat() gives the same text for ('a', 'bc') and ('ab', 'c')",
     ),
     "a key of a topic that texts run together in": Case(
         "MS518",
         "key",
-        "use the columns themselves: config(key=['type', 'product_id'])",
+        "use these columns: config(key=['type', 'product_id'])",
         f"{{{{ config(materialized='sink', key='k', {OK}) }}}} select type, product_id, concat(type, '-', product_id) as k, "
         f"count(*) as n from {EVENTS} where type is not null and product_id is not null group by type, product_id",
         {"key='k'": "key=['type', 'product_id']"},
@@ -73,12 +73,12 @@ CASES = {
             ({"events": [A | {"type": "a", "product_id": "b-c"}]}, [{"k": "a-b-c", "type": "a", "n": 1}]),
             ({"events": [A | {"type": "a-b", "product_id": "c"}]}, [{"k": "a-b-c", "type": "a-b", "n": 1}]),
         ],
-        message="concat() joins ('a', 'bc') and ('ab', 'c') to the same text",
+        message="concat() gives the same text for ('a', 'bc') and ('ab', 'c')",
     ),
     "a key of a topic that is NULL": Case(
         "MS518",
         "key",
-        "use the columns themselves: config(key=['user_id', 'start'])",
+        "use these columns: config(key=['user_id', 'start'])",
         "{{ config(materialized='sink', key='k') }} select user_id, window.start as start, "
         f"concat(user_id, '@', unix_millis(window.start)) as k, count(*) as n from {EVENTS} group by user_id, window(at, '1 day')",
         {"key='k'": "key=['user_id', 'start']"},
@@ -86,12 +86,12 @@ CASES = {
             ({"events": [A | {"user_id": None}]}, [{"user_id": None, "start": START, "n": 1}]),
             ({"events": [LATER | {"user_id": None}]}, [{"user_id": None, "start": LATER["at"], "n": 1}]),
         ],
-        message="concat() is NULL wherever user_id is NULL",
+        message="concat() is NULL if user_id is NULL",
     ),
     "a topic without a key": Case(
         "MS518",
         "materialized",
-        "say config(key=['user_id', 'type']): a reader keeps the newest row per key",
+        "set config(key=['user_id', 'type']): a reader keeps the newest row per key",
         f"{{{{ config(materialized='sink', {OK}) }}}} select user_id, type, count(*) as n from {EVENTS} group by user_id, type",
         {"'sink'": "'sink', key=['user_id', 'type']"},
         [({"events": [A, B]}, [{"user_id": "a", "n": 1}, {"user_id": "b", "n": 1}]), ({"events": [A]}, [{"user_id": "a", "n": 2}])],
@@ -127,7 +127,7 @@ CASES = {
     "on_close without a watermark": Case(
         "MS512",
         "window(at, '1 hour')",
-        "write WATERMARK at DELAY OF INTERVAL 10 SECONDS after the relation in FROM, or give its source a `watermark`",
+        "write WATERMARK at DELAY OF INTERVAL 10 SECONDS after the relation in FROM, or add a `watermark` to its source",
         f"{{{{ config(emit='on_close') }}}} select user_id, count(*) as n from {PLAIN} group by user_id, window(at, '1 hour')",
         {PLAIN: f"{PLAIN} WATERMARK at DELAY OF INTERVAL 10 SECONDS"},
         [({"plain": [A, A]}, []), ({"plain": [LATER]}, [{"user_id": "a", "n": 2}])],
@@ -195,7 +195,7 @@ CASES = {
     "a DISTINCT that grows": Case(
         "MS561",
         "select",
-        "use config(dedupe={'keys': ['user_id'], 'within': '1 day'}) instead of DISTINCT, and select at too" + ACCEPT,
+        "use config(dedupe={'keys': ['user_id'], 'within': '1 day'}) instead of DISTINCT, and also select at" + ACCEPT,
         f"select distinct user_id from {EVENTS}",
         {"select distinct user_id": "{{ config(dedupe={'keys': ['user_id'], 'within': '1 day'}) }} select user_id, at"},
         [({"events": [A, A, B]}, [{"user_id": "a"}, {"user_id": "b"}]), ({"events": [A]}, [])],
@@ -211,7 +211,7 @@ CASES = {
     "a UNION that grows": Case(
         "MS561",
         "select",
-        "use config(dedupe={'keys': ['u'], 'within': '1 day'}) instead of DISTINCT, and select an event time with a watermark too" + ACCEPT,
+        "use config(dedupe={'keys': ['u'], 'within': '1 day'}) instead of DISTINCT, and also select an event time with a watermark" + ACCEPT,
         f"select user_id as u from {EVENTS} union select visitor from {HITS}",
         {"select user_id as u": "{{ config(dedupe={'keys': ['u'], 'within': '1 day'}) }} select user_id as u, at",
          "union select visitor": "union all select visitor, seen as at"},
@@ -230,12 +230,12 @@ CASES = {
             ({"events": [A], "hits": []}, []),
             ({"events": [], "hits": [{"visitor": "a", "path": "/", "seen": A["at"]}]}, [{"user_id": "a", "path": "/"}]),
         ],
-        message="keeps each row of the right side for ever",
+        message="keeps each row of the right side forever",
     ),
     "distinct values of an aggregate": Case(
         "MS524",
         "count(distinct type)",
-        "size(collect_set(type)) counts exactly, approx_count_distinct(type) in little memory",
+        "use size(collect_set(type)) for an exact count, or approx_count_distinct(type), which needs little memory",
         f"{{{{ config({OK}) }}}} select user_id, count(distinct type) as n from {EVENTS} group by user_id",
         {"count(distinct type)": "size(collect_set(type))"},
         [({"events": [A, A]}, [{"user_id": "a", "n": 1}]), ({"events": [A | {"type": "z"}]}, [{"user_id": "a", "n": 2}])],
@@ -243,7 +243,7 @@ CASES = {
     "a dedupe without a time": Case(
         "MS523",
         "dedupe",
-        "select the column of the source's watermark, or set `watermark` of the model",
+        "select the column with the source's watermark, or set `watermark` of the model",
         f"{{{{ config(dedupe={{'keys': 'user_id', 'within': '1 day'}}) }}}} select user_id from {EVENTS}",
         {"select user_id": "select user_id, at"},
         [({"events": [A, A, B]}, [{"user_id": "a"}, {"user_id": "b"}]), ({"events": [A]}, [])],
@@ -251,7 +251,7 @@ CASES = {
     "a second watermark": Case(
         "MS526",
         EVENTS[3:-3],
-        "change that one, or leave this one out",
+        "change that one, or remove this one",
         f"select user_id, at from {EVENTS} watermark at delay of interval 1 hour",
         {" watermark at delay of interval 1 hour": ""},
         [({"events": [A]}, [{"user_id": "a"}]), ({"events": [B]}, [{"user_id": "b"}])],

@@ -83,7 +83,7 @@ def test_what_is_wrong_with_what_is_stored(found):
         "no_users": 1,
     }
     assert wrong["row_count_newest"].message == "2 rows"
-    assert wrong["freshness_newest"].message.endswith("no time: there is none")
+    assert wrong["freshness_newest"].message.endswith("newest row: none")
     assert "id: 1" in wrong["expression_newest_id"].lines[0][0].text
     expected = session.spark().createDataFrame([("a", 2), ("b", 1)], "user string, n bigint")
     assert_df_equality(ReadTopic(session)("counts").df, expected, ignore_row_order=True)

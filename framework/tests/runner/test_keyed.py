@@ -217,4 +217,4 @@ def test_a_key_that_is_calculated_in_the_call_is_refused(shop):
     shop.write("macros/growing.py", GROWING)
     shop.model("totals", MODEL.replace("e.user", "lower(e.user)"))
     found = compile_project(shop.root, use_cache=False).diagnostics
-    assert [each.message for each in found] == ["the key of growing() is calculated in the call"]
+    assert [each.message for each in found] == ["the key of growing() must be a column"]

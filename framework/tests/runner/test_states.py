@@ -71,9 +71,9 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
     ("model", "said"),
     [
         (counts({"ttl": "1 hour"}), "'state: {ttl}' is for Python functions with keyed state"),
-        (counts({"retention": "1 hour"}), "'state: {retention}' is not how long windows are kept"),
-        (counts({"store": "memory", "memory": "1 GB"}), "'state: {memory}' bounds the store rocksdb"),
-        (KEYED.format(state={"store": "memory"}), "Python functions keep their state in RocksDB only"),
+        (counts({"retention": "1 hour"}), "'state: {retention}' has no effect on windows"),
+        (counts({"store": "memory", "memory": "1 GB"}), "'state: {memory}' only limits the store rocksdb"),
+        (KEYED.format(state={"store": "memory"}), "Python functions only keep state in RocksDB"),
     ],
 )
 def test_what_nothing_obeys_is_refused(shop, model, said):

@@ -1,6 +1,6 @@
 """A query as SQL again, to see that nothing was lost or changed."""
 
-from millstream.expressions import Expression, Ref, quoted, rebound, render
+from millstream.expressions import Expression, Ref, quoted, render, replace_columns
 from millstream.sql.query import Body, Cte, Derived, From, Generated, Measure, Query, Scan, Select, Union
 
 
@@ -45,7 +45,9 @@ def _call(measure: Measure) -> Expression:
 
 
 def _text(expression: Expression, by: dict[str, Expression]) -> str:
-    return render(rebound(expression, lambda ref: None if ref.relation else by.get(ref.column)), _ref, _read)
+    return render(
+        replace_columns(expression, lambda ref: None if ref.relation else by.get(ref.column)), _ref, _read
+    )
 
 
 def _all(conditions: tuple[Expression, ...], by: dict[str, Expression]) -> str:

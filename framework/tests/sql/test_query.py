@@ -262,25 +262,25 @@ WHOLES = {
     "select id from {} group by cube(id)": "GROUP BY CUBE",
     "select id from {} intersect select id from models.users": "INTERSECT",
     "select id from {} as e where id in (select id from models.users as u where u.id = e.id)": (
-        "a subquery that reads 'id' of the query around it"
+        "a subquery that reads 'id' of the enclosing query"
     ),
     "with c as (select id from models.users) select id from {} where id in (select id from c)": (
         "a subquery that reads a CTE"
     ),
-    "select (select max(age) from models.users u where u.id = e.id) as m from {} e": "reads 'id' of the query around",
+    "select (select max(age) from models.users u where u.id = e.id) as m from {} e": "reads 'id' of the enclosing query",
     "with u as (select id from models.users) select (select max(id) from u) as m from {}": "reads a CTE",
     "select a from values (1), (2) as t(a)": "VALUES",
     "select id from {} tablesample (10 percent)": "TABLESAMPLE",
     "select e.id from {} e join (models.users u join seeds.countries using (country)) on e.id = u.id": "a join within",
     "select b.id from {} a, models.users b right join models.users c on b.id = c.id": "a RIGHT JOIN after",
-    "select * from models.free": "whose columns are not all known",
+    "select * from models.free": "which has unknown columns",
     "from {} select id": "FROM before SELECT",
-    "select explode(split(tags[0], ',')) as t from {} where size(tags) > 0": "rows made by a call that can fail",
-    "select split(type, ',') as p, explode(p) as e from {}": "explode() of a column that the same SELECT makes",
-    "select id from {} watermark cast(id as timestamp) as t delay of interval 1 hour": "a column of its own",
-    "select upper((type)) as t from {} group by upper(type)": "a group key that is written otherwise",
-    "select count(*) as n from {} group by (id, type)": "GROUP BY several columns as one",
-    "select count(*) as n from (select type as a, id as a from {})": "two columns of one name",
+    "select explode(split(tags[0], ',')) as t from {} where size(tags) > 0": "a generator that can fail",
+    "select split(type, ',') as p, explode(p) as e from {}": "explode() of a column of the same SELECT",
+    "select id from {} watermark cast(id as timestamp) as t delay of interval 1 hour": "that defines a column",
+    "select upper((type)) as t from {} group by upper(type)": "a group key that is written differently",
+    "select count(*) as n from {} group by (id, type)": "GROUP BY with a tuple of columns",
+    "select count(*) as n from (select type as a, id as a from {})": "two columns with the same name",
 }
 
 

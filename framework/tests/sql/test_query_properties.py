@@ -16,7 +16,7 @@ from rendered import rendered
 
 from millstream.compile import compile_project
 from millstream.sql.analyze import analyze
-from millstream.sql.query import Whole
+from millstream.sql.query import OpaqueBody
 from millstream.sql.tokens import Tokens, tokenize
 from millstream.sql.values import Analysis
 from millstream.topology import read_catalog
@@ -46,14 +46,14 @@ def analysis(sql: str) -> Analysis:
 def test_every_query_without_a_mistake_says_something(sql):
     found = analysis(sql)
     assert (found.query is None) == bool(found.problems)
-    if found.query is not None and isinstance(found.query.body, Whole):
+    if found.query is not None and isinstance(found.query.body, OpaqueBody):
         assert UNDERSTOOD_WHOLE.search(sql), found.query.body.reasons
 
 
 @pytest.mark.parametrize("sql", [*QUERIES, *EXPRESSIONS])
 def test_written_as_sql_again_it_has_the_same_columns(sql):
     found = analysis(sql)
-    if found.query is None or isinstance(found.query.body, Whole):
+    if found.query is None or isinstance(found.query.body, OpaqueBody):
         return
     again = analysis(rendered(found.query))
     assert not again.problems, (rendered(found.query), again.problems)
@@ -140,7 +140,7 @@ def placeless(value: object) -> object:
 @given(sql=st.sampled_from([*QUERIES, *EXPRESSIONS]), seed=st.integers(0, 1000))
 def test_formatting_makes_no_difference(sql, seed):
     found, again = analysis(sql), analysis(spaced(sql, seed))
-    if found.query is None or isinstance(found.query.body, Whole):
+    if found.query is None or isinstance(found.query.body, OpaqueBody):
         return
     assert again.query is not None, spaced(sql, seed)
     assert placeless(again.query) == placeless(found.query)
@@ -151,4 +151,4 @@ def test_every_model_of_the_example_project_is_taken_apart():
     assert compiled.diagnostics == ()
     models = read_catalog(compiled).models
     assert models
-    assert [id_ for id_, model in models.items() if isinstance(model.query.body, Whole)] == []
+    assert [id_ for id_, model in models.items() if isinstance(model.query.body, OpaqueBody)] == []

@@ -13,11 +13,11 @@ from millstream.sql.query import (
     Generated,
     Input,
     Item,
+    OpaqueBody,
     Query,
     Scan,
     Select,
     Union,
-    Whole,
 )
 
 
@@ -33,7 +33,7 @@ def body(given: Body) -> str:
             return "\n".join(_select(given))
         case Union():
             return f"union{' distinct' if given.distinct else ''}({' | '.join(map(body, given.sides))})"
-        case Whole():
+        case OpaqueBody():
             return f"whole: {'; '.join(given.reasons)}"
 
 

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from millstream.artifacts import MANIFEST, Written, place_of, write_artifacts
+from millstream.artifacts import MANIFEST, WrittenFiles, artifact_path, write_artifacts
 from millstream.cli.diagnostics import count
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, common
@@ -60,11 +60,11 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
 
 def _model(compiled: Compiled, id_: str, target_path: str) -> dict[str, str]:
     node = compiled.manifest.nodes[id_]
-    path = f"{target_path}/{place_of(node.compiled_path or '')}"
+    path = f"{target_path}/{artifact_path(node.compiled_path or '')}"
     return {"id": id_, "name": node.name, "path": node.path, "compiled_path": path, "sql": compiled.sql[id_]}
 
 
-def _summary(compiled: Compiled, models: int, target_path: str, written: Written, seconds: float) -> str:
+def _summary(compiled: Compiled, models: int, target_path: str, written: WrittenFiles, seconds: float) -> str:
     cached = f" ({compiled.from_cache:,} unchanged)" if compiled.from_cache else ""
     files = f"{count(len(written.changed), 'file')} written"
     if written.removed:

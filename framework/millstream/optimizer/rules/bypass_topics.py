@@ -3,7 +3,7 @@
 topic enriched → decode → final
 enriched (before it is written) → final
 
-It changes neither which query closes a window nor by which watermark: see `_Queries.join`.
+It does not change which query closes a window, or by which watermark: see `_Queries.join`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
     instead = {
         id(node): (output, items)
         for node, output in reads
-        # Another query could calculate the rows once more, and others than those that are written.
+        # If not deterministic, another query could compute different rows than those that are written.
         if id(output.input) not in impure
         and (items := _items(node, output, context))
         and queries.join(node, output)
@@ -53,14 +53,14 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
         if id(before) not in instead:
             return node
         output, items = instead[id(before)]
-        # A model stands after all that it reads, so what the topic gets by now is known.
+        # A model comes after all that it reads, so the rows of the topic are known here.
         rows = new.get(output.model)
         if rows is None:
             return node
         rows = _as_read(rows, output)
         readers = dict.fromkeys(m for each in context.consumers[id(before)] for m in each.models)
         name = output.model.removeprefix("model.")
-        changes.append(Change(f"what reads topic {name} takes its rows before they are written", (*readers,)))
+        changes.append(Change(f"readers of topic {name} take its rows before they are written", (*readers,)))
         if all(item.name == own for item, own in zip(items, rows.names, strict=False)) and (
             len(items) == len(rows.names)
         ):
@@ -83,11 +83,11 @@ def _impure_nodes(order: Iterable[Node]) -> set[int]:
 
 
 class _Queries:
-    """Which steps with state come to stand in one query as topics are bypassed, one after the other."""
+    """Tracks which stateful steps share a query as topics are bypassed, one after the other."""
 
     def __init__(self, context: Context) -> None:
         self.above: dict[int, frozenset[Kind]] = {}
-        """What stands above each node, up to what is stored."""
+        """The kinds of steps above each node, up to the outputs."""
         self.outputs: dict[int, frozenset[str]] = {}
         """The models that are stored above each node."""
         self.below = {output.model: {*traits_of(output).below} & {*STATES} for output in context.plan.outputs}
@@ -100,11 +100,10 @@ class _Queries:
             self.outputs[id(node)] = own.union(*(self.outputs[id(each)] for each in readers))
 
     def join(self, node: Decode, output: Output) -> bool:
-        """Tell whether readers of a topic may run in the query that writes it, and take note of it.
+        """Return whether readers of a topic can run in the query that writes it, and record it.
 
-        A topic between two steps with state stays between them, whatever is optimized: the upper one's event
-        time follows the records of the topic, and each query that took the rows before would keep the lower
-        state once more.
+        A topic between two stateful steps is never bypassed: the upper step's event time follows the records
+        of the topic, and each query that took the rows earlier would keep the lower state again.
         """
         below = self.below[output.model]
         if below and self.above[id(node)] & {*STATES, "watermark"}:
@@ -122,9 +121,9 @@ def _kinds(node: Node) -> frozenset[Kind]:
 
 
 def _as_read(rows: Node, output: Output) -> Node:
-    """Return rows as their topic has them: those that its tests keep, and no event time but the reader's.
+    """Return rows as their topic has them: those that pass its row checks, without event times.
 
-    A watermark follows the records of the topic that is read, not those that were left out of it.
+    A watermark follows the records of the topic that is read, not those that were dropped before.
     """
     if not {*STATES} & {*traits_of(rows).below}:
         rows = without_watermarks(rows)
@@ -139,7 +138,7 @@ def _passed(wrong: Expression) -> Expression:
 
 
 def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
-    """Return the reader's columns as what the topic gets has them; none, where they could differ."""
+    """Return the reader's columns over the rows that are written; empty if they could differ."""
     readers = context.consumers[id(node)]
     if node.metadata or node.key is not None or not context.allows(_NAME, node, output, *readers):
         return ()

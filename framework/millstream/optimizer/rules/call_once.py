@@ -21,7 +21,7 @@ from millstream.plan.nodes import Filter, Item, Node, Project
 class _Twice(NamedTuple):
     call: Call
     result: Expression
-    """An expression of the call alone."""
+    """An expression with just the call."""
     name: str
 
 
@@ -44,19 +44,19 @@ def _filter(node: Project, at: Site) -> Filter | None:
 
 
 def _twice(node: Project, at: Site) -> _Twice | None:
-    """Return a call that is made more than once, inner ones first."""
+    """Return a call that occurs more than once, inner ones first."""
     below = _filter(node, at)
     conditions = below.conditions if below else ()
     if below and not at.allows(below):
         return None
-    places = [*conditions, *(item.expression for item in node.items)]
-    if sum(len(each.functions) for each in places) < 2:
+    expressions = [*conditions, *(item.expression for item in node.items)]
+    if sum(len(each.functions) for each in expressions) < 2:
         return None
-    found = [(call, each) for each in places for call in calls(each)]
+    found = [(call, each) for each in expressions for call in calls(each)]
     count = Counter(call.pieces for call, _ in found)
     for call, _ in sorted(found, key=lambda pair: len(pair[0].inner)):
-        asked = [each for made, each in found if made.pieces == call.pieces]
-        if count[call.pieces] < 2 or not _runs_for_all(asked, conditions):
+        using = [each for other, each in found if other.pieces == call.pieces]
+        if count[call.pieces] < 2 or not _runs_for_all(using, conditions):
             continue
         result = _result(call, node, at.hints)
         if result is not None:
@@ -64,11 +64,11 @@ def _twice(node: Project, at: Site) -> _Twice | None:
     return None
 
 
-def _runs_for_all(asked: list[Expression], conditions: tuple[Expression, ...]) -> bool:
-    """Tell whether it may run for all rows, as it will in a column: it does so already, or it can't fail."""
-    if asked[0] in conditions:
-        return always(asked[0]) or not asked[0].raises
-    return any(always(each) or not each.raises for each in asked)
+def _runs_for_all(using: list[Expression], conditions: tuple[Expression, ...]) -> bool:
+    """Return whether a call can run for all rows, as in a column: it already does, or can't fail."""
+    if using[0] in conditions:
+        return always(using[0]) or not using[0].raises
+    return any(always(each) or not each.raises for each in using)
 
 
 def _result(call: Call, node: Project, hints: Hints) -> tuple[Expression, str] | None:

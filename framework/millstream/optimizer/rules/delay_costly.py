@@ -24,7 +24,7 @@ class _Ranked(NamedTuple):
 
 
 def _is_top(node: Filter, context: Context) -> bool:
-    """Tell whether it is the last of the filters that stand on each other; they are ordered together."""
+    """Return whether it is the top of stacked filters, which are ordered together."""
     return context.shared(node) or not isinstance(context.consumers[id(node)][0], Filter)
 
 
@@ -56,7 +56,7 @@ def _ordered(top: Filter, at: Site) -> Node:
     if best == ranked and (len(parts) == 1 or first in bounds):
         return top
     found = stack[0].input
-    # What is not called by the last filter is called by the one below: queries are named after it.
+    # A label that the top filter does not get goes to the one below, since queries are named after it.
     lower = next((each.label for each in reversed(stack[:-1]) if each.label), "")
     for part in parts:
         models = tuple(dict.fromkeys(model for each in part for model in each.models))
@@ -67,19 +67,19 @@ def _ordered(top: Filter, at: Site) -> Node:
 
 
 def in_best_order(ranked: list[_Ranked]) -> list[_Ranked]:
-    """Order conditions by rank; one that can fail keeps all before it that were before it."""
+    """Order conditions by rank; one that can fail stays behind all that were before it."""
     found: list[_Ranked] = []
     start = 0
     for index, each in enumerate(ranked):
         if not each.condition.deterministic:
-            # No condition moves across it: it would then apply to other rows.
+            # No condition moves across it, since it would then apply to other rows.
             found += [*_segment(ranked[start:index]), each]
             start = index + 1
     return found + _segment(ranked[start:])
 
 
 def _segment(given: list[_Ranked]) -> list[_Ranked]:
-    """Take the cheapest each time; one that can fail only when all that were before it are taken."""
+    """Take the cheapest each time; one that can fail only after all that were before it."""
     found: list[_Ranked] = []
     open_ = [(each.rank, i) for i, each in enumerate(given) if not each.condition.raises]
     heapify(open_)
@@ -100,14 +100,14 @@ def _segment(given: list[_Ranked]) -> list[_Ranked]:
 
 
 def _keeps(node: Filter, condition: Expression, hints: Hints) -> float:
-    """Return the share of rows that a filter keeps, where known; of one that models share, on average."""
+    """Return the share of rows that a filter keeps, if known; for a shared filter, the average."""
     if len(node.models) == 1:
         return hints.keeps.get(node.models[0], 1.0)
     places = ((model, condition.start, condition.stop) for model in node.models)
-    found = [hints.asked[place] for place in places if place in hints.asked]
+    found = [hints.keeps_by_span[place] for place in places if place in hints.keeps_by_span]
     return sum(found) / len(found) if found else 1.0
 
 
 def _change(node: Filter, hints: Hints) -> Change:
-    dear = max(node.conditions, key=lambda each: cost(each, hints.costs))
-    return Change(f"{dear.text} is asked of fewer rows", node.models)
+    costliest = max(node.conditions, key=lambda each: cost(each, hints.costs))
+    return Change(f"{costliest.text} is applied to fewer rows", node.models)

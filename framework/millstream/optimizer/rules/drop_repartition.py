@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from millstream.optimizer.context import Change, Context
 from millstream.optimizer.local import Applied, Site, local_rule
-from millstream.optimizer.names import both, kind
+from millstream.optimizer.names import kind, models_of
 from millstream.plan.nodes import Join, Node, Repartition
 from millstream.plan.traits import Traits, traits_of
 
@@ -20,10 +20,10 @@ def _not_needed(node: Repartition, context: Context) -> bool:
 @local_rule(Repartition, _not_needed)
 def drop_repartition(node: Repartition, at: Site) -> Applied | None:
     given = traits_of(node.input)
-    # A repartition dropped further down may have been what this one relied on, so check the new input, too.
+    # This one may have relied on a repartition that was dropped below, so check the new input, too.
     if not _together(node, given, at.readers):
         return None
-    return Applied(node.input, (Change(f"{kind(node)} is not needed: {_why(given)}", both(node)),))
+    return Applied(node.input, (Change(f"{kind(node)} is not needed: {_why(given)}", models_of(node)),))
 
 
 def _together(node: Repartition, given: Traits, readers: list[Node]) -> bool:
@@ -31,16 +31,16 @@ def _together(node: Repartition, given: Traits, readers: list[Node]) -> bool:
         return True
     if given.partitioned is None:
         return False
-    there, keys = ([name.lower() for name in names] for names in (given.partitioned, node.keys))
-    # The sides of a join must lie side by side; any other state cares for its own rows only: those that agree
-    # in all keys agree in some of them; () is everything in one place.
+    partitioned, keys = ([name.lower() for name in names] for names in (given.partitioned, node.keys))
+    # The sides of a join must be partitioned alike. Any other state only needs the rows of each key together,
+    # so a partitioning by some of the keys is enough; () means one partition.
     alone = not any(isinstance(each, Join) or not each.stateful for each in readers)
-    return set(there) <= set(keys) if alone else there == keys
+    return set(partitioned) <= set(keys) if alone else partitioned == keys
 
 
 def _why(given: Traits) -> str:
     if given.mode == "static":
-        return "all of it is at hand"
+        return "its input is at rest"
     if given.partitioned:
-        return f"rows of one {', '.join(given.partitioned)} are together already"
-    return "all rows are in one place already"
+        return f"rows of one {', '.join(given.partitioned)} are already together"
+    return "all rows are already in one partition"

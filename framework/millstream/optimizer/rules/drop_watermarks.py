@@ -20,17 +20,17 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
     if not any(isinstance(node, Watermark) for node in context.order):
         return plan, ()
     below = _below_state(context)
-    # One that others need stays: what reads the same rows can share their shuffle.
+    # A watermark that others need stays, so that readers of the same rows can share their shuffle.
     needed = {n.fingerprint for n in context.order if isinstance(n, Watermark) and id(n) in below}
     changes: list[Change] = []
     dropped: set[int] = set()
     for node in context.order:
         if isinstance(node, Watermark):
-            twice = (node.time, node.delay) in traits_of(node.input).watermarks
-            if twice or node.fingerprint not in needed:
-                why = "has one already" if twice else "is read by no state"
+            repeated = (node.time, node.delay) in traits_of(node.input).watermarks
+            if repeated or node.fingerprint not in needed:
+                why = "it is repeated" if repeated else "no state uses it"
                 of = f" of {node.label}" if node.label else ""
-                changes.append(Change(f"{node.time}{of} {why}: no watermark", node.models))
+                changes.append(Change(f"the watermark on {node.time}{of} is dropped: {why}", node.models))
                 dropped.add(id(node))
     if not dropped:
         return plan, ()
@@ -42,7 +42,7 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
 
 
 def _below_state(context: Context) -> set[int]:
-    """Return the `id`s of all nodes below something that looks at their event time, however far."""
+    """Return the `id`s of all nodes below a step that uses their event time."""
     found: set[int] = set()
     for node in reversed(context.order):
         # A view without readers may still be read by a user's own query.
@@ -53,6 +53,6 @@ def _below_state(context: Context) -> set[int]:
 
 
 def _named(node: Watermark) -> Node:
-    """Return what the watermark was over, under the name that it had."""
+    """Return the watermark's input under the watermark's name."""
     below = node.input
     return replace(below, label=node.label) if node.label and not below.label else below

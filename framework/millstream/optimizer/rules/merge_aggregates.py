@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, Ref, all_of, column
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
-from millstream.optimizer.names import both
+from millstream.optimizer.names import models_of
 from millstream.optimizer.ways import Pieces, Way, ways
 from millstream.plan.nodes import Aggregate, Filter, Item, Measure, Node, Plan, Project, Repartition
 from millstream.plan.walk import rewrite
@@ -36,7 +36,7 @@ class _Part(NamedTuple):
 
     aggregate: Aggregate
     repartition: Repartition | None
-    """One of its own, below it."""
+    """The repartition below it, if it has its own."""
     way: Way
 
     @property
@@ -80,20 +80,22 @@ def merge_aggregates(plan: Plan, context: Context) -> Result:
     return rewrite(plan, visit), tuple(map(_change, groups))
 
 
-# -- which aggregates become one
+# -- finding aggregates to merge
 
 
 def _groups(context: Context) -> list[list[_Part]]:
     """Put each aggregate with the most others, at the nearest common input."""
-    met: defaultdict[tuple[object, ...], list[_Part]] = defaultdict(list)
+    candidates: defaultdict[tuple[object, ...], list[_Part]] = defaultdict(list)
     for node in context.order:
         if isinstance(node, Aggregate) and node.keys and _merges(node, context):
             for part in _parts(node, context):
-                met[_kind(part)].append(part)
-    place = {id(node): index for index, node in enumerate(context.order)}
+                candidates[_kind(part)].append(part)
+    position = {id(node): index for index, node in enumerate(context.order)}
     found: list[list[_Part]] = []
     taken: set[int] = set()
-    for parts in sorted(met.values(), key=lambda parts: (-len(parts), -place[id(parts[0].way.base)])):
+    for parts in sorted(
+        candidates.values(), key=lambda parts: (-len(parts), -position[id(parts[0].way.base)])
+    ):
         group = [part for part in parts if id(part.aggregate) not in taken]
         if len(group) > 1:
             found.append(group)
@@ -126,9 +128,9 @@ def _parts(node: Aggregate, context: Context) -> list[_Part]:
 
 
 def _may_filter(part: _Part) -> bool:
-    """Tell whether its measures can see rows of others, which FILTER leaves out only when all is evaluated.
+    """Return whether its measures can be evaluated over rows of others, which FILTER only removes afterwards.
 
-    A session is made of all rows that come in time, so those of others would prolong it.
+    A session consists of all rows in time, so rows of others would extend it.
     """
     if not part.conditions:
         return True
@@ -143,14 +145,14 @@ def _may_filter(part: _Part) -> bool:
 
 
 def _kind(part: _Part) -> tuple[object, ...]:
-    # A session of all rows is none of some of them: there the conditions are one more part of what is equal.
+    # A session depends on all of its rows, so aggregates with sessions must have the same conditions.
     session = any(key.text.startswith("session_window(") for key in part.keys)
     own = part.aggregate if session and part.conditions else None
     keys = frozenset(key.pieces for key in part.keys)
     return id(part.way.base), keys, part.aggregate.emit, part.repartition is None, own and id(own)
 
 
-# -- the one aggregate
+# -- the merged aggregate
 
 
 class _Merged(NamedTuple):
@@ -158,16 +160,16 @@ class _Merged(NamedTuple):
     conditions: list[tuple[Expression, ...]]
     """By part: its conditions besides the common ones, which are applied below."""
     keys: dict[Pieces, str]
-    """Name of a key by what it is on the columns of the base."""
+    """The name of a key, by its pieces over the columns of the base."""
     measures: list[dict[str, str]]
-    """By part: the name of each measure, and as `` how many rows it had."""
+    """By part: the name of each measure; the empty name is for the row count."""
 
 
 def _merged(parts: list[_Part], base: Node) -> _Merged:
-    models = both(*(part.aggregate for part in parts))
+    models = models_of(*(part.aggregate for part in parts))
     first = parts[0]
     kept = kept_by_any([part.way for part in parts])
-    asked = [
+    own_conditions = [
         tuple(e for pieces, e in part.way.conditions.items() if pieces not in kept.common) for part in parts
     ]
     node = filtered(base, kept, models)
@@ -186,19 +188,19 @@ def _merged(parts: list[_Part], base: Node) -> _Merged:
     named: list[dict[str, str]] = []
     for index, part in enumerate(parts):
         named.append(_names(part, index))
-        measures += _with_conditions(part, asked[index], named[-1])
+        measures += _with_conditions(part, own_conditions[index], named[-1])
     aggregate = Aggregate(
         input=node, keys=items, measures=tuple(measures), emit=first.aggregate.emit, models=models
     )
     by_key = {key.pieces: item.name for key, item in zip(first.keys, items, strict=True)}
-    return _Merged(aggregate, asked, by_key, named)
+    return _Merged(aggregate, own_conditions, by_key, named)
 
 
 def _with_conditions(part: _Part, conditions: tuple[Expression, ...], names: dict[str, str]) -> list[Measure]:
     found: list[Measure] = []
     for measure in part.measures:
-        asked = (*conditions, *((measure.condition,) if measure.condition is not None else ()))
-        condition = all_of(asked, BOOLEAN) if asked else None
+        combined = (*conditions, *((measure.condition,) if measure.condition is not None else ()))
+        condition = all_of(combined, BOOLEAN) if combined else None
         found.append(replace(measure, name=names[measure.name], condition=condition))
     if conditions:
         call = Expression(("count(*)",), BIGINT, nullable=False, atomic=True)
@@ -214,7 +216,7 @@ def _names(part: _Part, index: int) -> dict[str, str]:
 
 
 def _of(part: _Part, index: int, merged: _Merged) -> Node:
-    """Return one model's columns, of the groups that it had a row of."""
+    """Return one model's columns, for the groups in which it had rows."""
     own = part.aggregate
     names = merged.measures[index]
     node: Node = merged.aggregate
@@ -231,6 +233,6 @@ def _of(part: _Part, index: int, merged: _Merged) -> Node:
 
 
 def _change(parts: list[_Part]) -> Change:
-    models = both(*(part.aggregate for part in parts))
+    models = models_of(*(part.aggregate for part in parts))
     names = ", ".join(model.removeprefix("model.") for model in models)
-    return Change(f"{names} keep one state", models)
+    return Change(f"{names} share one state", models)

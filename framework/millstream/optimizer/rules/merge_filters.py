@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression
 from millstream.optimizer.context import Change, Context
 from millstream.optimizer.local import Applied, Site, local_rule
-from millstream.optimizer.names import both
+from millstream.optimizer.names import models_of
 from millstream.plan.nodes import Filter
 
 
@@ -25,9 +25,9 @@ def merge_filters(node: Filter, at: Site) -> Applied | None:
     if not isinstance(lower, Filter) or not at.allows(lower):
         return None
     if _calls(node) != _calls(lower):
-        return None  # Python functions see only what a filter of its own lets through
+        return None  # Python functions only see the rows that a separate filter keeps
     conditions = _once((*lower.conditions, *node.conditions))
-    found = replace(node, input=lower.input, conditions=conditions, models=both(lower, node))
+    found = replace(node, input=lower.input, conditions=conditions, models=models_of(lower, node))
     return Applied(found, (Change("two filters are one", found.models),))
 
 

@@ -14,7 +14,7 @@ from millstream.expressions import can_substitute, substitute
 from millstream.optimizer.context import Change, Context
 from millstream.optimizer.cost import is_free
 from millstream.optimizer.local import Applied, Site, local_rule
-from millstream.optimizer.names import both
+from millstream.optimizer.names import models_of
 from millstream.plan.nodes import Item, Node, Project
 from millstream.plan.traits import NotIncrementalError, Traits, projected, traits_of
 
@@ -30,10 +30,12 @@ def merge_projections(node: Project, at: Site) -> Applied | None:
     if isinstance(lower, Project) and not at.shared(lower) and at.allows(lower):
         found = _merged(node, lower, traits_of(at.before))
         if found is not None:
-            changes.append(Change(f"{node.label or 'a projection'} is calculated in one step", found.models))
+            changes.append(
+                Change(f"{node.label or 'a projection'} is merged into one projection", found.models)
+            )
             node = found
     if _is_identity(node) and at.allows(node):
-        changes.append(Change(f"{node.label or 'a projection'} is what it reads", node.models))
+        changes.append(Change(f"{node.label or 'a projection'} is removed: it changes nothing", node.models))
         return Applied(_without(node, taken=at.shared(node.input)), tuple(changes))
     return Applied(node, tuple(changes)) if changes else None
 
@@ -54,18 +56,18 @@ def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:
         return None
     if (now.mode, now.keys) != (traits.mode, traits.keys):
         return None
-    models = both(lower, upper)
+    models = models_of(lower, upper)
     return Project(input=lower.input, items=items, keys=keys, label=upper.label, models=models)
 
 
 def _items(upper: Project, lower: Project) -> tuple[Item, ...] | None:
-    """Return the items over the lower one's input; None where something would be evaluated twice."""
+    """Return the items over the lower one's input; None if something would be evaluated twice."""
     by = {item.name: item.expression for item in lower.items}
     read = Counter(ref.column for item in upper.items for ref in item.expression.refs)
     if not all(name in by and (count == 1 or is_free(by[name])) for name, count in read.items()):
         return None
     for item in upper.items:
-        # Within a larger expression it might run less often: in the branch of a CASE, say.
+        # Within a larger expression, it might run less often, for example in a branch of CASE.
         alone = item.expression.column is not None
         if not alone and not all(by[name].deterministic for name in item.expression.columns):
             return None
@@ -89,8 +91,8 @@ def _is_identity(node: Project) -> bool:
 
 
 def _without(node: Project, *, taken: bool) -> Node:
-    """Return the input, under the more informative name of the two."""
+    """Return the input, under the more informative name."""
     below = node.input
     if taken:
         return below
-    return replace(below, label=below.label or node.label, models=both(below, node))
+    return replace(below, label=below.label or node.label, models=models_of(below, node))

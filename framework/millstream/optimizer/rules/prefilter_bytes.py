@@ -21,12 +21,12 @@ from millstream.plan.nodes import Decode, Filter, Node, TopicScan
 from millstream.types import BOOLEAN, STRING
 
 _PLAIN = re.compile(r"[A-Za-z0-9_ -]{3,}")
-"""What every JSON writer writes as it is; shorter words are in nearly every record."""
+"""Words that every JSON writer writes unchanged; shorter words are in nearly every record."""
 _NUMBER = re.compile(r"[0-9eE-]+")
 _NO_NUMBERS = ("-infinity", "nan")
-"""A number, or part of one, has another text where Spark makes a string of it: 1e2 becomes 100.0."""
+"""A number can have another text after Spark casts it to a string: 1e2 becomes 100.0."""
 _MOST = 16
-"""Words that are searched for in less time than it takes to decode."""
+"""The number of words whose search is still faster than decoding."""
 _COLUMN, _TEXT = r"\x00(?P<column>[^\x00]+)\x00", r"'(?:[^'\\]|'')*'"
 _LEAVES = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -39,10 +39,10 @@ _LEAVES = tuple(
     )
 )
 _UNSURE = re.compile(r"\b(case|between|exists|select|escape|collate)\b|->", re.IGNORECASE)
-"""Where `and` and `or` can mean something else than a conjunction, or a text another one."""
+"""Where `and`, `or` or a text can have another meaning."""
 
 Words = tuple[str, ...]
-"""One of them is in every record that is wanted."""
+"""Every wanted record contains one of them."""
 
 
 def _may_leave_out(node: Decode, _context: Context) -> bool:
@@ -79,8 +79,8 @@ def _words_for(node: Decode, at: Site) -> Words:
     for reader in at.readers:
         if not isinstance(reader, Filter) or not at.allows(reader):
             return ()
-        asked = (w for c in reader.conditions if (w := _words(c, texts)))
-        words = min((w for w in asked if not _everywhere(w, node)), key=len, default=())
+        candidates = (w for c in reader.conditions if (w := _words(c, texts)))
+        words = min((w for w in candidates if not _everywhere(w, node)), key=len, default=())
         if not words:
             return ()
         found |= dict.fromkeys(words)
@@ -88,7 +88,7 @@ def _words_for(node: Decode, at: Site) -> Words:
 
 
 def _words(condition: Expression, texts: Iterable[str]) -> Words:
-    """Return plain words of which every row that holds a condition has one in a column of text."""
+    """Return plain words such that every row that meets a condition contains one in a text column."""
     if any(isinstance(piece, Read) for piece in condition.pieces):
         return ()
     parts = (
@@ -119,7 +119,7 @@ def _of_text(text: str, texts: frozenset[str]) -> Words:
 
 
 def _split(text: str, word: str) -> list[str]:
-    """Cut a condition at `and` or `or` outside of quotes and parentheses."""
+    """Split a condition at `and` or `or` outside of quotes and parentheses."""
     found, depth, start = [], 0, 0
     for match in re.finditer(rf"{_TEXT}|\0[^\0]+\0|[()\[\]]|\b{word}\b", text, re.IGNORECASE):
         cut = match[0].lower()
@@ -131,7 +131,7 @@ def _split(text: str, word: str) -> list[str]:
 
 
 def _bare(text: str) -> str:
-    """Return a condition without parentheses around all of it."""
+    """Return a condition without its outer parentheses."""
     text = text.strip()
     while text.startswith("(") and text.endswith(")"):
         depth = 0
@@ -149,7 +149,7 @@ def _is_plain(word: str) -> bool:
 
 
 def _everywhere(words: Words, node: Decode) -> bool:
-    """Tell whether every record holds one of the words anyway, in the name of a field."""
+    """Return whether every record contains one of the words anyway, in the name of a field."""
     return any(word in field.name for word in words for field in node.fields)
 
 

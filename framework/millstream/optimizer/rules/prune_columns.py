@@ -43,7 +43,7 @@ from millstream.plan.nodes import (
 def prune_columns(plan: Plan, context: Context) -> Result:
     needs = all_needs(context, "prune_columns")
     new: dict[int, Node] = {}
-    """Those that are others now."""
+    """By `id`, the nodes that were replaced."""
     narrow = _Narrow()
     changes: list[Change] = []
     for node in context.order:
@@ -53,7 +53,7 @@ def prune_columns(plan: Plan, context: Context) -> Result:
         own = needs.of[id(node)]
         kept = _narrowed(node, own)
         if kept is not node:
-            changes.append(Change(f"{kind(node)} leaves out {_lost(node, kept)}", node.models))
+            changes.append(Change(f"{kind(node)} omits {_lost(node, kept)}", node.models))
         if isinstance(node, Union):
             kept = _union(node, inputs, own, narrow)
         else:
@@ -67,7 +67,7 @@ def prune_columns(plan: Plan, context: Context) -> Result:
     if not new:
         return plan, ()
     outputs = tuple(cast("Output", new.get(id(output), output)) for output in plan.outputs)
-    changes += [Change(f"only {names} is read further up", models) for names, models in narrow.made]
+    changes += [Change(f"only {names} is read above", models) for names, models in narrow.made]
     return Plan(outputs), tuple(changes)
 
 
@@ -85,7 +85,7 @@ class _Narrow:
     def __call__(self, node: Node, names: Names, models: tuple[str, ...]) -> Node:
         if names.issuperset(node.by_name):
             return node
-        # A projection on nothing is no SQL.
+        # SQL has no empty projection.
         columns = tuple(c for c in node.columns if c.name.lower() in names) or node.columns[:1]
         if len(columns) == len(node.columns):
             return node
@@ -98,7 +98,7 @@ class _Narrow:
 
 
 def _narrowed(node: Node, own: Names) -> Node:
-    """Return a node that makes only the columns of `own`, or what it was if it makes no others."""
+    """Return a node that only computes the columns of `own`; the same node if it has no others."""
     match node:
         case Project():
             items = kept_items(node, own)
@@ -120,7 +120,7 @@ def _narrowed(node: Node, own: Names) -> Node:
 def _decode(node: Decode, own: Names) -> Decode:
     fields = node.fields
     if not format_of(node.format).by_position:
-        # A record that can't be decoded is bad also for who reads nothing of its value.
+        # A record that can't be decoded is bad even for readers that don't use its value.
         fields = tuple(field for field in fields if field.name.lower() in own) or fields[:1]
     metadata = tuple(name for name in node.metadata if name.lower() in own)
     key = node.key if node.key is not None and node.key.name.lower() in own else None
@@ -132,12 +132,14 @@ def _decode(node: Decode, own: Names) -> Decode:
 def _union(node: Union, inputs: tuple[Node, ...], own: Names, narrow: _Narrow) -> Union:
     """Keep the same positions of all sides, even if other columns of a side are read."""
     places = kept_places(node, own)
-    whole = len(places) == len(node.columns)
+    complete = len(places) == len(node.columns)
     sides = tuple(
-        narrow(new, set(old.by_name if whole else (old.columns[i].name.lower() for i in places)), node.models)
+        narrow(
+            new, set(old.by_name if complete else (old.columns[i].name.lower() for i in places)), node.models
+        )
         for new, old in zip(inputs, node.sides, strict=True)
     )
-    if whole and all(a is b for a, b in zip(sides, node.sides, strict=True)):
+    if complete and all(a is b for a, b in zip(sides, node.sides, strict=True)):
         return node
     return replace(node, sides=sides, types=tuple(node.types[i] for i in places) if node.types else ())
 

@@ -26,13 +26,13 @@ class _Condition(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """What is left of a filter on its way down, even if that is only its name."""
+    """The remaining part of a filter on its way down, even if that is only its name."""
 
     conditions: tuple[_Condition, ...]
     models: tuple[str, ...]
     label: str = ""
     origin: Filter | None = None
-    """The filter that it still is, as long as nothing moved on without it."""
+    """The original filter, while all of its conditions are together."""
 
 
 _Edge = tuple[int, int]
@@ -52,7 +52,7 @@ def push_filters(plan: Plan, context: Context) -> Result:
 
 
 class _Pushing:
-    """One way down through the plan; conditions wait at edges, above the input that they are to filter."""
+    """One pass down the plan; conditions wait at edges, above the input that they filter."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -61,10 +61,10 @@ class _Pushing:
         """Where conditions may start: the others had none that could move down in the last run."""
         self.edges: dict[_Edge, tuple[_Group, ...]] = {}
         self.waiting: set[int] = set()
-        """The `id`s of nodes above which conditions came to stand."""
+        """The `id`s of nodes with conditions waiting above them."""
         self.on: dict[int, tuple[Expression, ...]] = {}
         self.crossed: set[int] = set()
-        """The nodes that conditions passed: the relation that each was is no more."""
+        """The nodes that conditions passed, whose rows are different now."""
         self.passed: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
 
     # -- down
@@ -125,7 +125,7 @@ class _Pushing:
                 self.crossed.add(id(node))
                 changed = len(stay)
             stay.append(group._replace(conditions=tuple(kept), origin=None) if gone else group)
-        # Where a later filter came to stand below an earlier one, that is no more what its name says.
+        # If a later filter has moved below an earlier one, the earlier one's name no longer fits.
         return (*(g._replace(label="", origin=None) for g in stay[:changed]), *stay[changed:])
 
     def _from_on(self, node: Join | Lookup) -> None:
@@ -146,7 +146,7 @@ class _Pushing:
 
     def changes(self) -> tuple[Change, ...]:
         return tuple(
-            Change(f"{written} is asked before {', '.join(reversed(passed))}", models)
+            Change(f"{written} is applied before {', '.join(reversed(passed))}", models)
             for (written, models), passed in self.passed.items()
         )
 
@@ -154,7 +154,7 @@ class _Pushing:
 
     def rebuilt(self) -> list[Output]:
         new: dict[int, Node] = {}
-        """Those that are others now."""
+        """By `id`, the nodes that were replaced."""
         made: dict[tuple[object, ...], Node] = {}
         changing = {name for name, _ in self.edges} | self.crossed | self.on.keys()
         for node in self.context.order:

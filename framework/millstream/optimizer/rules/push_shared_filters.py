@@ -12,7 +12,7 @@ from millstream.expressions import Expression, Piece, any_of
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.cost import HEAVY, cost
 from millstream.optimizer.moves import Moves, below
-from millstream.optimizer.names import both
+from millstream.optimizer.names import models_of
 from millstream.plan.nodes import Filter, Node, Plan, Project, Union, Watermark
 from millstream.plan.walk import rewrite
 from millstream.types import BOOLEAN
@@ -40,7 +40,7 @@ def push_shared_filters(plan: Plan, context: Context) -> Result:
     if not found:
         return plan, ()
     changes = tuple(
-        Change(f"{condition} is asked once, before what is shared", what.models)
+        Change(f"{condition} is applied once, before the shared part", what.models)
         for what in found.values()
         for condition in (*what.common.values(), *((what.either,) if what.either else ()))
     )
@@ -60,15 +60,15 @@ def _kept_by_all(node: Node, context: Context, known: _Known) -> _Found | None:
     readers = [each for each in context.consumers[id(node)] if isinstance(each, Filter)]
     if len(readers) != len(context.consumers[id(node)]) or not context.allows(_NAME, node, *readers):
         return None
-    asked = [_asked(reader) for reader in readers]
-    common = {key: e for key, e in asked[0].items() if all(key in other for other in asked)}
-    either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in asked], known)
+    conditions = [_movable_conditions(reader) for reader in readers]
+    common = {key: e for key, e in conditions[0].items() if all(key in other for other in conditions)}
+    either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in conditions], known)
     if not common and either is None:
         return None
-    return _Found(common, either, both(*readers))
+    return _Found(common, either, models_of(*readers))
 
 
-def _asked(reader: Filter) -> dict[_Key, Expression]:
+def _movable_conditions(reader: Filter) -> dict[_Key, Expression]:
     """Return the conditions that can also be applied elsewhere: cheap ones that never fail."""
     found: dict[_Key, Expression] = {}
     for condition in reader.conditions:
@@ -95,26 +95,26 @@ def _either(node: Node, alternatives: list[dict[_Key, Expression]], known: _Know
 
 def _pays(node: Node, condition: Expression, known: _Known) -> bool:
     """Return whether it moves below a costly step, and is not yet applied further below."""
-    waiting = [(node, condition)]
-    saves, asked_everywhere = False, True
-    while waiting:
-        at, asked = waiting.pop()
+    pending = [(node, condition)]
+    saves, moves_everywhere = False, True
+    while pending:
+        at, current = pending.pop()
         if isinstance(at, Filter):
-            if all(_plain(each) != _plain(asked) for each in at.conditions):
-                waiting.append((at.input, asked))
+            if all(_plain(each) != _plain(current) for each in at.conditions):
+                pending.append((at.input, current))
             continue
-        key = (id(at), asked.content)
-        _, moves = known.get(key) or known.setdefault(key, (at, below(at, asked)))
-        asked_everywhere = asked_everywhere and bool(moves)
+        key = (id(at), current.content)
+        _, moves = known.get(key) or known.setdefault(key, (at, below(at, current)))
+        moves_everywhere = moves_everywhere and bool(moves)
         saves = saves or (bool(moves) and _is_costly(at))
-        if saves and not asked_everywhere:
+        if saves and not moves_everywhere:
             return True
-        waiting += [(at.inputs[move.input], move.condition) for move in moves]
+        pending += [(at.inputs[move.input], move.condition) for move in moves]
     return False
 
 
 def _plain(condition: Expression) -> str:
-    """Return its text without parentheses: how many there are depends on the way by which it came."""
+    """Return its text without parentheses, whose number depends on how it got here."""
     return condition.text.replace("(", "").replace(")", "")
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from msgspec.structs import replace
 
 from millstream.optimizer.context import Change, Context, Result
-from millstream.optimizer.names import both, kind
+from millstream.optimizer.names import kind, models_of
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.walk import rewrite
 
@@ -38,10 +38,10 @@ def share_equal(plan: Plan, context: Context) -> Result:
 
 
 def _equal(context: Context) -> list[list[Node]]:
-    """Group nodes that do the same over the same.
+    """Group equal nodes over equal inputs.
 
-    What is not pure is equal to nothing, nor is what reads two different ones of the kind: so the inputs are
-    compared in addition to the fingerprint, which already covers their content.
+    Nondeterministic nodes are never equal, and neither are nodes over two of them. So the inputs are compared
+    in addition to the fingerprint, which covers their content.
     """
     groups: list[list[Node]] = []
     group_of: dict[int, int] = {}
@@ -53,13 +53,13 @@ def _equal(context: Context) -> list[list[Node]]:
         if key not in alone:
             alone[key] = found
         else:
-            # A fingerprint costs more than all else here: only what reads the same as another one needs it.
+            # Fingerprints are the expensive part, so only compute them for nodes with the same inputs.
             first = groups[alone[key]][0]
             if context.allows(_NAME, first):
                 exact.setdefault((key, first.fingerprint), alone[key])
             if context.allows(_NAME, node):
                 known = exact.setdefault((key, node.fingerprint), found)
-                # What does the same is pure in both places or in neither.
+                # Equal nodes are either both deterministic or both not.
                 found = known if known != found and _may_be_shared(node) else found
         if found == len(groups):
             groups.append([])
@@ -73,8 +73,8 @@ def _may_be_shared(node: Node) -> bool:
 
 
 def _named(node: Node, members: list[Node]) -> Node:
-    """Give a node the name that says most: that of a model which is all of it, else the first one."""
-    models = both(*members)
+    """Name a node after a model, if one is exactly this node, or else keep the first label."""
+    models = models_of(*members)
     own = {model.rpartition(".")[2] for model in models}
     labels = [each.label for each in members if each.label]
     label = min((name for name in labels if name in own), key=len, default=labels[0] if labels else "")
@@ -86,13 +86,13 @@ def _named(node: Node, members: list[Node]) -> Node:
 def _changes(
     context: Context, first: dict[int, Node], members_of: dict[int, list[Node]]
 ) -> tuple[Change, ...]:
-    """Tell of each part that is now read by several, not of what lies below it."""
+    """Report each part that several nodes read now, without its inputs."""
     readers: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
     for node in context.order:
         for index, each in enumerate(node.inputs):
             readers[id(first[id(each)])].add((id(first[id(node)]), index))
     return tuple(
-        Change(f"{kind(members[0])} is there once instead of {len(members)} times", both(*members))
+        Change(f"{kind(members[0])} is computed once instead of {len(members)} times", models_of(*members))
         for id_, members in members_of.items()
         if len(readers[id_]) > 1
     )

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from millstream.expressions import column
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.gather import unused_names
-from millstream.optimizer.names import both
+from millstream.optimizer.names import models_of
 from millstream.optimizer.ways import Pieces
 from millstream.plan.nodes import Aggregate, Item, Node, Plan, Project
 from millstream.plan.walk import rewrite
@@ -52,21 +52,21 @@ def share_renamed(plan: Plan, context: Context) -> Result:
         return node
 
     changes = [
-        Change(f"{_name(each)} selects from the state of {_name(host)}", both(host, each))
+        Change(f"{_name(each)} selects from the state of {_name(host)}", models_of(host, each))
         for each in context.order
         if (host := hosts.get(id(each), each)) is not each
     ]
     changes += [
-        Change(f"{' and '.join(map(_name, c.projections))} call Python once", both(*c.projections))
+        Change(f"{' and '.join(map(_name, c.projections))} call Python once", models_of(*c.projections))
         for c in calls
     ]
     return rewrite(plan, visit), tuple(changes)
 
 
 def _alike(context: Context, kind: type[Aggregate | Project]) -> list[list[Node]]:
-    """Return the nodes of a kind that read the same and may be shared, where there are several."""
+    """Return groups of nodes of a kind that have the same input and can be shared."""
     found: defaultdict[int, list[Node]] = defaultdict(list)
-    for node in context.changed(_NAME):  # whoever reads what got another reader looks otherwise, too
+    for node in context.changed(_NAME):  # includes readers of a node with new readers
         if isinstance(node, kind):
             found[id(node.input)].append(node)
     several = (
@@ -85,7 +85,7 @@ def _name(node: Node) -> str:
 
 
 def _hosts(groups: Iterable[list[Node]]) -> dict[int, Aggregate]:
-    """Return by the `id` of an aggregate the one, perhaps itself, that keeps all of its state and more."""
+    """Return, by the `id` of an aggregate, the one (maybe itself) whose state includes all of its state."""
     found: dict[int, Aggregate] = {}
     for group in groups:
         alike: defaultdict[object, list[Aggregate]] = defaultdict(list)
@@ -130,8 +130,8 @@ def _renamed(node: Aggregate, host: Aggregate, made: Node) -> Project:
 
 def _common(group: list[Node]) -> _Calls | None:
     projections = [node for node in group if isinstance(node, Project) and not node.keys]
-    asked = Counter(pieces for node in projections for pieces in {p: None for p, _ in _python(node)})
-    shared = tuple(pieces for pieces, count in asked.items() if count > 1)
+    counts = Counter(pieces for node in projections for pieces in {p: None for p, _ in _python(node)})
+    shared = tuple(pieces for pieces, count in counts.items() if count > 1)
     readers = tuple(node for node in projections if any(p in shared for p, _ in _python(node)))
     return _Calls(readers, shared) if shared else None
 
@@ -141,7 +141,7 @@ def _python(node: Project) -> list[tuple[Pieces, Item]]:
 
 
 def _once(found: _Calls, below: Node) -> Project:
-    """Return the projection that calls Python, and passes on the other columns that its readers read."""
+    """Return the projection that calls Python, and passes on the other columns that its readers need."""
     read = {
         name.lower()
         for node in found.projections
@@ -158,7 +158,7 @@ def _once(found: _Calls, below: Node) -> Project:
     calls = [items[pieces] for pieces in found.shared]
     names = unused_names((item.name for item in calls), (item.name for item in plain))
     made = (replace(item, name=name) for name, item in zip(names, calls, strict=True))
-    return Project(input=below, items=(*plain, *made), models=both(*found.projections))
+    return Project(input=below, items=(*plain, *made), models=models_of(*found.projections))
 
 
 def _reading(node: Project, found: _Calls, made: Node) -> Project:

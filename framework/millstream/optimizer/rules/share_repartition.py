@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, column
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
-from millstream.optimizer.names import both
+from millstream.optimizer.names import models_of
 from millstream.optimizer.ways import Pieces, Way, ways
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import Aggregate, Filter, Item, Join, Node, Plan, Project, Repartition
@@ -31,10 +31,10 @@ _NAME = "share_repartition"
 class _Member(NamedTuple):
     repartition: Repartition
     way: Way
-    beside: bool
-    """A join reads it, whose sides must lie side by side: the order of the keys matters."""
+    in_join: bool
+    """A join reads it, whose sides must be partitioned alike: the order of the keys matters."""
     by_name: bool
-    """Its readers take columns by name, so that further ones do no harm."""
+    """Its readers use columns by name, so additional columns do no harm."""
 
     @property
     def order(self) -> tuple[Pieces, ...]:
@@ -66,7 +66,7 @@ def share_repartition(plan: Plan, context: Context) -> Result:
     return rewrite(plan, visit), tuple(map(_change, groups))
 
 
-# -- which repartitions are of one kind
+# -- finding repartitions to share
 
 
 def _groups(context: Context) -> list[_Group]:
@@ -74,15 +74,15 @@ def _groups(context: Context) -> list[_Group]:
     repartitions = [node for node in context.order if isinstance(node, Repartition) and node.keys]
     if len(repartitions) < 2:
         return []
-    met: defaultdict[tuple[int, frozenset[Pieces]], _Group] = defaultdict(list)
+    candidates: defaultdict[tuple[int, frozenset[Pieces]], _Group] = defaultdict(list)
     for node in repartitions:
         for member in _members(node, context):
-            met[id(member.way.base), frozenset(member.order)].append(member)
-    place = {id(node): index for index, node in enumerate(context.order)}
-    fitting = {key: _fitting(members) for key, members in met.items()}
+            candidates[id(member.way.base), frozenset(member.order)].append(member)
+    position = {id(node): index for index, node in enumerate(context.order)}
+    fitting = {key: _fitting(members) for key, members in candidates.items()}
     found: list[_Group] = []
     taken: set[int] = set()
-    for key in sorted(fitting, key=lambda key: (-len(fitting[key]), -place[key[0]])):
+    for key in sorted(fitting, key=lambda key: (-len(fitting[key]), -position[key[0]])):
         group = _fitting([m for m in fitting[key] if id(m.repartition) not in taken])
         if len(group) > 1:
             found.append(group)
@@ -94,62 +94,62 @@ def _members(node: Repartition, context: Context) -> list[_Member]:
     if not context.allows(_NAME, node) or traits_of(node.input).mode == "static" or _in_chain(node, context):
         return []
     readers = context.consumers[id(node)]
-    beside = any(not isinstance(each, Aggregate) for each in readers)
+    in_join = any(not isinstance(each, Aggregate) for each in readers)
     by_name = all(isinstance(each, Aggregate | Join) for each in readers)
     columns = [node.input.column(name) for name in node.keys]
     keys = tuple(column(c.name, c.type, nullable=c.nullable) for c in columns)
     return [
-        _Member(node, way, beside, by_name)
-        for way in ways(node.input, keys, context, fan=len(readers) > 1)
+        _Member(node, way, in_join, by_name)
+        for way in ways(node.input, keys, context, shared_top=len(readers) > 1)
         if context.allows(_NAME, *way.steps) and len({k.pieces for k in way.wanted}) == len(keys)
     ]
 
 
 def _in_chain(node: Repartition, context: Context) -> bool:
-    """Tell whether states stand above each other, above or below it: Spark then reuses no exchange."""
+    """Return whether it is below or above stacked states, where Spark does not reuse an exchange."""
     if is_chained(node):
         return True
-    waiting: list[Node] = [node]
+    pending: list[Node] = [node]
     seen: set[int] = set()
-    while waiting:
-        each = waiting.pop()
+    while pending:
+        each = pending.pop()
         if id(each) in seen:
             continue
         seen.add(id(each))
         if has_chain([each]):
             return True
-        waiting += context.consumers[id(each)]
+        pending += context.consumers[id(each)]
     return False
 
 
 def _fitting(members: _Group) -> _Group:
-    """Leave out those whose rows would be shuffled before a filter that drops them.
+    """Exclude members whose rows would be shuffled before a filter that drops them.
 
-    A filter that can't be asked below (it calls Python, or can fail) is no hindrance where all of its rows
-    are shuffled for another one anyway.
+    A filter that can't move down (it calls Python, or can fail) is acceptable if all of its rows are shuffled
+    for another member anyway.
     """
-    order = next((m.order for m in members if m.beside), None)
-    alike = [m for m in members if not m.beside or m.order == order]
-    whole = [m.way.conditions.keys() for m in alike if m.way.complete]
+    order = next((m.order for m in members if m.in_join), None)
+    alike = [m for m in members if not m.in_join or m.order == order]
+    complete = [m.way.conditions.keys() for m in alike if m.way.complete]
     return [
         m
         for m in alike
-        if m.way.complete or any(conditions <= m.way.conditions.keys() for conditions in whole)
+        if m.way.complete or any(conditions <= m.way.conditions.keys() for conditions in complete)
     ]
 
 
-# -- the one shuffle, and what each reader does above it
+# -- the shared shuffle, and the steps of each reader above it
 
 
 class _Shared:
-    """Builds the shared part of a group once, and each step above it once for all that share it."""
+    """Builds the shared part of a group, and each step above it, once."""
 
     def __init__(self, group: _Group, base: Node) -> None:
         self.group = group
-        models = both(*(m.repartition for m in group))
+        models = models_of(*(m.repartition for m in group))
         kept = kept_by_any([m.way for m in group])
         self.common = kept.common
-        first = next((m for m in group if m.beside), group[0])
+        first = next((m for m in group if m.in_join), group[0])
         self.keys = first.order
         self.passing, self.making = _carried(group, self.keys)
         used = [*base.names, *(i.name for s in self._passed() for i in s.items)]
@@ -182,7 +182,7 @@ class _Shared:
         if isinstance(step, Filter):
             left = tuple(
                 each.written
-                for each in way.asked
+                for each in way.filter_conditions
                 if each.filter is step and (each.low is None or each.low.pieces not in self.common)
             )
             return replace(step, input=node, conditions=left) if left else node
@@ -207,7 +207,7 @@ class _Shared:
 def _carried(
     group: Sequence[_Member], keys: tuple[Pieces, ...]
 ) -> tuple[dict[int, dict[int, None]], dict[int, dict[str, int]]]:
-    """Return by the `id` of a step which keys it carries for one above it, and which it calculated."""
+    """Return, by the `id` of a step, the keys that it carries for steps above, and those it computes."""
     passing: dict[int, dict[int, None]] = {}
     making: dict[int, dict[str, int]] = {}
     for way in (m.way for m in group):
@@ -227,7 +227,7 @@ def _only_narrows(step: Project) -> bool:
 
 
 def _change(group: _Group) -> Change:
-    models = both(*(m.repartition for m in group))
+    models = models_of(*(m.repartition for m in group))
     keys = ", ".join(key.text for key in group[0].way.wanted)
     names = ", ".join(model.removeprefix("model.") for model in models)
     return Change(

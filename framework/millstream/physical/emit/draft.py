@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Ref, rebound
+from millstream.expressions import Expression, Ref, replace_columns
 from millstream.optimizer.cost import is_free
 from millstream.plan.nodes import Column
 from millstream.types import BOOLEAN
@@ -151,7 +151,7 @@ def within(draft: Draft, expression: Expression) -> Expression:
     found = draft.items.get(expression.column or "")
     if found is not None and (found.type, found.nullable) == (expression.type, expression.nullable):
         return found  # a plain column
-    return rebound(expression, lambda ref: draft.items.get(ref.column))
+    return replace_columns(expression, lambda ref: draft.items.get(ref.column))
 
 
 def once(expression: Expression) -> bool:

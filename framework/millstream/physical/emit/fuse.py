@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, called, joined, windows
+from millstream.expressions import Expression, Piece, Ref, called_function, joined, windows
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
@@ -120,7 +120,7 @@ def _window(node: Aggregate, key: Expression) -> Expression:
 
     If the rows have a column of that name, the name means the column; then the call is repeated.
     """
-    name = called(key)
+    name = called_function(key)
     if name in {"window", "session_window"} and not _has_column(node.input, name):
         return replace(key, pieces=(name,), raises=False, atomic=True)
     return key

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Read, Ref, called, quoted, render
+from millstream.expressions import Expression, Read, Ref, called_function, quoted, render
 from millstream.physical.emit.draft import DELETED, Draft, Lateral, Source
 from millstream.physical.emit.fuse import JOINED_LATERALLY, unused_in
 
@@ -109,7 +109,7 @@ class Select:
 
     def _lateral(self, each: Lateral) -> str:
         alias = quoted(self._alias(each.alias))
-        if called(each.call) in JOINED_LATERALLY:
+        if called_function(each.call) in JOINED_LATERALLY:
             names = ", ".join(map(quoted, each.columns))
             kind = "left join" if each.outer else "join"
             return f"{kind} lateral {self.expression(each.call)} as {alias}({names})"

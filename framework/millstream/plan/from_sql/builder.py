@@ -1,4 +1,4 @@
-"""What the parts of a model's builder need of it."""
+"""The interface that the parts of a model's builder use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from millstream.sql.query import Body, Input
 
 
 class Builder(Protocol):
-    """Builds one model. Clauses are built by modules of their own, which ask it for what lies below them."""
+    """Builds one model. Separate modules build the clauses, and call it for their inputs."""
 
     spec: ModelSpec
     around: Surroundings
@@ -21,41 +21,41 @@ class Builder(Protocol):
     ctes: dict[str, Node]
 
     def body(self, body: Body) -> Node:
-        """Return the relation of a SELECT, a UNION, or SQL that is not understood."""
+        """Return the relation of a SELECT, a UNION, or opaque SQL."""
 
     def relation(self, relation: str, *, at_rest: bool) -> Node:
         """Return a relation of the project that the model reads."""
 
     def streams(self, given: Input) -> bool:
-        """Tell whether an input of a FROM clause can only be read row by row."""
+        """Return whether an input of a FROM clause can only be read row by row."""
 
     def one_row(self) -> Node:
-        """Return what `select 1` reads."""
+        """Return the input of `select 1`."""
 
-    def made(
-        self, node: Node, place: Span | None, names: Mapping[str, str] | None = None, option: str = ""
+    def check(
+        self, node: Node, span: Span | None, names: Mapping[str, str] | None = None, option: str = ""
     ) -> Node:
-        """Note a node's traits; what can't be done is reported at a place in the SQL."""
+        """Derive a node's traits, and report what can't be done at a span of the SQL."""
 
     def mode(self, node: Node) -> Mode:
-        """Return whether rows are added, replaced, or at rest."""
+        """Return whether rows are appended, replaced, or at rest."""
 
     def timed(
         self, node: Node, time: str, delay: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> Node:
         """Return a relation with an event time."""
 
-    def stand(
+    def add_state(
         self,
         node: Aggregate | Dedupe | Join | Stateful,
-        place: Span | None,
+        span: Span | None,
         grown: Iterable[str],
         times: Iterable[str] = (),
         option: str = "",
     ) -> None:
-        """Take note of what keeps state, and of where it stands."""
+        """Record a step with state, and its span."""
 
     def problem(
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> None:
-        """Report what can't be built."""
+        """Report an error."""

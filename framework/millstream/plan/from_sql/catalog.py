@@ -1,4 +1,4 @@
-"""What a project's relations are to the plan: values that name no file and no template."""
+"""The catalog: a project's relations as values for the plan, independent of files and templates."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class TopicSpec(Struct, frozen=True):
     topic: str
     format: Encoding
     fields: tuple[Column, ...]
-    """What values hold."""
+    """The fields of values."""
     key: Column | None = None
-    """The column that the record's key is read as, where it is none of the fields."""
+    """The column of the record's key, if it is not one of the fields."""
     key_type: Type = STRING
     derived: tuple[tuple[str, Expression], ...] = ()
-    """Columns that are calculated from fields."""
+    """Columns that are computed from fields."""
     order: tuple[str, ...] = ()
     """All columns, as users see them."""
     table: bool = False
     unique_by: tuple[str, ...] = ()
-    """Of a reference topic: its key, by which a newer record replaces an older one."""
+    """For a reference topic, the key by which a newer record replaces an older one."""
     watermark: tuple[str, str] | None = None
     on_bad_record: str = "fail"
 
@@ -54,24 +54,24 @@ class ModelSpec(Struct, frozen=True):
     dedupe: tuple[tuple[str, ...], str | None] | None = None
     watermark: tuple[str, str] | None = None
     options: dict[str, Any] = {}
-    """What the plan hands on as it is: `state`, `group`, `optimize`, `on_bad_record`."""
+    """Options that the plan passes on: `state`, `group`, `optimize`, `on_bad_record`."""
     extras: tuple[tuple[str, Expression], ...] = ()
     """SQL of its options: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()
-    """Data tests that are asked of each row before it is stored."""
+    """Row checks."""
     promised: tuple[Check, ...] = ()
-    """Those that are not asked, but hold for what production stores."""
+    """Checks that are not applied, but hold for the rows that production stores."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the columns that its records or its table are keyed by."""
+        """The key columns of its records or its table."""
         return self.materialization.keys
 
     @property
     def untested(self) -> ModelSpec:
-        """The model with those tests alone that decide which rows are stored."""
-        kept = tuple(check for check in self.checks if check.keeps_out)
-        return replace(self, checks=kept, promised=self.checks)
+        """The model with only the tests that decide which rows are stored."""
+        deciding = tuple(check for check in self.checks if check.keeps_out)
+        return replace(self, checks=deciding, promised=self.checks)
 
 
 class FunctionSpec(Struct, frozen=True):
@@ -86,29 +86,29 @@ class FunctionSpec(Struct, frozen=True):
 
 
 class Hints(Struct, frozen=True):
-    """What YAML says that nobody can see in SQL; none of it changes a result."""
+    """Figures declared in YAML; none of them changes a result."""
 
     keeps: dict[str, float] = {}
     """By id of a relation: the share of rows that its filter keeps."""
     rows_per_second: dict[str, float] = {}
     distinct: dict[str, dict[str, int]] = {}
-    """About how many values a column of a relation has."""
+    """The approximate number of distinct values, by relation and column."""
 
 
 class Catalog(Struct, frozen=True):
     topics: dict[str, TopicSpec]
     seeds: dict[str, SeedSpec]
     models: dict[str, ModelSpec]
-    """In the order of the graph."""
+    """In topological order."""
     functions: dict[str, FunctionSpec] = {}
     hints: Hints = Hints()
     target: dict[str, Any] = {}
-    """The target's settings that are about the plan: optimization, grouping, timezone and the like."""
+    """The target's settings for the plan: optimization, grouping, timezone and the like."""
     project: str = ""
     """The project's name."""
 
     def can_rest(self, relation: str) -> bool:
-        """Tell whether a relation can be read as its newest rows, instead of row by row."""
+        """Return whether a relation can be read at rest, instead of row by row."""
         topic, model = self.topics.get(relation), self.models.get(relation)
         return (
             relation in self.seeds
@@ -131,7 +131,7 @@ class Catalog(Struct, frozen=True):
 
 
 class PlanProblem(Struct, frozen=True):
-    """A mistake at `[start:stop]` of a model's compiled SQL, or of an option of its configuration."""
+    """An error at `[start:stop]` of a model's compiled SQL, or of one of its options."""
 
     model: str
     code: str

@@ -1,4 +1,4 @@
-"""What a join compares by `=`: Spark looks up the rows of the other stream by it."""
+"""The columns that a join compares by `=`, which Spark uses to look up rows of the other stream."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _WORDS = re.compile(
     r"\b(?:or|and|not|case|between|in|is|like|rlike|ilike)\b|<>|!|<(?!=>)|(?<!=)>", re.IGNORECASE
 )
 
-Written = tuple[str, Type, bool]
-"""A column as SQL names it, its type, and whether it is an event time."""
+NamedColumn = tuple[str, Type, bool]
+"""A column's name in SQL, its type, and whether it is an event time."""
 
 
 def has_equality(conditions: Iterable[Expression], left: Collection[str], right: Collection[str]) -> bool:
-    """Tell whether a condition is `x = y`, with `x` of one side and `y` of the other: ExtractEquiJoinKeys."""
+    """Return whether a condition is `x = y` over both sides, as in Spark's ExtractEquiJoinKeys."""
     return any(_equates(each, frozenset(left), frozenset(right)) for each in conditions)
 
 
-def of_sides(scope: Scope, conditions: Iterable[Expression], names: Collection[str]) -> list[Expression]:
-    """Return the conditions of WHERE that read nothing but columns of these names; Spark moves them to ON."""
+def conditions_on(scope: Scope, conditions: Iterable[Expression], names: Collection[str]) -> list[Expression]:
+    """Return the conditions of WHERE that only read columns with these names; Spark moves them to ON."""
     found = []
     for each in conditions:
         known = {(ref.relation.lower(), ref.column.lower()) for ref in each.refs} <= scope.names.keys()
@@ -35,8 +35,8 @@ def of_sides(scope: Scope, conditions: Iterable[Expression], names: Collection[s
     return found
 
 
-def suggested(left: Sequence[Written], right: Sequence[Written]) -> str:
-    """Return `a.id = b.id` of two columns with one type, and with one name if there are such."""
+def suggested_equality(left: Sequence[NamedColumn], right: Sequence[NamedColumn]) -> str:
+    """Return `a.id = b.id` for two columns with the same type, preferably with the same name."""
     pairs = [
         (one, other)
         for one in left
@@ -48,8 +48,8 @@ def suggested(left: Sequence[Written], right: Sequence[Written]) -> str:
     return f"{found[0][0]} = {found[1][0]}" if found else ""
 
 
-def in_sql(scope: Scope, names: Collection[str], times: Collection[str]) -> list[Written]:
-    """Return columns of a node as the SELECT can name them, metadata of records aside."""
+def columns_in_sql(scope: Scope, names: Collection[str], times: Collection[str]) -> list[NamedColumn]:
+    """Return columns of a node as the SELECT can name them, without the metadata of records."""
     return [
         (f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name), found.type, found.name in times)
         for (alias, name), found in scope.names.items()
@@ -58,7 +58,7 @@ def in_sql(scope: Scope, names: Collection[str], times: Collection[str]) -> list
 
 
 def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[str, str] | None:
-    """Return the column of each side that `a.k = b.k` compares, left one first."""
+    """Return the columns that `a.k = b.k` compares, the left side's first."""
     match condition.pieces:
         case (Ref() as one, " = ", Ref() as other):
             a, b = sides.get(one.column), sides.get(other.column)
@@ -67,10 +67,10 @@ def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[
     return None
 
 
-def meets_one(node: Join | Lookup) -> bool:
-    """Tell whether columns compared by = decide which rows of the right side a row meets.
+def matches_by_equality(node: Join | Lookup) -> bool:
+    """Return whether columns compared by = decide which rows of the right side match.
 
-    Further conditions may ask something of one side alone.
+    Other conditions may only use one side.
     """
     sides = {joined.name: joined for joined in node.joined}
     rest = [each for each in node.on if not equal_columns(each, sides)]
@@ -83,7 +83,7 @@ def _name(text: str) -> str:
 
 
 def _equates(condition: Expression, left: frozenset[str], right: frozenset[str]) -> bool:
-    """Tell whether what stands on either side of the only `=` reads one side of the join each."""
+    """Return whether a condition has a single `=`, and each of its operands reads one side of the join."""
     halves: list[set[str]] = [set()]
     depth = 0
     for piece in _unwrapped(condition.pieces):
@@ -96,7 +96,7 @@ def _equates(condition: Expression, left: frozenset[str], right: frozenset[str])
                 outside += sign if not depth else " "
             if _WORDS.search(outside):
                 return False
-            # Columns stand between pieces: those before a sign are of the half that it ends.
+            # Columns are between texts: those before a sign belong to the operand that it ends.
             halves += [set() for _ in _SIGN.findall(outside)]
     if len(halves) != 2 or not all(halves):
         return False
@@ -105,7 +105,7 @@ def _equates(condition: Expression, left: frozenset[str], right: frozenset[str])
 
 
 def _unwrapped(pieces: Sequence[object]) -> list[object]:
-    """Return the pieces of `(x = y)` without the parentheses around all of it."""
+    """Return the pieces of `(x = y)` without the outer parentheses."""
     found = list(pieces)
     while len(found) > 1 and str(found[0]) == "(" and str(found[-1]) == ")":
         found = found[1:-1]

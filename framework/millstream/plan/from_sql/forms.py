@@ -1,4 +1,4 @@
-"""Constructs of a model's SQL that can't look at the rows of a stream."""
+"""Rejects constructs of a model's SQL that can't run over a stream."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from functools import partial
 
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.refusals import REFUSALS
-from millstream.sql.query import Form, Query, Whole
+from millstream.sql.query import Form, OpaqueBody, Query
 
 
 def check_forms(builder: Builder, query: Query) -> None:
-    """Refuse what can't look at the rows of a stream; each construct is one mistake."""
-    whole = query.body if isinstance(query.body, Whole) else None
-    found = [(form, relation) for form in query.forms if (relation := _stream_of(builder, form, whole))]
-    # What is not understood because of one of these is no mistake of its own.
+    """Report constructs that can't run over a stream, one error each."""
+    opaque = query.body if isinstance(query.body, OpaqueBody) else None
+    found = [(form, relation) for form in query.forms if (relation := _stream_of(builder, form, opaque))]
+    # Opaque SQL that is caused by one of these is not a separate error.
     first = [each for each in found if not REFUSALS[each[0].kind].only_opaque]
     if any(form.kind == "recursion" for form, _ in first):
-        first = [each for each in first if each[0].kind != "union"]  # the one that a recursion consists of
-    for form, relation in first or (found if whole else []):
+        first = [each for each in first if each[0].kind != "union"]  # the one within a recursion
+    for form, relation in first or (found if opaque else []):
         refusal = REFUSALS[form.kind]
         message = refusal.message.format(
             name=relation.partition(".")[2],
-            kind="a stream" if _comes(builder, relation) else "a view",
-            reason=whole.reasons[0].partition(" (line ")[0] if whole else "",
+            kind="a stream" if _is_stream(builder, relation) else "a view",
+            reason=opaque.reasons[0].partition(" (line ")[0] if opaque else "",
         )
         builder.problem(refusal.code, message, refusal.remedy, form.start, form.stop)
 
 
-def _stream_of(builder: Builder, form: Form, whole: Whole | None) -> str:
-    """Return a stream that a form looks at; nothing where all of its rows are at rest."""
-    test = _asks if form.kind == "subquery" else _comes if whole else _moves
+def _stream_of(builder: Builder, form: Form, opaque: OpaqueBody | None) -> str:
+    """Return a stream that a construct reads; empty if all of its rows are at rest."""
+    test = _is_not_stored if form.kind == "subquery" else _is_stream if opaque else _changes
     moves = partial(test, builder)
     if form.kind == "union":
         left, right = (next(filter(moves, reads), "") for reads in (form.reads, form.others))
@@ -39,15 +39,15 @@ def _stream_of(builder: Builder, form: Form, whole: Whole | None) -> str:
     return next(filter(moves, form.reads), "")
 
 
-def _asks(builder: Builder, relation: str) -> bool:
-    """Tell whether a subquery would have to ask a relation that is not stored."""
+def _is_not_stored(builder: Builder, relation: str) -> bool:
+    """Return whether a relation is not stored, so that a subquery can't read it."""
     return not builder.around.can_rest(relation)
 
 
-def _comes(builder: Builder, relation: str) -> bool:
-    """Tell whether a relation is a stream, which is never at rest."""
-    return not builder.around.can_rest(relation) and _moves(builder, relation)
+def _is_stream(builder: Builder, relation: str) -> bool:
+    """Return whether a relation is a stream that can't be read at rest."""
+    return not builder.around.can_rest(relation) and _changes(builder, relation)
 
 
-def _moves(builder: Builder, relation: str) -> bool:
+def _changes(builder: Builder, relation: str) -> bool:
     return builder.mode(builder.relation(relation, at_rest=False)) != "static"

@@ -1,4 +1,4 @@
-"""Whether the key of a topic or table tells the rows of its model apart."""
+"""Checks whether the key of a topic or table identifies the rows of its model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression, Ref, can_substitute, column, substitute
 from millstream.materialization import Sink, Table
 from millstream.plan.from_sql.builder import Builder
-from millstream.plan.from_sql.scope import kept
+from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.keys import determined
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
 from millstream.plan.traits import Traits, known_columns
@@ -15,7 +15,7 @@ from millstream.types import STRING, TIMESTAMP
 
 
 def checked_keys(builder: Builder, root: Node) -> Node:
-    """Return the model's relation with the keys of its output; what is wrong with them is reported."""
+    """Return the model's relation with the keys of its output, and report errors in them."""
     spec = builder.spec
     stored = spec.materialization
     option = stored.key_option
@@ -24,14 +24,14 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     known = {name.lower(): name for name in root.names}
     for key in spec.keys:
         if key.lower() not in known:
-            return root  # told by who knows near names
+            return root  # reported by `compile.options`, with suggestions
     traits = builder.traits.of(root)
     if traits.mode != "upsert":
         if isinstance(stored, Table) and not spec.keys:
             builder.problem(
                 "MS518",
-                f"table '{spec.name}' does not say which rows replace each other",
-                "name the columns that tell rows apart: config(unique_key='…')",
+                f"table '{spec.name}' has no unique_key",
+                "set the columns that identify a row: config(unique_key='…')",
                 option="materialized",
             )
         return root
@@ -44,20 +44,20 @@ def checked_keys(builder: Builder, root: Node) -> Node:
         builder.problem(
             "MS518",
             f"{name} gets {row} again when it changes, but has no key",
-            f"{'say ' if traits.keys else ''}{key}: a reader keeps the newest row per key",
+            f"{'set ' if traits.keys else ''}{key}: a reader keeps the newest row per key",
             option="materialized",
         )
         return root
-    problem = _once_only(builder, root, traits)
+    problem = _local_time_error(builder, root, traits)
     if problem is None and not _same(spec.keys, traits.keys):
-        problem = _mixes(builder, root, spec.keys, traits.keys)
+        problem = _key_error(builder, root, spec.keys, traits.keys)
     if problem is not None:
         each = f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
         because = f"; {problem}" if problem else ""
-        all_of_them = f"use the columns themselves: config({option}={_written(traits.keys)})"
+        all_of_them = f"use these columns: config({option}={_written(traits.keys)})"
         builder.problem(
             "MS518",
-            f"{option} {', '.join(spec.keys)} does not tell these rows apart: {each}{because}",
+            f"{option} {', '.join(spec.keys)} does not identify these rows: {each}{because}",
             all_of_them if traits.keys else _FIXED.format(option),
             option=option,
         )
@@ -65,24 +65,24 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     if _same(spec.keys, traits.keys):
         return root
     if isinstance(root, Project):
-        return builder.made(replace(root, keys=spec.keys), None)
+        return builder.check(replace(root, keys=spec.keys), None)
     project = Project(
-        input=root, items=tuple(kept(root)), keys=spec.keys, label=root.label, models=root.models
+        input=root, items=tuple(identity_items(root)), keys=spec.keys, label=root.label, models=root.models
     )
-    return builder.made(project, None)
+    return builder.check(project, None)
 
 
-_FIXED = "select a fixed text as its key: select 'all' as id, … and config({}='id')"
+_FIXED = "select a constant as its key: select 'all' as id, … and config({}='id')"
 
 
 def _written(keys: tuple[str, ...]) -> str:
-    """Return columns as an option names them."""
+    """Return columns as written in an option."""
     quoted = ", ".join(f"'{key}'" for key in keys)
     return quoted if len(keys) == 1 else f"[{quoted}]"
 
 
-def _once_only(builder: Builder, root: Node, traits: Traits) -> str | None:
-    """Return what is wrong with the key of records where it is one local time; None if nothing is."""
+def _local_time_error(builder: Builder, root: Node, traits: Traits) -> str | None:
+    """Return the error of a record's key that is a local time; None if it is valid."""
     if (
         not isinstance(builder.spec.materialization, Sink)
         or len(builder.spec.keys) != 1
@@ -92,7 +92,7 @@ def _once_only(builder: Builder, root: Node, traits: Traits) -> str | None:
     (key,) = builder.spec.keys
     if root.column(key).type != TIMESTAMP:
         return None
-    # A record's key is text, and a time as text is local.
+    # A record's key is text, and a time becomes local text.
     text = Expression(("cast(", Ref(key), " as string)"), STRING)
     found = determined(text, known_columns(root, traits), fixed_offset=False)
     return (found.why and f"{found.why} in {builder.around.zone}") or None
@@ -102,10 +102,10 @@ def _same(keys: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return {key.lower() for key in keys} == {key.lower() for key in others}
 
 
-def _mixes(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> str | None:
-    """Return why keys do not tell rows apart, "" where their columns say it; None if they do.
+def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tuple[str, ...]) -> str | None:
+    """Return why keys do not identify rows ("" without a further reason); None if they do.
 
-    They are made of exactly what tells rows apart where they come from: all of it, and nothing else.
+    Keys must determine exactly the columns that identify the rows where they come from.
     """
     found = root.columns
     expressions = {
@@ -154,9 +154,9 @@ def _covers(
     keys: tuple[str, ...],
     wanted: set[str],
 ) -> str | None:
-    """Return what is lost of the columns that tell rows apart; None if they are read, and no others."""
+    """Return what is lost of the columns that identify rows; None if exactly these are read."""
     read: set[str] = set()
-    told: set[str] = set()
+    known_from_keys: set[str] = set()
     reasons: list[str] = []
     known = known_columns(node, builder.traits.of(node))
     for key in keys:
@@ -168,16 +168,16 @@ def _covers(
             never_null=key.lower() in _never_null(builder),
         )
         read |= expression.folded
-        told |= value.columns
+        known_from_keys |= value.columns
         if value.why and expression.columns:
             reasons.append(value.why)
-    if read == wanted == told:
+    if read == wanted == known_from_keys:
         return None
     return next(iter(reasons), "") if read == wanted else ""
 
 
 def _never_null(builder: Builder) -> set[str]:
-    """Return the columns without which a row is not stored: a data test says so."""
+    """Return the columns that a data test requires for a row to be stored."""
     found: set[str] = set()
     for check in (*builder.spec.checks, *builder.spec.promised):
         match check.wrong.pieces:

@@ -1,4 +1,4 @@
-"""Forms over tables that change, which a row-by-row stream can't keep up to date."""
+"""Constructs over changing tables that a stream can't maintain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millstream.plan.traits import Traits
 
 
 def join_of_tables(left: Node, traits: Traits, right: Node) -> tuple[str, str] | None:
-    """Return what is wrong with a join of a table's changes with another table, and a remedy.
+    """Return the error of a join of a table's changes with another table, and the remedy; None if valid.
 
     Each change of the left table looks up the newest row of the right one. A change of the right one alone
     would never reach the result.
@@ -22,13 +22,13 @@ def join_of_tables(left: Node, traits: Traits, right: Node) -> tuple[str, str] |
         return None
     name = _name(others[0])
     ours = next(iter(_changing((left,), changes=True)), "")
-    message = f"changes of '{name}' alone would not reach this join of tables"
+    message = f"a change of only '{name}' would not reach this join of tables"
     of = f" that '{_name(ours)}' is built from" if ours else ""
     return message, f"join the events{of} with '{name}': each event looks up its newest row"
 
 
 def _changing(nodes: Iterable[Node], *, changes: bool = False) -> list[str]:
-    """Return the tables that are read at rest, or by their changes."""
+    """Return the tables that are read at rest, or with `changes`, as streams of changes."""
     return [
         node.relation
         for node in in_order(nodes)

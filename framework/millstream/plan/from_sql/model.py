@@ -1,4 +1,4 @@
-"""One model becomes nodes over the nodes of what it reads; what can't be kept up to date is reported."""
+"""Builds the nodes of one model, and reports steps that can't be maintained over a stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millstream.expressions import Read
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
-from millstream.plan.from_sql.scope import kept
+from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.select import select
 from millstream.plan.from_sql.topics import without_watermarks
 from millstream.plan.from_sql.values import BuiltModel, Cut, Span, Surroundings
@@ -27,36 +27,36 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.streaming import STATES, ApartError
+from millstream.plan.streaming import STATES, SeparateQueryError
 from millstream.plan.traits import (
     KeyLostError,
     KnownTraits,
     Mode,
     NotIncrementalError,
     Traits,
-    apart_ignored,
     projected_keys,
+    traits_in_one_query,
 )
-from millstream.plan.unbounded import Stand, time_bound
-from millstream.sql.query import Body, Cte, Derived, Generated, Input, Scan, Select, Whole
+from millstream.plan.unbounded import StatefulStep, time_bound
+from millstream.sql.query import Body, Cte, Derived, Generated, Input, OpaqueBody, Scan, Select
 from millstream.sql.query import Union as UnionOf
 
 
 def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
-    """Return a model over the nodes of what it reads, cut off from those that can't run in its query."""
+    """Return a model over its inputs, with relay topics before steps that need a separate query."""
     builder = ModelBuilder(spec, around, known)
-    root = builder.finished()
+    root = builder.build_with_keys()
     if not builder.cuts:
-        return BuiltModel(root, builder.problems, (), tuple(builder.stands))
+        return BuiltModel(root, builder.problems, (), tuple(builder.stateful_steps))
     again = ModelBuilder(spec, around, known, builder.behind_cuts())
-    root = again.finished()
+    root = again.build_with_keys()
     for cut in again.cuts:
         again.refuse(cut)
-    return BuiltModel(root, again.problems, tuple(again.relays), tuple(again.stands))
+    return BuiltModel(root, again.problems, tuple(again.relays), tuple(again.stateful_steps))
 
 
 class ModelBuilder:
-    """Builds one model; `problems` says what can't be, `cuts` what can't be in one query."""
+    """Builds one model; `problems` are errors, `cuts` are steps that can't share a query."""
 
     def __init__(
         self, spec: ModelSpec, around: Surroundings, known: KnownTraits, relays: Collection[str] = ()
@@ -67,21 +67,21 @@ class ModelBuilder:
         self.ctes: dict[str, Node] = {}
         self.problems: list[PlanProblem] = []
         self.cuts: list[Cut] = []
-        self.stands: list[Stand] = []
-        """What keeps state."""
+        self.stateful_steps: list[StatefulStep] = []
+        """Its steps with state."""
         self.relays: dict[str, Node] = {}
-        """The nodes of views that are read from topics."""
+        """The nodes of views that are read from relay topics."""
         self._wanted = frozenset(relays)
         self._provided: dict[int, tuple[Node, str]] = {}
-        """The relations that it reads by the `id` of their node."""
+        """The relations that it reads, by the `id` of their node."""
 
-    def finished(self) -> Node:
+    def build_with_keys(self) -> Node:
         """Return the model's relation with the keys of its output."""
         root = self.build()
         return root if self.problems else checked_keys(self, root)
 
     def build(self) -> Node:
-        """Return the model's relation, before it is stored anywhere."""
+        """Return the model's relation, before it is stored."""
         query = self.spec.query
         check_forms(self, query)
         for name, body in query.ctes.items():
@@ -96,10 +96,10 @@ class ModelBuilder:
                 return select(self, body)
             case UnionOf():
                 return self._union(body)
-            case Whole():
+            case OpaqueBody():
                 return self._opaque(body)
 
-    # -- what a model is made of
+    # -- inputs
 
     def relation(self, relation: str, *, at_rest: bool) -> Node:
         if relation in self._wanted and relation not in self.relays:
@@ -113,28 +113,28 @@ class ModelBuilder:
         return node
 
     def behind_cuts(self) -> set[str]:
-        """Return the relations whose steps keep one of the model's own from running in their query."""
+        """Return the relations whose steps prevent one of the model's own from running in their query."""
         found: set[str] = set()
         for cut in self.cuts:
-            waiting = [*cut.step.inputs]
-            while waiting:
-                node = waiting.pop()
+            pending = [*cut.step.inputs]
+            while pending:
+                node = pending.pop()
                 if id(node) not in self._provided:
-                    waiting += node.inputs
+                    pending += node.inputs
                 elif cut.error.below & {*self.traits.of(node).below}:
                     found.add(self._provided[id(node)][1])
         return found
 
     def refuse(self, cut: Cut) -> None:
-        """Report a step that no topic can come before: both are in this model, or no topic holds the rows."""
+        """Report a step that can't be preceded by a relay topic."""
         below = ", ".join(sorted(cut.error.below))
         message = f"a {cut.error.above} can't share a query with the {below} that it reads: {cut.error.why}"
-        remedy = "make the inner step a model of its own: a topic then comes between"
-        start, stop = _extent(cut.place)
+        remedy = "move the inner step to a separate model: a topic then connects the two"
+        start, stop = _offsets(cut.span)
         self.problem("MS529", message, remedy, start, stop)
 
     def streams(self, given: Input) -> bool:
-        """Tell whether an input of a FROM clause can only be read row by row."""
+        """Return whether an input of a FROM clause can only be read row by row."""
         match given:
             case Scan(relation=relation):
                 return (
@@ -154,19 +154,19 @@ class ModelBuilder:
                 return [self.streams(each.input) for each in body.relations]
             case UnionOf():
                 return [found for side in body.sides for found in self._body_streams(side)]
-            case Whole():
+            case OpaqueBody():
                 return [True]
 
     def one_row(self) -> Node:
-        """Return what `select 1` reads."""
-        return self.made(SeedScan(relation="", label="one row"), None)
+        """Return the input of `select 1`."""
+        return self.check(SeedScan(relation="", label="one row"), None)
 
-    def made(
-        self, node: Node, place: Span | None, names: Mapping[str, str] | None = None, option: str = ""
+    def check(
+        self, node: Node, span: Span | None, names: Mapping[str, str] | None = None, option: str = ""
     ) -> Node:
-        """Take note of a node's traits, and of what can't be done, which is reported at a place in the SQL.
+        """Derive a node's traits, and report what can't be done at a span of the SQL.
 
-        `names` has the SQL of columns that the plan has given names to.
+        `names` has the SQL of columns that have generated names in the plan.
         """
         try:
             self.traits.of(node)
@@ -174,61 +174,65 @@ class ModelBuilder:
         except NotIncrementalError as error:
             if isinstance(error, KeyLostError):
                 error = error.written(names or {})
-            self.problem(error.code, error.message, self._remedy(error), *_extent(place), option)
-            self.traits.note(node, Traits("append"))
-        except ApartError as error:
-            self.cuts.append(Cut(node, error, place))
-            self.traits.note(node, apart_ignored(node, [self.traits.of(each) for each in node.inputs]))
+            self.problem(error.code, error.message, self._remedy(error), *_offsets(span), option)
+            self.traits.set(node, Traits("append"))
+        except SeparateQueryError as error:
+            self.cuts.append(Cut(node, error, span))
+            self.traits.set(node, traits_in_one_query(node, [self.traits.of(each) for each in node.inputs]))
         return node
 
     def _remedy(self, error: NotIncrementalError) -> str:
-        """Return what to do, with the times of the join where the model itself has it."""
-        joins = [each.times for each in self.stands if isinstance(each.node, Join) and len(each.times) == 2]
+        """Return the remedy, with the times of the join if it is in the model itself."""
+        joins = [
+            each.times for each in self.stateful_steps if isinstance(each.node, Join) and len(each.times) == 2
+        ]
         if error.code == "MS528" and joins:
             return f"add to ON of the join: {time_bound(*joins[-1])}"
         return error.remedy
 
     def _check_clocks(self, node: Node) -> None:
-        """Refuse a key made of local times where clocks are put back: a plan's traits know no time zone."""
+        """Reject a key of local times if clocks are set back; traits don't know the time zone."""
         if isinstance(node, Project) and not (node.keys or self.around.fixed_offset):
             given = self.traits.of(node.input)
             if given.mode == "upsert":
                 projected_keys(given, node.input, list(node.items), fixed_offset=False)
 
     def mode(self, node: Node) -> Mode:
-        return self.traits.of(self.made(node, None)).mode
+        return self.traits.of(self.check(node, None)).mode
 
     def timed(
         self, node: Node, time: str, delay: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> Node:
-        """Return a relation with an event time; Spark takes one watermark on the way of a row."""
+        """Return a relation with an event time; Spark allows one watermark in the flow of a row."""
         known = self.traits.of(node).watermarks
         if (time, delay) in known:
             return node
         if known:
-            message = "these rows have a watermark already: `{}`, {}".format(*known[0])
-            remedy = "change that one, or leave this one out"
+            message = "these rows already have a watermark: `{}`, {}".format(*known[0])
+            remedy = "change that one, or remove this one"
             self.problem("MS526", message, remedy, start, stop, option)
             return node
         if not {*STATES} & {*self.traits.of(node).below}:
             node = without_watermarks(node)
         found = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
-        return self.made(found, None)
+        return self.check(found, None)
 
-    def stand(
+    def add_state(
         self,
         node: Aggregate | Dedupe | Join | Stateful,
-        place: Span | None,
+        span: Span | None,
         grown: Iterable[str],
         times: Iterable[str] = (),
         option: str = "",
     ) -> None:
-        """Take note of what keeps state, and of where it stands."""
-        start, stop = (place.start, place.stop) if place else (0, 0)
-        if isinstance(place, Select | UnionOf):
+        """Record a step with state, and its span."""
+        start, stop = (span.start, span.stop) if span else (0, 0)
+        if isinstance(span, Select | UnionOf):
             stop = min(stop, start + len("select"))
-        inputs = tuple(self.traits.of(self.made(each, None)) for each in node.inputs)
-        self.stands.append(Stand(node, inputs, start, stop, option, tuple(grown), tuple(times)))
+        inputs = tuple(self.traits.of(self.check(each, None)) for each in node.inputs)
+        self.stateful_steps.append(
+            StatefulStep(node, inputs, start, stop, option, tuple(grown), tuple(times))
+        )
 
     def problem(
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
@@ -245,18 +249,18 @@ class ModelBuilder:
             c.type == wanted for side in sides for c, wanted in zip(side.columns, body.types, strict=True)
         )
         types = () if alike else body.types
-        node = self.made(Union(sides=sides, types=types, models=(self.spec.id,)), body)
+        node = self.check(Union(sides=sides, types=types, models=(self.spec.id,)), body)
         if not body.distinct:
             return node
         together = Repartition(input=node, keys=node.names, models=(self.spec.id,))
         deduped = Dedupe(input=together, keys=node.names, models=(self.spec.id,))
-        self.stand(deduped, body, node.names)
-        return self.made(deduped, body)
+        self.add_state(deduped, body, node.names)
+        return self.check(deduped, body)
 
-    def _opaque(self, body: Whole) -> Node:
+    def _opaque(self, body: OpaqueBody) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
         known = bool(self.problems)
-        # Beside a stream, what can be at rest is: a table is looked up, as in SQL that is understood.
+        # Next to a stream, other relations are at rest if possible, as in SQL that is analyzed.
         streams = not all(map(self.around.can_rest, relations))
         node = Opaque(
             reads=tuple(self.relation(relation, at_rest=streams) for relation in relations),
@@ -267,11 +271,11 @@ class ModelBuilder:
             models=(self.spec.id,),
         )
         if known:
-            self.traits.note(node, Traits("append"))  # what it says is wrong with more than its rows
+            self.traits.set(node, Traits("append"))  # its errors are reported elsewhere
             return node
-        return self.made(node, body)
+        return self.check(node, body)
 
-    # -- what the configuration adds
+    # -- configuration
 
     def _configured(self, node: Node) -> Node:
         models = (self.spec.id,)
@@ -283,39 +287,40 @@ class ModelBuilder:
             if within and known.mode == "append" and not known.watermarks:
                 self.problem(
                     "MS523",
-                    "these rows have no event time by which `within` could forget them",
-                    "select the column of the source's watermark, or set `watermark` of the model",
+                    "`within` needs an event time, which these rows don't have",
+                    "select the column with the source's watermark, or set `watermark` of the model",
                     option="dedupe",
                 )
             elif within and known.mode == "append" and len(known.watermarks) > 1:
                 first, *_, last = (f"`{name}`" for name, _ in known.watermarks)
                 self.problem(
                     "MS523",
-                    f"these rows have several event times: `within` could count by {first} or by {last}",
-                    "select one of them only, or the other one as text: cast(... as string)",
+                    f"these rows have several event times: `within` could use {first} or {last}",
+                    "select only one of them, or cast the other one: cast(... as string)",
                     option="dedupe",
                 )
             together = Repartition(input=node, keys=keys, models=models)
             deduped = Dedupe(input=together, keys=keys, within=within, models=models)
-            self.stand(deduped, None, keys, option="dedupe")
-            node = self.made(deduped, None, option="dedupe")
+            self.add_state(deduped, None, keys, option="dedupe")
+            node = self.check(deduped, None, option="dedupe")
         return node
 
     def _labelled(self, node: Node, label: str) -> Node:
-        """Give a relation its name; one that belongs to another model stays as it is."""
+        """Name a relation; one that belongs to another model keeps its name."""
         if (node.label and node.label != label) or self.spec.id not in node.models:
-            project = Project(input=node, items=tuple(kept(node)), label=label, models=(self.spec.id,))
-            return self.made(project, None)
+            project = Project(
+                input=node, items=tuple(identity_items(node)), label=label, models=(self.spec.id,)
+            )
+            return self.check(project, None)
         named = replace(node, label=label)
-        self.traits.note(named, self.traits.of(node))
+        self.traits.set(named, self.traits.of(node))
         return named
 
 
-def _extent(place: Span | None) -> tuple[int, int]:
-    if place is None:
+def _offsets(span: Span | None) -> tuple[int, int]:
+    if span is None:
         return 0, 0
-    if isinstance(place, Select | UnionOf | Whole):
-        return place.start, min(
-            place.stop, place.start + len("select")
-        )  # its first word stands for all of it
-    return place.start, place.stop
+    if isinstance(span, Select | UnionOf | OpaqueBody):
+        # A body is reported at its first word.
+        return span.start, min(span.stop, span.start + len("select"))
+    return span.start, span.stop

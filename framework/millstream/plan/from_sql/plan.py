@@ -1,4 +1,4 @@
-"""All models of a project become one plan."""
+"""Builds one plan from all models of a project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from millstream.plan.traits import KnownTraits, Mode, Traits
 
 
 class StandIn(Struct, frozen=True):
-    """A model whose rows somebody gives: its SQL is no part of the plan, only what others see of it."""
+    """A model whose rows a test gives: the plan has its traits, but not its SQL."""
 
     model: ModelSpec
     traits: Traits
@@ -26,36 +26,39 @@ class StandIn(Struct, frozen=True):
 class Models(Struct, frozen=True):
     plan: Plan
     roots: dict[str, Node]
-    """By model: what it holds, before it is stored anywhere; over views, the very nodes of these."""
+    """By model: its rows before they are stored, over the nodes of the views that it reads."""
     problems: list[PlanProblem]
 
 
 def build_plan(
     catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None
 ) -> tuple[Plan, list[PlanProblem]]:
-    """Return the plan as written: nothing is shared but what a model names, nothing is moved."""
+    """Return the plan as written: nothing is moved, and only views are shared."""
     found = build_models(catalog, stand_ins)
     return found.plan, found.problems
 
 
 def build_models(catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None) -> Models:
-    """Return the plan as written, and what of it each model is."""
+    """Return the plan as written, with the root of each model."""
     building = _Building(catalog, stand_ins or {})
     for model in catalog.models.values():
         building.add(model)
     return Models(building.plan(), building.roots, building.problems)
 
 
-def seen_traits(catalog: Catalog) -> dict[str, Traits]:
-    """Return what others see of each model."""
+def traits_of_models(catalog: Catalog) -> dict[str, Traits]:
+    """Return the traits of each model as its readers see it."""
     building = _Building(catalog, {})
     for model in catalog.models.values():
         building.add(model)
-    return {id_: seen(spec, building.traits.of(building.roots[id_])) for id_, spec in catalog.models.items()}
+    return {
+        id_: traits_for_readers(spec, building.traits.of(building.roots[id_]))
+        for id_, spec in catalog.models.items()
+    }
 
 
-def seen(model: ModelSpec, found: Traits) -> Traits:
-    """Return what others see of a model whose SQL has these traits."""
+def traits_for_readers(model: ModelSpec, found: Traits) -> Traits:
+    """Return the traits that readers see of a model whose SQL has these traits."""
     if model.materialization.inlined:
         return found
     if model.materialization.at_rest:
@@ -66,7 +69,7 @@ def seen(model: ModelSpec, found: Traits) -> Traits:
 
 
 def relayed_traits(found: Traits) -> Traits:
-    """Return what a reader sees of a view through a topic of its own."""
+    """Return the traits that readers see of a view through its relay topic."""
     return _of_topic("append", (), found)
 
 
@@ -88,9 +91,9 @@ class _Building:
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}
         self.read: set[str] = set()
-        """Models that others read as they are, without a topic or a table between."""
+        """Models that others read directly, without a topic or a table."""
         self.relays: set[str] = set()
-        """Views that some models read from topics of their own."""
+        """Views that some models read from relay topics."""
         self.leaves: dict[tuple[str, bool], Node] = {}
 
     def can_rest(self, relation: str) -> bool:
@@ -98,7 +101,7 @@ class _Building:
         return stand_in.model.materialization.at_rest if stand_in else self.catalog.can_rest(relation)
 
     def add(self, model: ModelSpec) -> None:
-        # Each model reads for itself: that one read serves several is for the optimizer to see.
+        # Each model has its own leaves; the optimizer decides what is shared.
         self.leaves = {}
         found = build_model(model, self.around, self.traits)
         self.roots[model.id] = found.root
@@ -151,23 +154,23 @@ class _Building:
 
 
 def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
-    """Return the rows of a model as its readers see them; any column may be left out, and is NULL then."""
+    """Return the rows of a model as its readers see them; a test may omit columns, which are then NULL."""
     columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
     model, traits = replace(stand_in.model, columns=columns), stand_in.traits
     if traits.mode == "append":
         stored = model.materialization
         topic = stored.topic if isinstance(stored, Sink) else model.name
         return sink_node(replace(model, materialization=Sink(topic)), traits)
-    comes = traits.mode == "upsert" and not at_rest
+    changes = traits.mode == "upsert" and not at_rest
     node: Node = TableScan(
         relation=model.id,
         columns=columns,
-        changes=comes,
-        keys=traits.keys if comes else (),
+        changes=changes,
+        keys=traits.keys if changes else (),
         stored=model.materialization.at_rest,
         label=model.name,
     )
-    for time, delay in traits.watermarks if comes else ():
+    for time, delay in traits.watermarks if changes else ():
         node = Watermark(input=node, time=time, delay=delay, label=model.name)
     return node
 

@@ -1,19 +1,19 @@
-"""FROM becomes nodes: scans, lookups of what is at rest, joins of streams, rows made from rows."""
+"""Builds the nodes of FROM: scans, lookups of rows at rest, joins of streams, generated rows."""
 
 from __future__ import annotations
 
 from millstream.expressions import Expression, Ref, quoted
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.equalities import (
+    columns_in_sql,
+    conditions_on,
     equal_columns,
     has_equality,
-    in_sql,
-    meets_one,
-    of_sides,
-    suggested,
+    matches_by_equality,
+    suggested_equality,
 )
 from millstream.plan.from_sql.maintained import join_of_tables
-from millstream.plan.from_sql.scope import Scope, kept, unused
+from millstream.plan.from_sql.scope import Scope, identity_items, unused
 from millstream.plan.from_sql.values import Span
 from millstream.plan.nodes import (
     Column,
@@ -35,7 +35,7 @@ from millstream.types import BOOLEAN
 
 SIDES = ("left", "right")
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
-"""What a join is with its sides swapped, where the relation at rest comes first."""
+"""The join with swapped sides, if the relation at rest comes first."""
 
 
 class Relations:
@@ -61,14 +61,14 @@ class Relations:
         return self._or_one_row(node)
 
     def _check_keyed(self, query: Select, each: From, function: str) -> None:
-        """Refuse columns of what a function with state reads: its rows are not those that it was given."""
+        """Reject columns of the input of a function with state, whose rows are not the input rows."""
         read = [item.expression for item in (*query.items, *(query.keys or ()))]
         for expression in (*read, *(measure.call for measure in query.measures), *query.where):
             for ref in expression.refs:
                 if ref.relation and ref.relation.lower() != each.alias.lower():
-                    message = f"rows of {function}() have only the columns that it yields, not '{ref.column}'"
+                    message = f"rows of {function}() only have the columns that it yields, not '{ref.column}'"
                     remedy = (
-                        f"let {function}() yield '{ref.column}', too, and select {each.alias}.{ref.column}"
+                        f"also yield '{ref.column}' in {function}(), and select {each.alias}.{ref.column}"
                     )
                     self.builder.problem("MS542", message, remedy, expression.start, expression.stop)
 
@@ -97,12 +97,12 @@ class Relations:
         name = time.column
         if name is None:
             name = unused("event_time", node.names)
-            node = Project(input=node, items=(*kept(node), Item(name, time)), models=self.models)
+            node = Project(input=node, items=(*identity_items(node), Item(name, time)), models=self.models)
         return self.builder.timed(node, name, delay, each.start, each.stop)
 
     def _add(self, scope: Scope, each: From, names: dict[str, Column], node: Node) -> None:
-        """Add a relation's columns by position: an alias, `as t(a, b)`, may have given them other names."""
-        # What is at rest lacks the metadata of records, which comes last.
+        """Add a relation's columns by position, since an alias, `as t(a, b)`, may rename them."""
+        # Rows at rest lack the metadata of records, which comes last.
         for written, found in zip(each.columns, node.columns, strict=False):
             scope.add(each.alias, written, names[found.name])
 
@@ -123,8 +123,8 @@ class Relations:
             side = "right" if modes[1] == "static" else "left"
             self.builder.problem(
                 "MS513",
-                f"a {kind} join keeps rows of the {side} side that meet none, and those are at rest: "
-                "in a stream that never ends nobody knows which",
+                f"a {kind} join returns the unmatched rows of the {side} side, which is at rest: "
+                "over a stream, it is never known which rows stay unmatched",
                 "write a left join from the stream to the table",
                 each.start or query.start,
                 each.stop or query.stop,
@@ -134,14 +134,14 @@ class Relations:
             times = self._times(node)
             if "upsert" not in modes:
                 self._check_join(node, each, times, query)
-            self.builder.stand(node, each, (), times)
+            self.builder.add_state(node, each, (), times)
         return self._finished(node, each if each.stop else query)
 
     def _lookup(
         self, stream: Node, table: Node, each: From, query: Select, kind: JoinKind, *, swapped: bool
     ) -> Node:
         joined, names = self._columns(stream, table, each, added="left" if swapped else "right")
-        self._bring(stream if swapped else table, each, names, "left" if swapped else "right")
+        self._add_side(stream if swapped else table, each, names, "left" if swapped else "right")
         on = self._on(each)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
         if wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
@@ -152,16 +152,16 @@ class Relations:
         return self._finished(node, each if each.stop else query)
 
     def _check_semi(self, node: Lookup, each: From) -> None:
-        """Refuse what could meet several rows: a row that changes must stay one, met or not."""
-        if meets_one(node):
+        """Reject a join that could match several rows: a row that changes must match or not as a whole."""
+        if matches_by_equality(node):
             return
         compared = {name for condition in node.on for name in condition.columns}
         named = ({j.name for j in node.joined if j.side == side} & compared for side in SIDES)
-        both = [in_sql(self.scope, names, ()) for names in named]
-        known = suggested(*both)
+        both = [columns_in_sql(self.scope, names, ()) for names in named]
+        known = suggested_equality(*both)
         self.builder.problem(
             "MS516",
-            f"a {node.kind} join with rows that change compares columns of both sides by = only",
+            f"a {node.kind} join with rows that change can only compare columns of both sides by =",
             "compare columns of both sides by ="
             + (f", such as {known}" if known else "")
             + ", and other columns with those of their own side",
@@ -170,13 +170,13 @@ class Relations:
         )
 
     def _on(self, each: From) -> tuple[Expression, ...]:
-        """Return what ON compares; Spark resolves `window_time` over one relation (ResolveWindowTime)."""
+        """Return the conditions of ON; Spark resolves `window_time` over one relation (ResolveWindowTime)."""
         on = self.scope.bind_all(each.on)
         for condition in on:
             if "window_time(" in condition.text.lower():
                 self.builder.problem(
                     "MS437",
-                    "window_time() can't stand in ON",
+                    "window_time() is not allowed in ON",
                     "select it as a column in a subquery: (select *, window_time(w) as t from …)",
                     condition.start or each.start,
                     condition.stop or each.stop,
@@ -185,7 +185,7 @@ class Relations:
 
     def _streams(self, left: Node, right: Node, each: From, kind: JoinKind) -> Join:
         joined, names = self._columns(left, right, each, added="right")
-        self._bring(right, each, names, "right")
+        self._add_side(right, each, names, "right")
         on = self._on(each)
         sides = {c.name: c for c in joined}
         pairs = [pair for condition in on if (pair := equal_columns(condition, sides))]
@@ -198,10 +198,10 @@ class Relations:
         return Join(left=both[0], right=both[1], kind=kind, on=on, joined=joined, models=self.models)
 
     def _times(self, node: Join) -> tuple[str, ...]:
-        """Return the first event time of each side, as SQL can name it."""
+        """Return the SQL of the first event time of each side."""
         found: list[str] = []
         for side, given in (("left", node.left), ("right", node.right)):
-            times = [name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks]
+            times = [name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks]
             names = {j.name for j in node.joined if j.side == side and j.source in times}
             written = (
                 f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name)
@@ -212,7 +212,7 @@ class Relations:
         return tuple(found)
 
     def _bound(self, node: Join, each: From, times: tuple[str, ...]) -> str:
-        """Say how ON can bound the times of both sides."""
+        """Return how ON can bound the times of both sides."""
         if any(is_window(column.type) for given in node.inputs for column in self._event_times(given)):
             return "select window_time(window) as a column in a subquery, and bound that column in ON"
         return f"add to ON: {time_bound(*times)}" if len(times) == 2 else self._untimed(node, each)
@@ -221,20 +221,20 @@ class Relations:
         return [given.column(name) for name, _ in self.builder.traits.of(given).watermarks]
 
     def _untimed(self, node: Join, each: From) -> str:
-        """Say which side has no event time that ON could compare."""
+        """Return a remedy for the side without an event time that ON could compare."""
         left, right = (not self.builder.traits.of(given).watermarks for given in node.inputs)
         sides = (
             "both sides" if left and right else "the left side" if left else each.alias or "the right side"
         )
-        return f"keep the column with the source's watermark in {sides}, and compare event times in ON"
+        return f"select the column with the source's watermark on {sides}, and compare event times in ON"
 
     def _check_join(self, node: Join, each: From, times: tuple[str, ...], query: Select) -> None:
-        """Refuse what Spark can't do with two streams."""
+        """Reject joins of two streams that Spark does not support."""
         if node.kind == "anti":
             self.builder.problem(
                 "MS513",
-                "an anti join of two streams would have to know what never comes",
-                "keep the right side as a table, and join that",
+                "an anti join of two streams would need rows that never arrive",
+                "store the right side as a table, and join the table",
                 each.start,
                 each.stop,
             )
@@ -243,7 +243,7 @@ class Relations:
         elif node.kind in {"left", "right", "full"} and not self._bounded(node):
             self.builder.problem(
                 "MS515",
-                f"a {node.kind} join of two streams never knows that no partner comes any more",
+                f"a {node.kind} join of two streams can't know when a row has no match",
                 self._bound(node, each, times),
                 each.start,
                 each.stop,
@@ -251,36 +251,38 @@ class Relations:
 
     def _is_matched(self, node: Join, query: Select) -> bool:
         left, right = ({j.name for j in node.joined if j.side == side} for side in ("left", "right"))
-        where = of_sides(self.scope, query.where, left | right) if node.kind in {"inner", "cross"} else []
+        where = (
+            conditions_on(self.scope, query.where, left | right) if node.kind in {"inner", "cross"} else []
+        )
         return has_equality((*node.on, *where), left, right)
 
     def _unmatched(self, node: Join, each: From, query: Select) -> None:
-        """Refuse a join that Spark can't look up rows for (StreamingSymmetricHashJoinExec)."""
+        """Reject a join for which Spark can't look up rows (StreamingSymmetricHashJoinExec)."""
         both = []
         for side, given in (("left", node.left), ("right", node.right)):
-            of_time = {name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks}
+            of_time = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
             joined = [j for j in node.joined if j.side == side]
             times = {j.name for j in joined if j.source in of_time}
-            both.append(in_sql(self.scope, {j.name for j in joined}, times))
-        known = suggested(*both)
+            both.append(columns_in_sql(self.scope, {j.name for j in joined}, times))
+        known = suggested_equality(*both)
         remedy = "compare a column of each side by = in ON" + (f", such as {known}" if known else "")
         self.builder.problem(
             "MS513",
-            "Spark joins two streams only where a column of one side equals a column of the other",
+            "Spark can only join two streams if a column of one side equals a column of the other",
             remedy,
             each.start or query.start,
             each.stop or query.stop,
         )
 
     def _bounded(self, node: Join) -> bool:
-        """Tell whether a condition compares the event times of both sides.
+        """Return whether a condition compares the event times of both sides.
 
-        The bounds of a window are none (StreamingJoinHelper), but two windows may be compared by `=`.
+        The bounds of a window don't count (StreamingJoinHelper), but two windows can be compared by `=`.
         """
         sides = {c.name: c for c in node.joined}
         times: list[set[str]] = []
         for side, given in (("left", node.left), ("right", node.right)):
-            known = {name for name, _ in self.builder.traits.of(self.builder.made(given, None)).watermarks}
+            known = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
             times.append({j.name for j in node.joined if j.side == side and j.source in known})
         windows = {name for name in times[0] | times[1] if is_window(self._side(node, sides[name]).type)}
         return any(
@@ -295,15 +297,15 @@ class Relations:
     def _side(node: Join, joined: JoinColumn) -> Column:
         return (node.left if joined.side == "left" else node.right).column(joined.source)
 
-    def _finished(self, node: Node, place: Span) -> Node:
-        node = self.builder.made(node, place)
+    def _finished(self, node: Node, span: Span) -> Node:
+        node = self.builder.check(node, span)
         self.scope.rename({c.name: c for c in node.columns})
         return node
 
     def _columns(
         self, left: Node, right: Node, each: From, *, added: str
     ) -> tuple[tuple[JoinColumn, ...], dict[tuple[str, str], Column]]:
-        """Name the columns of both sides; what is in scope already keeps its names."""
+        """Name the columns of both sides; those that are already in scope keep their names."""
         sides = (("left", left), ("right", right))
         first, second = sides if added == "right" else sides[::-1]
         joined: dict[str, list[JoinColumn]] = {"left": [], "right": []}
@@ -317,48 +319,48 @@ class Relations:
                 names[side, found.name] = Column(name, found.type, found.nullable)
         return (*joined["left"], *joined["right"]), names
 
-    def _bring(self, node: Node, each: From, names: dict[tuple[str, str], Column], side: str) -> None:
+    def _add_side(self, node: Node, each: From, names: dict[tuple[str, str], Column], side: str) -> None:
         self._add(self.scope, each, {name: found for (of, name), found in names.items() if of == side}, node)
 
-    # -- rows made from rows
+    # -- generated rows
 
-    def _expand(self, node: Node, each: From, made: Generated) -> Node:
-        call = self.scope.bind(made.call)
+    def _expand(self, node: Node, each: From, generated: Generated) -> Node:
+        call = self.scope.bind(generated.call)
         columns: list[Column] = []
-        for name, found, nullable in made.columns:
+        for name, found, nullable in generated.columns:
             unique = unused(name, [*node.names, *(c.name for c in columns)], each.alias)
-            columns.append(Column(unique, found, nullable or made.outer))
+            columns.append(Column(unique, found, nullable or generated.outer))
             self.scope.add(each.alias, name, columns[-1])
-        if made.function in self.builder.around.keyed:
+        if generated.function in self.builder.around.keyed:
             keys = tuple(dict.fromkeys(ref.column for ref in call.refs[:1]))
             together = Repartition(input=node, keys=keys, models=self.models)
             stateful = Stateful(
                 input=together,
-                function=made.function,
+                function=generated.function,
                 keys=keys,
                 made=tuple(columns),
                 ttl=(self.builder.spec.options.get("state") or {}).get("ttl"),
                 models=self.models,
             )
-            self.builder.stand(stateful, made.call, keys)
-            return self.builder.made(stateful, made.call)
+            self.builder.add_state(stateful, generated.call, keys)
+            return self.builder.check(stateful, generated.call)
         expand = Expand(
             input=node,
             call=call,
-            function=made.function,
+            function=generated.function,
             made=tuple(columns),
-            python=made.python,
-            outer=made.outer,
+            python=generated.python,
+            outer=generated.outer,
             models=self.models,
         )
-        return self.builder.made(expand, made.call)
+        return self.builder.check(expand, generated.call)
 
 
 def _not_null(joined: list[JoinColumn], left: Node, pairs: list[tuple[str, str]]) -> tuple[Expression, ...]:
-    """Return that compared columns are not NULL.
+    """Return conditions that compared columns are not NULL.
 
-    Spark's StreamingSymmetricHashJoinExec looks up rows by the bytes of their keys, so that NULL meets NULL.
-    Of all other joins, Catalyst takes the NULLs of a side away before (InferFiltersFromConstraints).
+    Spark's StreamingSymmetricHashJoinExec looks up rows by the bytes of their keys, so NULL matches NULL.
+    For all other joins, Catalyst filters NULLs first (InferFiltersFromConstraints).
     """
     names = {each.source: each.name for each in joined}
     keys = [names[one] for one, _ in pairs if left.column(one).nullable]

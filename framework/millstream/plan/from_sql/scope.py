@@ -1,30 +1,30 @@
-"""The columns that the expressions of one SELECT can read, and the node that has them."""
+"""The columns that the expressions of one SELECT can read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from millstream.expressions import Expression, Ref, column, rebound
+from millstream.expressions import Expression, Ref, column, replace_columns
 from millstream.plan.nodes import Column, Item, Node
 
 
 class Scope:
-    """Aliases and columns of a SELECT under the names that they have in the plan."""
+    """Maps aliases and columns of a SELECT to columns of the plan."""
 
     def __init__(self) -> None:
         self.names: dict[tuple[str, str], Column] = {}
-        """(alias, column), both in lower case, to the column of the node."""
+        """By alias and column, both in lower case, the column of the node."""
 
     def add(self, alias: str, column: str, found: Column) -> None:
         self.names[alias.lower(), column.lower()] = found
 
     def rename(self, renamed: dict[str, Column]) -> None:
-        """Follow the columns of a node to those of one above it."""
+        """Replace the columns of a node by those of the node above it."""
         self.names = {key: renamed.get(found.name, found) for key, found in self.names.items()}
 
     def bind(self, expression: Expression) -> Expression:
-        """Let an expression read the node's columns."""
-        return rebound(expression, self._of)
+        """Return an expression over the node's columns."""
+        return replace_columns(expression, self._of)
 
     def bind_all(self, expressions: Iterable[Expression]) -> tuple[Expression, ...]:
         return tuple(map(self.bind, expressions))
@@ -35,7 +35,7 @@ class Scope:
 
 
 def unused(name: str, used: Iterable[str], prefix: str = "") -> str:
-    """Return a name that is not used yet, in any case."""
+    """Return an unused name, ignoring case."""
     folded = {each.lower() for each in used}
     candidate = name
     if candidate.lower() in folded and prefix:
@@ -45,6 +45,6 @@ def unused(name: str, used: Iterable[str], prefix: str = "") -> str:
     return candidate
 
 
-def kept(node: Node) -> list[Item]:
-    """Return the items that keep a node's columns as they are."""
+def identity_items(node: Node) -> list[Item]:
+    """Return items that pass on a node's columns."""
     return [Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.columns]

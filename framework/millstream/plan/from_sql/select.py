@@ -1,13 +1,13 @@
-"""One SELECT becomes nodes: relations, WHERE, GROUP BY, HAVING, items, DISTINCT, from the inside out."""
+"""Builds the nodes of one SELECT: relations, WHERE, GROUP BY, HAVING, items, DISTINCT."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, called, column, quoted, render
+from millstream.expressions import Expression, called_function, column, quoted, render
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.relations import Relations
-from millstream.plan.from_sql.scope import Scope, kept, unused
+from millstream.plan.from_sql.scope import Scope, identity_items, unused
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
 from millstream.sql.query import Item as Written
 from millstream.sql.query import Select
@@ -18,37 +18,37 @@ def select(builder: Builder, query: Select) -> Node:
     node = Relations(builder, scope).node(query)
     models = (builder.spec.id,)
     if query.where:
-        node = builder.made(
+        node = builder.check(
             Filter(input=node, conditions=scope.bind_all(query.where), models=models),
             query,
         )
     if query.keys is not None:
         node, scope = _grouped(builder, query, query.keys, node, scope)
         if query.having:
-            node = builder.made(
+            node = builder.check(
                 Filter(input=node, conditions=scope.bind_all(query.having), models=models), query
             )
-    node = builder.made(_project(builder, query, node, scope), query, _as_written(query))
+    node = builder.check(_project(builder, query, node, scope), query, _as_written(query))
     if query.distinct:
         names = node.names
         _check_times(builder, node, [column(c.name, c.type) for c in node.columns], query)
         below = [name for name, _ in builder.traits.of(node.inputs[0]).watermarks]
-        together = builder.made(Repartition(input=node, keys=names, models=models), query)
+        together = builder.check(Repartition(input=node, keys=names, models=models), query)
         deduped = Dedupe(input=together, keys=names, models=models)
-        builder.stand(deduped, query, names, below)
-        node = builder.made(deduped, query)
+        builder.add_state(deduped, query, names, below)
+        node = builder.check(deduped, query)
     return node
 
 
 def _sql(query: Select, expression: Expression) -> str:
-    """Return an expression as the SELECT has it; columns of its only relation need no alias."""
+    """Return an expression as SQL of the SELECT; columns of a single relation need no alias."""
     return (
         render(expression, lambda ref: quoted(ref.column)) if len(query.relations) == 1 else expression.text
     )
 
 
 def _as_written(query: Select) -> dict[str, str]:
-    """Return the SQL of group keys, a window by its start."""
+    """Return the SQL of group keys; for a window, its start."""
     return {
         key.name: f"{key.name}.start" if is_window(key.expression) else _sql(query, key.expression)
         for key in query.keys or ()
@@ -56,7 +56,7 @@ def _as_written(query: Select) -> dict[str, str]:
 
 
 def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
-    """Calculate the items; first, in projections of their own, those that later items read by their alias."""
+    """Compute the items; those that later items read by alias come first, in separate projections."""
     models = (builder.spec.id,)
     aliases = {item.name.lower() for item in query.items}
     read = {
@@ -71,7 +71,7 @@ def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
             continue
         expression = scope.bind(item.expression)
         name = unused(item.name, node.names)
-        node = Project(input=node, items=(*kept(node), Item(name, expression)), models=models)
+        node = Project(input=node, items=(*identity_items(node), Item(name, expression)), models=models)
         found = node.column(name)
         done[item.name.lower()] = found
         scope.add("", item.name, found)
@@ -98,15 +98,15 @@ def _grouped(
     _check_times(builder, node, [key.expression for key in bound], query)
     node, bound = _computed_keys(node, bound, models)
     together = tuple(c for key in bound if (c := key.expression.column) is not None)
-    node = builder.made(Repartition(input=node, keys=together, models=models), query)
+    node = builder.check(Repartition(input=node, keys=together, models=models), query)
     first = next((m.call for m in query.measures), keys[0].expression if keys else query)
-    place = next((key.expression for key in keys if is_window(key.expression)), first)
+    window = next((key.expression for key in keys if is_window(key.expression)), first)
     grouped = Aggregate(
         input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models
     )
     written = ["window" if is_window(key.expression) else _sql(query, key.expression) for key in keys]
-    builder.stand(grouped, _span(keys), written)
-    node = builder.made(grouped, first if builder.mode(node) == "upsert" else place)
+    builder.add_state(grouped, _span(keys), written)
+    node = builder.check(grouped, first if builder.mode(node) == "upsert" else window)
     above = Scope()
     for found in node.columns:
         above.add("", found.name, found)
@@ -114,21 +114,21 @@ def _grouped(
 
 
 def _check_times(builder: Builder, node: Node, keys: list[Expression], query: Select) -> None:
-    """Refuse a state whose keys have several event times: Spark forgets them by one."""
+    """Reject state whose keys have several event times: Spark drops it by one."""
     times = {name for name, _ in builder.traits.of(node).watermarks}
-    found = [key for key in keys if (key.column or called(key) in _OF_TIME) and key.columns & times]
+    found = [key for key in keys if (key.column or called_function(key) in _OF_TIME) and key.columns & times]
     if len(found) < 2:
         return
     names = " and ".join(f"`{key.column or key}`" for key in found[:2])
-    place = next((key for key in found[1:] if key.stop), query)
+    second = next((key for key in found[1:] if key.stop), query)
     start, stop = (
-        place.start,
-        place.stop if place is not query else min(query.stop, query.start + len("select")),
+        second.start,
+        second.stop if second is not query else min(query.stop, query.start + len("select")),
     )
     builder.problem(
         "MS541",
-        f"{names} are both event times, and Spark keeps a state by one",
-        "leave one of them out, or take it as an aggregate (max(…)) or as text (cast(… as string))",
+        f"{names} are both event times, but Spark drops state by only one",
+        "remove one of them, or use it as an aggregate (max(…)) or as text (cast(… as string))",
         start,
         stop,
     )
@@ -138,7 +138,7 @@ _OF_TIME = frozenset(("window", "session_window", "window_time"))
 
 
 def _span(keys: tuple[Written, ...]) -> Expression | None:
-    """Return a place from the first group key to the last."""
+    """Return the span from the first group key to the last."""
     if not keys:
         return None
     starts, stops = [key.expression.start for key in keys], [key.expression.stop for key in keys]
@@ -146,8 +146,8 @@ def _span(keys: tuple[Written, ...]) -> Expression | None:
 
 
 def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tuple[Node, list[Item]]:
-    """Calculate keys that are no columns below the aggregate; only a window stays in it."""
-    items = kept(node)
+    """Compute keys that are not columns below the aggregate; only a window stays in it."""
+    items = identity_items(node)
     found: list[Item] = []
     for key in keys:
         if key.expression.column is not None or is_window(key.expression):
@@ -162,5 +162,5 @@ def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tup
 
 
 def is_window(expression: Expression) -> bool:
-    """Tell whether a key is a window; `window(…).start` is a time like any other."""
-    return called(expression) in {"window", "session_window"}
+    """Return whether a key is a window; `window(…).start` is an ordinary time."""
+    return called_function(expression) in {"window", "session_window"}

@@ -1,4 +1,4 @@
-"""Sources become nodes: the scan, the decoding, derived columns, the watermark."""
+"""Builds the nodes of sources: scan, decoding, derived columns, watermark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from millstream.plan.traits import Traits
 
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
-    """Return a source as its readers see it, metadata columns at the end."""
+    """Return a source as its readers see it, with metadata columns at the end."""
     node: Node = Decode(
         input=TopicScan(relation=topic.id, topic=topic.topic, columns=RAW, label=f"{topic.name}_records"),
         relation=topic.id,
@@ -43,22 +43,22 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
 
 
 RELAYS = "_millstream."
-"""What the names of topics begin with that hold the rows of a view for a query of their own."""
+"""The prefix of relay topics."""
 
 
 def relay_of(view: ModelSpec, project: str) -> ModelSpec:
-    """Return a view as a model whose rows go to a topic of its own, for those that can't share its query."""
+    """Return a view as a model that writes a relay topic, for readers that can't share its query."""
     topic = f"{RELAYS}{project}.{view.name}"
     return replace(view, materialization=Sink(topic), extras=(), checks=())
 
 
 def can_relay(columns: Iterable[Column]) -> bool:
-    """Tell whether a topic gives back the rows of a view as they were."""
+    """Return whether a topic preserves the rows of a view."""
     return all(format_of(DEFAULT_FORMAT).round_trips(column.type) for column in columns)
 
 
 def without_watermarks(node: Node) -> Node:
-    """Return rows of streams without their event times, down to the first step that keeps state."""
+    """Return rows of streams without their event times, down to the first stateful step."""
     found: dict[int, Node] = {}
     for each in in_order((node,)):
         if isinstance(each, Watermark):
@@ -71,7 +71,7 @@ def without_watermarks(node: Node) -> Node:
 
 
 def sink_node(model: ModelSpec, written: Traits) -> Node:
-    """Return the topic that a model writes, as another model reads it back; times keep their watermarks."""
+    """Return the topic that a model writes, as other models read it; times keep their watermarks."""
     assert isinstance(model.materialization, Sink)
     topic, format_ = model.materialization.topic, model.materialization.format
     scan = TopicScan(relation=model.id, topic=topic, columns=RAW, label=f"{model.name}_records")

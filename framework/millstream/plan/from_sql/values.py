@@ -1,4 +1,4 @@
-"""What a model is built from, and what comes out."""
+"""The inputs and results of building a model's plan."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from msgspec import Struct
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import Node
-from millstream.plan.streaming import ApartError
-from millstream.plan.unbounded import Stand
+from millstream.plan.streaming import SeparateQueryError
+from millstream.plan.unbounded import StatefulStep
 
 
 class Span(Protocol):
-    """What knows where it stands in the compiled SQL."""
+    """Anything with a span in the compiled SQL."""
 
     @property
     def start(self) -> int: ...
@@ -24,38 +24,38 @@ class Span(Protocol):
 
 
 class Surroundings(Struct, frozen=True):
-    """What a model can read."""
+    """The relations that a model can read."""
 
     provide: Callable[[str, bool], Node]
-    """The node of a relation's id: as a stream of rows or changes, or at rest."""
+    """Returns the node of a relation, by its id: as a stream of rows or changes, or at rest."""
     can_rest: Callable[[str], bool]
-    """Whether a relation can be read as its newest rows, instead of row by row."""
+    """Returns whether a relation can be read at rest, instead of row by row."""
     keyed: frozenset[str] = frozenset()
     """Python functions that keep state by key."""
     relayed: Callable[[str], Node | None] = lambda _: None
-    """The node of a view whose rows are read from a topic of its own; None where it can't have one."""
+    """Returns the node of a view that is read from a relay topic; None if it can't have one."""
     zone: str = "UTC"
     """The time zone of the session."""
 
     @property
     def fixed_offset(self) -> bool:
-        """Tell whether clocks are never put back, so that no local time comes twice."""
+        """Whether clocks are never set back, so that no local time occurs twice."""
         return has_fixed_offset(self.zone)
 
 
 class BuiltModel(Struct, frozen=True):
     root: Node
-    """The model's relation, before it is stored anywhere."""
+    """The model's rows before they are stored."""
     problems: list[PlanProblem]
     relays: tuple[str, ...] = ()
-    """The views that it reads from topics of their own, since it can't share a query with them."""
-    stands: tuple[Stand, ...] = ()
-    """What keeps state."""
+    """The views that it reads from relay topics, since it can't share a query with them."""
+    stateful_steps: tuple[StatefulStep, ...] = ()
+    """Its steps with state."""
 
 
 class Cut(Struct, frozen=True):
-    """A step that can't run in the query of what it reads."""
+    """A step that can't run in the query of its inputs."""
 
     step: Node
-    error: ApartError
-    place: Span | None
+    error: SeparateQueryError
+    span: Span | None

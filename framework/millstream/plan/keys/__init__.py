@@ -1,4 +1,4 @@
-"""Whether an expression keeps apart what it is calculated from, and so can stand for columns of a key."""
+"""Whether an expression determines the columns that it reads, and can replace them in a key."""
 
 from millstream.plan.keys.determined import determined
 from millstream.plan.keys.present import present

@@ -1,4 +1,4 @@
-"""What casts, and units of time, keep of a value."""
+"""What casts and units of time preserve of a value."""
 
 from __future__ import annotations
 
@@ -24,61 +24,61 @@ from millstream.types import (
 
 
 def cast(value: Value, wanted: Type, *, fixed_offset: bool) -> Value:
-    """Return what is left of a value in another type; `fixed_offset`: clocks are never put back."""
+    """Return a value after a cast; with `fixed_offset`, clocks are never set back."""
     given = value.type
     if given == wanted:
         return value
-    lost = Value(why=value.why or f"a cast from {given} to {wanted} can lose a part of the value")
-    kept = replace(value, type=wanted, apart=1, literal=None)
+    lossy = Value(why=value.why or f"a cast from {given} to {wanted} can lose a part of the value")
+    lossless = replace(value, type=wanted, gap=1, literal=None)
     match given:
         case _ if value.window:
-            return lost
+            return lossy
         case Decimal(precision, scale):
             wide = isinstance(wanted, Decimal) and (
                 wanted.scale >= scale and wanted.precision - wanted.scale >= precision - scale
             )
-            return _text(value, kept) if wanted == STRING else kept if wide else lost
+            return _text(value, lossless) if wanted == STRING else lossless if wide else lossy
         case _ if given == TIMESTAMP and wanted == STRING:
-            return _text(value, kept) if _local(value, 1, fixed_offset=fixed_offset) else _twice(value)
+            return _text(value, lossless) if _local(value, 1, fixed_offset=fixed_offset) else _twice(value)
         case _ if given == TIMESTAMP and wanted == DATE:
-            return cut(value, kept, times.DAY, "a date", fixed_offset=fixed_offset)
+            return cut(value, lossless, times.DAY, "a date", fixed_offset=fixed_offset)
         case _ if given == TIMESTAMP and wanted == TIMESTAMP_NTZ:
-            return replace(kept, apart=1) if _local(value, 1, fixed_offset=fixed_offset) else _twice(value)
+            return replace(lossless, gap=1) if _local(value, 1, fixed_offset=fixed_offset) else _twice(value)
         case _ if given == TIMESTAMP and wanted == BIGINT:
-            return kept if value.apart >= times.SECOND else lost
+            return lossless if value.gap >= times.SECOND else lossy
         case _ if given in {DATE, TIMESTAMP_NTZ} and wanted == TIMESTAMP:
-            return replace(kept, apart=1) if fixed_offset else lost
+            return replace(lossless, gap=1) if fixed_offset else lossy
     if wanted == STRING and (texts_of(given) is not None):
-        return _text(value, kept)
-    return kept if _widens(given, wanted) else lost
+        return _text(value, lossless)
+    return lossless if _widens(given, wanted) else lossy
 
 
-def _text(value: Value, kept: Value) -> Value:
+def _text(value: Value, lossless: Value) -> Value:
     literal = None if value.literal is None else str(value.literal)
-    return replace(kept, type=STRING, texts=texts_of(value.type), literal=literal)
+    return replace(lossless, type=STRING, texts=texts_of(value.type), literal=literal)
 
 
 def _local(value: Value, unit: int, *, fixed_offset: bool) -> bool:
-    """Tell whether local times of a unit are different; clocks are put back by a day at most."""
-    return value.apart >= (unit if fixed_offset else unit + times.DAY)
+    """Return whether local times of a unit differ; clocks are set back by a day at most."""
+    return value.gap >= (unit if fixed_offset else unit + times.DAY)
 
 
 def _twice(value: Value) -> Value:
-    return Value(why=value.why or "a local time comes twice when clocks are put back")
+    return Value(why=value.why or "a local time occurs twice when clocks are set back")
 
 
-def cut(value: Value, kept: Value, unit: int, what: str, *, fixed_offset: bool) -> Value:
-    """Return what is left of a time that is cut to a unit."""
-    if not unit or value.apart < unit:
+def cut(value: Value, lossless: Value, unit: int, what: str, *, fixed_offset: bool) -> Value:
+    """Return a time after truncation to a unit."""
+    if not unit or value.gap < unit:
         return coarse(value, what)
-    return kept if _local(value, unit, fixed_offset=fixed_offset) else _twice(value)
+    return lossless if _local(value, unit, fixed_offset=fixed_offset) else _twice(value)
 
 
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
 def _widens(given: Type, wanted: Type) -> bool:
-    """Tell whether each value of a type has one of its own in another."""
+    """Return whether a cast maps different values to different values."""
     if given in INTEGERS:
         if wanted in INTEGERS:
             return INTEGERS.index(wanted) >= INTEGERS.index(given)

@@ -1,4 +1,4 @@
-"""Which columns can be told from the value of an expression: those that a key made by it stands for."""
+"""The columns that the value of an expression determines, and that a key can therefore replace."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def determined(
 ) -> Value:
     """Return the value of an expression over columns.
 
-    `fixed_offset`: the session's clocks are never put back. `never_null`: no row is stored where it is NULL.
+    `fixed_offset`: the session's clocks are never set back. `never_null`: rows with NULL are not stored.
     """
     if not expression.deterministic:
-        return Value(why=f"{_short(expression.text)} has another value each time")
+        return Value(why=f"{_short(expression.text)} is not deterministic")
     try:
         facts, tree = _Facts(columns, fixed_offset), read(expression)
         if never_null and isinstance(tree, Call) and tree.name in _CONCAT:
@@ -96,13 +96,13 @@ class _Facts:
         if known is None:
             raise UnreadableError
         nullable = known.nullable and not known.window
-        return Value(known.type, frozenset((name.lower(),)), nullable, None, known.apart, known.window)
+        return Value(known.type, frozenset((name.lower(),)), nullable, None, known.gap, known.window)
 
     def _cast(self, value: Value, wanted: Type) -> Value:
         return cast(value, wanted, fixed_offset=self.fixed_offset)
 
-    def _cut(self, value: Value, kept: Value, unit: int, what: str) -> Value:
-        return cut(value, kept, unit, what, fixed_offset=self.fixed_offset)
+    def _cut(self, value: Value, truncated: Value, unit: int, what: str) -> Value:
+        return cut(value, truncated, unit, what, fixed_offset=self.fixed_offset)
 
     # -- functions
 
@@ -134,7 +134,7 @@ class _Facts:
         return self._cast(values[0], wanted[name]) if len(values) == 1 else lost(name, *values)
 
     def _of_time(self, name: str, values: list[Value]) -> Value:
-        """Return what is left of a time; a unit or pattern is a literal."""
+        """Return a time after a function; a unit or pattern is a literal."""
         if name == "date_trunc":
             values.reverse()
         first, *others = values
@@ -147,20 +147,20 @@ class _Facts:
         match name, len(others):
             case (("unix_micros" | "unix_millis" | "unix_seconds"), 0):
                 unit = {"unix_micros": 1, "unix_millis": 1000, "unix_seconds": times.SECOND}[name]
-                kept = replace(first, type=BIGINT, apart=1)
-                return kept if first.apart >= unit else coarse(first, shown)
+                converted = replace(first, type=BIGINT, gap=1)
+                return converted if first.gap >= unit else coarse(first, shown)
             case "to_date", 0:
-                return self._cut(first, replace(first, type=DATE, apart=1), times.DAY, shown)
+                return self._cut(first, replace(first, type=DATE, gap=1), times.DAY, shown)
             case "date_trunc", 1:
-                return self._cut(first, replace(first, apart=1), times.unit_of(text), f"{name}('{text}')")
+                return self._cut(first, replace(first, gap=1), times.unit_of(text), f"{name}('{text}')")
             case "date_format", 1:
                 unit, characters = times.precision(text)
-                kept = replace(first, type=STRING, texts=Texts(characters, characters), apart=1)
-                return self._cut(first, kept, unit, f"'{text}'")
+                formatted = replace(first, type=STRING, texts=Texts(characters, characters), gap=1)
+                return self._cut(first, formatted, unit, f"'{text}'")
         return lost(name, *values)
 
     def _json(self, argument: Tree) -> Value:
-        """Fields that are NULL are left out, which tells them from all others; times have milliseconds."""
+        """Return `to_json`: NULL fields are omitted, which is unambiguous; times have milliseconds."""
         if not isinstance(argument, Call) or argument.name not in {"struct", "named_struct"}:
             return lost("to_json")
         fields = argument.arguments[
@@ -169,7 +169,7 @@ class _Facts:
         values = [self.value(each) for each in fields]
         for value in values:
             if value.type == TIMESTAMP or value.window:
-                fine = value.apart >= 1000
+                fine = value.gap >= 1000
             else:
                 fine = value.type in {STRING, BINARY} or (
                     texts_of(value.type) is not None and value.type != TIMESTAMP_NTZ
@@ -193,7 +193,7 @@ class _Facts:
             and len(variable) > 1
             and (missing := next((p for p in variable if p.nullable), None))
         ):
-            return Value(why=f"{shown}() is NULL wherever {_named(missing)} is NULL")
+            return Value(why=f"{shown}() is NULL if {_named(missing)} is NULL")
         texts: list[str | Texts | None] = []
         for part in parts:
             text = part.texts if part.literal is None else str(part.literal)
@@ -202,7 +202,7 @@ class _Facts:
             elif text != "":
                 texts.append(text)
         if not separable(texts):
-            return Value(why=f"{shown}() joins ('a', 'bc') and ('ab', 'c') to the same text")
+            return Value(why=f"{shown}() gives the same text for ('a', 'bc') and ('ab', 'c')")
         return Value(
             STRING,
             frozenset().union(*(part.columns for part in variable)),
@@ -215,13 +215,13 @@ class _Facts:
             return lost("concat_ws", *values)
         separator, *parts = values
         if missing := next((part for part in parts if part.nullable), None):
-            return Value(why=missing.why or f"concat_ws() leaves out {_named(missing)} where it is NULL")
+            return Value(why=missing.why or f"concat_ws() omits {_named(missing)} if it is NULL")
         between = [each for part in parts for each in (separator, part)][1:]
         return self._joined("concat_ws", between)
 
 
 def _parts(tree: Tree) -> Iterator[Tree]:
-    """Return what is joined, whatever the joins within it are."""
+    """Yield the arguments of nested concatenations."""
     if isinstance(tree, Call) and tree.name in _CONCAT:
         for each in tree.arguments:
             yield from _parts(each)

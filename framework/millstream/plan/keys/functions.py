@@ -1,4 +1,4 @@
-"""What functions keep of the values of their arguments."""
+"""What functions preserve of the values of their arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from millstream.types import BINARY, DATE, INTEGERS, STRING, Decimal
 
 
 def all_of(name: str, values: list[Value]) -> Value:
-    """Return values side by side, NULLs among them."""
+    """Return the combination of several values, including NULLs."""
     wrong = [value for value in values if value.why]
     same = len({value.type for value in values}) == 1
     if wrong or (name == "array" and not same):
@@ -22,7 +22,7 @@ def all_of(name: str, values: list[Value]) -> Value:
 
 
 def defaulted(name: str, value: Value, default: Value) -> Value:
-    """Return a value, NULL replaced by a text that no other value has."""
+    """Return a value whose NULL is replaced by a text that no other value has."""
     if not value.nullable:
         return value
     text = default.literal
@@ -33,7 +33,7 @@ def defaulted(name: str, value: Value, default: Value) -> Value:
 
 
 def shifted(name: str, *values: Value) -> Value:
-    """Return an integer or a date that is moved by a fixed number."""
+    """Return an integer or a date plus or minus a constant."""
     moved = [value for value in values if value.literal is None]
     dates = name.startswith("date_")
     fits = len(values) == 2 and len(moved) == 1 and all(
@@ -51,7 +51,7 @@ def shifted(name: str, *values: Value) -> Value:
 def _hashed(name: str, values: list[Value]) -> Value:
     first = values[0]
     fits = first.type in {STRING, BINARY} and all(each.literal in _SHA2 for each in values[1:])
-    return replace(first, type=STRING, texts=HEX, apart=1) if fits and not first.why else lost(name, *values)
+    return replace(first, type=STRING, texts=HEX, gap=1) if fits and not first.why else lost(name, *values)
 
 
 _SHA2 = (0, 224, 256, 384, 512)
@@ -60,14 +60,14 @@ _SHA2 = (0, 224, 256, 384, 512)
 def _hex(values: list[Value]) -> Value:
     (first,) = values
     fits = first.type in {STRING, BINARY, *INTEGERS}
-    # An empty text is written as an empty one, so that nothing is known of its characters.
-    return replace(first, type=STRING, texts=None, apart=1) if fits else lost("hex", first)
+    # An empty text becomes an empty text, so its characters are unknown.
+    return replace(first, type=STRING, texts=None, gap=1) if fits else lost("hex", first)
 
 
 def _base64(values: list[Value]) -> Value:
     (first,) = values
     fits = first.type in {STRING, BINARY}
-    return replace(first, type=STRING, texts=None, apart=1) if fits else lost("base64", first)
+    return replace(first, type=STRING, texts=None, gap=1) if fits else lost("base64", first)
 
 
 def _negative(values: list[Value]) -> Value:
@@ -76,7 +76,7 @@ def _negative(values: list[Value]) -> Value:
     return (
         replace(first, literal=None)
         if fits and first.literal is None
-        else Value(why=first.why or "the minus can't be read")
+        else Value(why=first.why or "the minus is not supported")
     )
 
 

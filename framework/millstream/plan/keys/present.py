@@ -1,4 +1,4 @@
-"""Columns that a filter has kept from being NULL."""
+"""Columns that a filter has checked for NULL."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repa
 
 
 def present(node: Node) -> frozenset[str]:
-    """Return the columns, in lower case, for which `is not null` was asked below."""
+    """Return the columns, in lower case, with a condition `is not null` below."""
     found: set[str] = set()
     names = {name.lower(): name.lower() for name in node.names}
-    """By their names where they come from."""
+    """By the name at the current node."""
     while True:
         match node:
             case Filter():

@@ -1,4 +1,4 @@
-"""The structure of an expression, as far as keys are made by it: calls, casts, fields, sums, literals."""
+"""Parses the expressions that keys usually have: calls, casts, fields, sums, literals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Tree = Column | Literal | FieldOf | Cast | Call
 
 
 class UnreadableError(Exception):
-    """SQL that keys are not usually made by."""
+    """SQL that keys usually don't have."""
 
 
 _WORDS = re.compile(r"'[^'\\]*'|`(?:[^`]|``)*`|\d\w*|[A-Za-z_]\w*|\|\||::|\S")
@@ -48,7 +48,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def read(expression: Expression) -> Tree:
-    """Return the structure of an expression; raise `UnreadableError` where it holds anything else."""
+    """Return the structure of an expression; raise `UnreadableError` for anything else."""
     words: list[str | Ref] = []
     for piece in expression.pieces:
         if isinstance(piece, str):

@@ -1,4 +1,4 @@
-"""Which texts the values of a type become, and whether texts that are joined can be taken apart again."""
+"""The texts of a type's values, and whether concatenated texts can be split again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from millstream.types import (
 
 
 class Texts(Struct, frozen=True):
-    """Texts of one character at least: which can come first, and which after that."""
+    """Texts of at least one character: the possible first and further characters."""
 
     first: frozenset[str]
     rest: frozenset[str]
@@ -51,15 +51,15 @@ _TEXTS: dict[Type, Texts] = {
 
 
 def texts_of(found: Type) -> Texts | None:
-    """Return the texts that values of a type become; None for any text."""
+    """Return the texts of a type's values; None for any text."""
     return _of("+-.E") if isinstance(found, Decimal) else _TEXTS.get(found)
 
 
 def separable(parts: Sequence[str | Texts | None]) -> bool:
-    """Tell whether there is one way to take a joined text apart into literals and others (None: any text).
+    """Return whether a concatenated text can be split into its parts in only one way (None: any text).
 
-    From the left, a part ends at the first character that it can't have; from the right, it begins there.
-    What is left in the middle is one part, of any text.
+    From the left, a part ends at the first character that it can't contain; from the right, it begins there.
+    One part in the middle can be any text.
     """
     variable = [index for index, part in enumerate(parts) if not isinstance(part, str)]
     return any(

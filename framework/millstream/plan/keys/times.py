@@ -1,4 +1,4 @@
-"""How finely functions of time look at it, and where clocks are put back."""
+"""The precision of time functions, and zones whose clocks are set back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIXED = re.compile(r"(?:utc|gmt|z|ut|etc/.+|(?:utc|gmt|ut)?[+-]\d{1,2}(?::?\d\d
 
 
 def microseconds(interval: str) -> int:
-    """Return the length of an interval's text such as `1 hour 30 minutes`; 0 where it can't be read."""
+    """Return the length of an interval such as `1 hour 30 minutes`; 0 if it can't be parsed."""
     text = re.sub(r"^\s*interval\b", "", interval, flags=re.IGNORECASE).rstrip()
     found, position = Fraction(0), 0
     while position < len(text):
@@ -35,7 +35,7 @@ def microseconds(interval: str) -> int:
 
 
 def has_fixed_offset(zone: str) -> bool:
-    """Tell whether the clocks of a zone are never put back, so that no local time comes twice."""
+    """Return whether the clocks of a zone are never set back, so that no local time occurs twice."""
     return _FIXED.fullmatch(zone.strip()) is not None
 
 
@@ -51,9 +51,9 @@ _FORMAT = re.compile(r"'[^']*'|([A-Za-z])\1*|[^A-Za-z']")
 
 
 def precision(pattern: str) -> tuple[int, frozenset[str]]:
-    """Return the shortest time that texts of a pattern tell apart, and the characters in these texts.
+    """Return the shortest time that texts of a pattern distinguish, and the characters in these texts.
 
-    0 means that they don't: a part is missing or is not written in full, as in `dd HH:mm` or `yy-M-d`.
+    0 means none: a part is missing or is not written in full, as in `dd HH:mm` or `yy-M-d`.
     """
     fields: set[str] = set()
     fraction = 0

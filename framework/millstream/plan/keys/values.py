@@ -1,4 +1,4 @@
-"""What is known of columns and of the values of expressions over them."""
+"""Properties of columns, and of the values of expressions over them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from millstream.types import UNKNOWN, Type
 
 
 class Known(Struct, frozen=True):
-    """What is known of a column."""
+    """The properties of a column."""
 
     type: Type
     nullable: bool = True
-    apart: int = 1
-    """Of times: microseconds between two that differ, at least."""
+    gap: int = 1
+    """For times, the minimum distance between different values, in microseconds."""
     window: bool = False
-    """It is a window, whose start tells its end."""
+    """Whether it is a window, whose start determines its end."""
 
 
 class Value(Struct, frozen=True):
-    """What is known of the value of an expression."""
+    """The properties of the value of an expression."""
 
     type: Type = UNKNOWN
     columns: frozenset[str] = frozenset()
-    """The columns, in lower case, that differ only if the value does."""
+    """The columns, in lower case, that the value determines."""
     nullable: bool = True
     texts: Texts | None = None
-    """Of a text: which ones there are; None for any."""
-    apart: int = 1
+    """For a text, the possible texts; None for any."""
+    gap: int = 1
     window: bool = False
     literal: str | int | None = None
     why: str = ""
-    """Why it does not stand for all columns that it reads; for a message."""
+    """Why it does not determine all columns that it reads, for a message."""
 
 
 Columns = Callable[[str], Known | None]

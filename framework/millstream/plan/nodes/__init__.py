@@ -1,7 +1,7 @@
-"""The nodes of a plan: a closed set of values, children first.
+"""The nodes of a plan: a closed set of values.
 
-A node is shared when two nodes hold the same object; two nodes that do the same have the same `fingerprint`.
-Columns of a node have unique names (in any case), and its expressions read the columns of its inputs by name.
+A node is shared if two others have the same object as input. Equal nodes have the same `fingerprint`.
+Columns of a node have unique names, ignoring case. Its expressions read the columns of its inputs by name.
 """
 
 from millstream.plan.nodes.base import Binary, Node, Unary
@@ -54,7 +54,7 @@ AnyNode = (
     | Opaque
     | Output
 )
-"""All kinds: a new one is a line here."""
+"""All kinds of nodes."""
 
 __all__ = [
     "METADATA",

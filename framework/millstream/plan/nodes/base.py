@@ -1,6 +1,6 @@
-"""What all nodes have, and what is known of each kind without asking which one it is.
+"""The base of all nodes, with the properties of each kind.
 
-A fact that holds for most kinds has its default here; a kind that differs says so where it is defined.
+A property has the default of most kinds here; other kinds override it where they are defined.
 """
 
 from __future__ import annotations
@@ -18,45 +18,49 @@ from millstream.plan.nodes.parts import Check, Column, Item, JoinColumn, JoinKin
 
 
 class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
-    """What all nodes have: their columns, and names for people."""
+    """A node: its columns, and names for display."""
 
     columns: tuple[Column, ...] = ()
     label: str = ""
-    """What the relation is called: the model or source, if this is all of it, else what it does for it."""
+    """The name of the relation: of the model or source if this is all of it, or else of its step."""
     models: tuple[str, ...] = ()
-    """Ids of the models in whose SQL it stands."""
+    """Ids of the models whose SQL contains it."""
 
-    quiet: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy", "stored"))
-    """What a fingerprint says nothing of: names for people, and what follows from the rest."""
+    not_in_fingerprint: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy", "stored"))
+    """Fields that a fingerprint ignores: names for display, and derived fields."""
 
     stateful: ClassVar[bool] = False
     """Whether it keeps state between the rows of a stream."""
     one_to_one: ClassVar[bool] = False
     """Whether each row of its input becomes one row."""
     participle: ClassVar[str] = ""
-    """What it does to a relation, for the names of relations: `filtered`."""
+    """The past participle for names of relations: `filtered`."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "columns", self.derived_columns())
 
     @once
     def fingerprint(self) -> str:
-        """Of what it does and of what it reads, not of what it is called."""
-        waiting = list(self.inputs)
-        while waiting:  # inputs first, however deep they are
-            missing = [each for each in waiting[-1].inputs if "fingerprint" not in each.__dict__]
+        """A digest of what it computes and of its inputs, without names for display."""
+        pending = list(self.inputs)
+        while pending:  # inputs first, without recursion
+            missing = [each for each in pending[-1].inputs if "fingerprint" not in each.__dict__]
             if missing:
-                waiting += missing
+                pending += missing
             else:
-                assert waiting.pop().fingerprint
-        said = [type(self).__name__]
-        said += [_content(getattr(self, name)) for name in self.__struct_fields__ if name not in self.quiet]
+                assert pending.pop().fingerprint
+        parts = [type(self).__name__]
+        parts += [
+            _content(getattr(self, name))
+            for name in self.__struct_fields__
+            if name not in self.not_in_fingerprint
+        ]
         if type(self).derived_columns is Node.derived_columns:
-            said.append(_content(self.columns))
-        return blake2b("\x1f".join(said).encode(), digest_size=12).hexdigest()
+            parts.append(_content(self.columns))
+        return blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
     def derived_columns(self) -> tuple[Column, ...]:
-        """Return the columns that follow from inputs and content; a leaf has those that it was given."""
+        """Return the columns that follow from inputs and content; those of a leaf are given."""
         return self.columns
 
     @property
@@ -70,22 +74,22 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
 
     @property
     def relation(self) -> str:
-        """Id of the source, seed or model that it reads; empty where it reads other nodes alone."""
+        """The id of the source, seed or model that it reads; empty if it only reads other nodes."""
         return ""
 
     @property
     def operator(self) -> str:
-        """The word for what it is, as `explain` and drawings use it: `filter`."""
+        """The name of the operator in `explain` and diagrams: `filter`."""
         return type(self).__name__.lower()
 
     @property
     def noun(self) -> str:
-        """What it is called in a sentence: `the projection of orders`."""
+        """The noun for sentences: `the projection of orders`."""
         return type(self).__name__.lower()
 
     @property
     def summary(self) -> str:
-        """One line that says what it does."""
+        """A one-line description."""
         raise NotImplementedError(type(self))
 
     @property
@@ -95,32 +99,32 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
 
     @property
     def own_function(self) -> str:
-        """The Python function that it is a call of itself, in no expression."""
+        """The Python function that the node itself calls, outside of its expressions."""
         return ""
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The Python functions that it calls for a row, each as often as it does."""
+        """The Python functions that it calls for a row, one entry for each call."""
         found = [name for each in self.expressions for name in each.functions]
         return (*found, self.own_function) if self.own_function else tuple(found)
 
     @once
     def deterministic(self) -> bool:
-        """Whether it gives the same each time, whatever it reads."""
+        """Whether it always gives the same result for the same input."""
         return all(each.deterministic for each in self.expressions)
 
     @property
     def state_columns(self) -> tuple[Column, ...]:
-        """The columns of a row of its state, where it keeps any."""
+        """The columns of a row of its state, if it has any."""
         return self.columns
 
-    def origin(self, name: str) -> tuple[Node, str] | None:  # noqa: ARG002 - for kinds that pass it on
-        """Return the input that a column comes from, and its name there; None where the node makes it."""
+    def origin(self, name: str) -> tuple[Node, str] | None:  # noqa: ARG002 - used by other kinds
+        """Return the input that a column comes from, and its name there; None if the node computes it."""
         return None
 
     @once
     def by_name(self) -> dict[str, Column]:
-        """The columns by their names in lower case."""
+        """The columns by name in lower case."""
         return {column.name.lower(): column for column in self.columns}
 
     def column(self, name: str) -> Column:
@@ -142,11 +146,11 @@ class Unary(Node, frozen=True, eq=False, kw_only=True):
         return (self.input,)
 
     def with_inputs(self, *inputs: Node) -> Node:
-        (only,) = inputs
-        return self if only is self.input else replace(self, input=only)
+        (single,) = inputs
+        return self if single is self.input else replace(self, input=single)
 
     def origin(self, name: str) -> tuple[Node, str] | None:
-        # A kind that has the columns of its input passes them on.
+        # A kind with the same columns as its input passes them on.
         return (self.input, name) if type(self).derived_columns is Unary.derived_columns else None
 
 
@@ -157,7 +161,7 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
     on: tuple[Expression, ...]
     """Conjuncts over the names of `joined`."""
     joined: tuple[JoinColumn, ...]
-    """The columns of both sides under names of their own; SEMI and ANTI give only those of the left."""
+    """The columns of both sides under unique names; SEMI and ANTI only return those of the left."""
 
     def derived_columns(self) -> tuple[Column, ...]:
         outer = {"left": ("right",), "right": ("left",), "full": ("left", "right")}.get(self.kind, ())
@@ -189,7 +193,7 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
 
     @once
     def by_joined(self) -> dict[str, JoinColumn]:
-        """The columns of both sides by their names in lower case."""
+        """The columns of both sides by name in lower case."""
         return dict(self.folded)
 
     def with_inputs(self, *inputs: Node) -> Node:
@@ -210,8 +214,8 @@ def _content(value: Any) -> str:
         case Node():
             return value.fingerprint
         case Measure():
-            said = (_content(getattr(value, name)) for name in value.__struct_fields__)
-            return f"Measure({','.join(said)})"
+            parts = (_content(getattr(value, name)) for name in value.__struct_fields__)
+            return f"Measure({','.join(parts)})"
         case str() | bool() | None:
             return str(value)
         case _:

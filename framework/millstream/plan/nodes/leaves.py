@@ -1,4 +1,4 @@
-"""Nodes that read what is outside of the plan: topics, seeds, tables."""
+"""Nodes that read topics, seeds and tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
     """The records of a topic as bytes: key, value, headers, topic, partition, offset, timestamp."""
 
     relation: str
-    """Id of the source, or of the model whose sink it is."""
+    """The id of the source, or of the model that writes the topic."""
     topic: str
 
     @property
@@ -25,16 +25,16 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
 
 
 class Given(Node, frozen=True, eq=False, kw_only=True):
-    """A relation of which only this is known: what a model is checked against before there is a plan."""
+    """An input of which only the traits are known, to check a model before there is a plan."""
 
     relation: str
     mode: Literal["append", "upsert", "static"] = "append"
     keys: tuple[str, ...] = ()
     watermarks: tuple[tuple[str, str], ...] = ()
     below: tuple[Any, ...] = ()
-    """The steps with state that its rows pass in the query that makes them (`streaming.Kind`)."""
-    spaced: tuple[tuple[str, int, bool], ...] = ()
-    """Times of which it is known how far apart they are: column, microseconds, whether it is a window."""
+    """The stateful steps that its rows pass within their query (`streaming.Kind`)."""
+    spacings: tuple[tuple[str, int, bool], ...] = ()
+    """Times with a known minimum distance: column, microseconds, whether it is a window."""
 
     @property
     def summary(self) -> str:
@@ -54,13 +54,13 @@ class SeedScan(Node, frozen=True, eq=False, kw_only=True):
 
 
 class TableScan(Node, frozen=True, eq=False, kw_only=True):
-    """The newest rows of a state table or reference topic; or its changes, as they come."""
+    """The newest rows of a state table or reference topic, or its stream of changes."""
 
     relation: str
     changes: bool = False
     keys: tuple[str, ...] = ()
     stored: bool = True
-    """Whether it is a table; else these are rows of a view that a test gives."""
+    """Whether it is a table; otherwise, a test gives these rows for a view."""
 
     @property
     def operator(self) -> str:

@@ -1,4 +1,4 @@
-"""What nodes are built from: columns, items, measures, checks."""
+"""The parts of nodes: columns, items, measures, checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Column(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True):
-    """A column that is calculated."""
+    """A column and the expression that computes it."""
 
     name: str
     expression: Expression
@@ -31,7 +31,7 @@ class Item(Struct, frozen=True):
 
 
 class Measure(Struct, frozen=True):
-    """A column that an aggregate calculates: `sum(x * 2) filter (where ok)`."""
+    """A column that an aggregate computes: `sum(x * 2) filter (where ok)`."""
 
     name: str
     call: Expression
@@ -48,7 +48,7 @@ class Measure(Struct, frozen=True):
 
 
 class Check(Struct, frozen=True):
-    """A data test of single rows: those for which `wrong` is true are wrong."""
+    """A row check: rows fail if `wrong` is true."""
 
     name: str
     severity: Literal["warn", "error", "drop", "dead_letter"]
@@ -56,12 +56,12 @@ class Check(Struct, frozen=True):
 
     @property
     def keeps_out(self) -> bool:
-        """Tell whether rows that are wrong are not stored."""
+        """Whether failing rows are not stored."""
         return self.severity in {"drop", "dead_letter"}
 
 
 class JoinColumn(Struct, frozen=True):
-    """A column of a join: which side it is of, and its name there."""
+    """A column of a join: its side, and its name there."""
 
     name: str
     side: Literal["left", "right"]
@@ -79,7 +79,7 @@ METADATA = {
         Column("_headers", Array(Row((Field("key", STRING), Field("value", BINARY))))),
     )
 }
-"""What every record has beside its value."""
+"""The metadata columns of every record."""
 
 RAW = (
     Column("key", BINARY),

@@ -1,4 +1,4 @@
-"""A plan: what a project stores, over nodes that they share."""
+"""A plan: the outputs of a project over shared nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that keep state between the rows of a stream."""
+"""Nodes with state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Aggregate(Unary, frozen=True, eq=False, kw_only=True):
     """One row per group: the keys, then the measures."""
 
     keys: tuple[Item, ...]
-    """Columns of the input (renamed perhaps), and at most one `window(…)` or `session_window(…)`."""
+    """Columns of the input, maybe renamed, and at most one `window(…)` or `session_window(…)`."""
     measures: tuple[Measure, ...]
     emit: Emit = "on_change"
 
@@ -41,7 +41,7 @@ class Aggregate(Unary, frozen=True, eq=False, kw_only=True):
 
 
 class Dedupe(Unary, frozen=True, eq=False, kw_only=True):
-    """The first row of each key; `within` a time, after which it is forgotten."""
+    """The first row of each key; a key is forgotten after `within`."""
 
     keys: tuple[str, ...]
     within: str | None = None
@@ -66,7 +66,7 @@ class Stateful(Unary, frozen=True, eq=False, kw_only=True):
     keys: tuple[str, ...]
     made: tuple[Column, ...]
     ttl: str | None = None
-    """How long the state of a key that does not come again is kept; None: for ever."""
+    """How long the state of a key without new rows is kept; None means forever."""
 
     stateful = True
 
@@ -81,7 +81,7 @@ class Stateful(Unary, frozen=True, eq=False, kw_only=True):
 
     @once
     def deterministic(self) -> bool:
-        return False  # what a function with state does depends on all rows before
+        return False  # it depends on all earlier rows
 
     def derived_columns(self) -> tuple[Column, ...]:
         return self.made

@@ -1,4 +1,4 @@
-"""Nodes that keep nothing between rows."""
+"""Nodes without state."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from millstream.types import STRING, Type
 
 
 class Decode(Unary, frozen=True, eq=False, kw_only=True):
-    """Records become columns: fields of the value, the key, and metadata such as `_offset`."""
+    """Decodes records into columns: fields of the value, the key, and metadata such as `_offset`."""
 
     relation: str
     format: Encoding
     fields: tuple[Column, ...] = ()
-    """What is decoded from the value, narrowed to what is read."""
+    """The columns that are decoded from the value, without unused ones."""
     key: Column | None = None
     metadata: tuple[str, ...] = ()
     key_type: Type = STRING
-    """What `_key` is read as."""
+    """The type of `_key`."""
     on_bad_record: str = "fail"
     unique_by: tuple[str, ...] = ()
-    """The topic holds the newest row per key; a null value deletes it."""
+    """The key of a topic with the newest row per key; a null value deletes it."""
 
     participle = "decoded"
 
@@ -45,7 +45,7 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
 
 
 class Filter(Unary, frozen=True, eq=False, kw_only=True):
-    """Keep rows for which all conditions hold; over an upsert relation, delete the others."""
+    """Keeps rows for which all conditions are true; over an upsert relation, deletes the others."""
 
     conditions: tuple[Expression, ...]
 
@@ -63,7 +63,7 @@ class Filter(Unary, frozen=True, eq=False, kw_only=True):
 class Project(Unary, frozen=True, eq=False, kw_only=True):
     items: tuple[Item, ...]
     keys: tuple[str, ...] = ()
-    """Over an upsert relation: columns that tell rows apart as well as its keys do, used for them above."""
+    """For an upsert relation, columns that identify its rows and replace its keys from here on."""
 
     participle = "selected"
     one_to_one = True
@@ -89,12 +89,12 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
 
     @once
     def made(self) -> dict[str, Expression]:
-        """What each column is made of."""
+        """The expression of each column."""
         return {item.name: item.expression for item in self.items}
 
     @once
     def calculated(self) -> dict[str, Expression]:
-        """What those columns are made of that are more than one of the input under its own name."""
+        """The expressions of the columns that are not just an input column under its own name."""
         return {name: each for name, each in self.made.items() if each.column != name}
 
     @once
@@ -104,7 +104,7 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
 
 
 class Expand(Unary, frozen=True, eq=False, kw_only=True):
-    """Rows made from each row: `explode(items)`; its columns come after those of the input."""
+    """Generates rows from each row: `explode(items)`; its columns follow those of the input."""
 
     call: Expression
     function: str
@@ -139,7 +139,7 @@ class Expand(Unary, frozen=True, eq=False, kw_only=True):
 
 
 class Repartition(Unary, frozen=True, eq=False, kw_only=True):
-    """Bring rows of one key together, for what keeps state by it; no keys: all rows in one place."""
+    """Brings the rows of a key together for a stateful step; without keys, all rows."""
 
     keys: tuple[str, ...]
 
@@ -148,16 +148,16 @@ class Repartition(Unary, frozen=True, eq=False, kw_only=True):
 
     @property
     def summary(self) -> str:
-        return f"repartition by {', '.join(self.keys) or 'nothing: all in one place'}"
+        return f"repartition by {', '.join(self.keys) or 'nothing: all rows in one partition'}"
 
 
 class Watermark(Unary, frozen=True, eq=False, kw_only=True):
-    """How late rows of an event time may come."""
+    """How late the rows of an event time can be."""
 
     time: str
     delay: str
     copy: int = 0
-    """Tells copies of the same rows apart in one query."""
+    """Distinguishes copies of the same rows in one query."""
 
     one_to_one = True
 
@@ -182,7 +182,7 @@ class Union(Node, frozen=True, eq=False, kw_only=True):
 
     sides: tuple[Node, ...]
     types: tuple[Type, ...] = ()
-    """The common types, where the sides differ."""
+    """The common types, if those of the sides differ."""
 
     participle = "united"
 
@@ -212,11 +212,11 @@ class Union(Node, frozen=True, eq=False, kw_only=True):
 
 
 class Opaque(Node, frozen=True, eq=False, kw_only=True):
-    """SQL that is not understood: it runs as it is, and nothing moves across it."""
+    """Opaque SQL: it runs unchanged, and nothing moves across it."""
 
     reads: tuple[Node, ...]
     pieces: tuple[Piece, ...]
-    """`Read` pieces name, in `relations`, which of the inputs stands there."""
+    """`Read` pieces are replaced by the input with the same index in `relations`."""
     relations: tuple[str, ...]
     reasons: tuple[str, ...]
 
@@ -232,7 +232,7 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
 
     @once
     def deterministic(self) -> bool:
-        return False  # who knows what it calls
+        return False  # its calls are unknown
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -245,16 +245,16 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
 
 
 class Output(Unary, frozen=True, eq=False, kw_only=True):
-    """A model that is stored, or a view that nobody else reads."""
+    """A stored model, or a view without readers."""
 
     model: str
     materialization: Materialization
     options: dict[str, Any] = {}
-    """What the plan hands on as it is: `state`, `group`, `on_bad_record`."""
+    """Options that the plan passes on: `state`, `group`, `on_bad_record`."""
     extras: tuple[Item, ...] = ()
-    """SQL of its options over the same columns: headers, `delete_when`."""
+    """SQL of its options, over the same columns: headers, `delete_when`."""
     checks: tuple[Check, ...] = ()
-    """Asked of each row before it is stored."""
+    """The row checks that are applied before a row is stored."""
 
     @property
     def operator(self) -> str:
@@ -262,7 +262,7 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
 
     @property
     def topic(self) -> str:
-        """That of a sink; empty for others."""
+        """The topic of a sink; otherwise empty."""
         return self.materialization.topic if isinstance(self.materialization, Sink) else ""
 
     @property

@@ -1,4 +1,4 @@
-"""The traits of an aggregate, or why it can't be kept up to date."""
+"""The traits of an aggregate, or why it can't be maintained over a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from millstream.expressions import Expression, Ref
 from millstream.plan.closing import is_of_column, never_closes
 from millstream.plan.keys import microseconds
 from millstream.plan.nodes import Aggregate, Item
-from millstream.plan.traits.values import NotIncrementalError, Spaced, Traits, appended
+from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, require_append
 
 _TEXT = re.compile(r"'([^']*)'")
 _COUNTED = re.compile(r"count\(\s*distinct\s+([^,()]+)\)", re.IGNORECASE)
@@ -16,18 +16,18 @@ _DISTINCT = re.compile(r"\w+\(\s*distinct\b", re.IGNORECASE)
 
 
 def aggregated(node: Aggregate, given: Traits) -> Traits:
-    appended("an aggregate", _aggregate_remedy(given), given)
+    require_append("an aggregate", _aggregate_remedy(given), given)
     if given.mode == "static":
         return Traits("static")
     for measure in node.measures:
         if _DISTINCT.match(str(measure.call.pieces[0])):
-            message = "Spark can't keep what is distinct as rows come"
+            message = "Spark can't compute a DISTINCT aggregate over a stream"
             remedy = "aggregate a subquery with SELECT DISTINCT"
             if (counted := _COUNTED.fullmatch(measure.call.text)) is not None:
                 exact, roughly = (
                     f"{call}({counted[1]})" for call in ("collect_set", "approx_count_distinct")
                 )
-                remedy = f"size({exact}) counts exactly, {roughly} in little memory"
+                remedy = f"use size({exact}) for an exact count, or {roughly}, which needs little memory"
             raise NotIncrementalError("MS524", message, remedy)
     window = node.window
     times: tuple[tuple[str, str], ...] = ()
@@ -36,27 +36,27 @@ def aggregated(node: Aggregate, given: Traits) -> Traits:
         times = tuple((window.name, delay) for name, delay in given.watermarks if name.lower() == time)
     else:
         delays = {name.lower(): delay for name, delay in given.watermarks}
-        kept = ((key.name, key.expression.column) for key in node.keys)
-        times = tuple((name, delays[of.lower()]) for name, of in kept if of and of.lower() in delays)
+        columns = ((key.name, key.expression.column) for key in node.keys)
+        times = tuple((name, delays[of.lower()]) for name, of in columns if of and of.lower() in delays)
     keys = tuple(key.name for key in node.keys)
     _check_emit(node, times, given)
     if node.emit == "on_close":
         return Traits("append", (), keys, times)
-    return Traits("upsert", keys, keys, times, spaced=() if window is None else _windows(window))
+    return Traits("upsert", keys, keys, times, spacings=() if window is None else _windows(window))
 
 
-def _windows(window: Item) -> tuple[Spaced, ...]:
-    """Return how far apart windows begin: by their slide, or by their length."""
+def _windows(window: Item) -> tuple[Spacing, ...]:
+    """Return the distance between the starts of windows: their slide, or else their length."""
     match window.expression.pieces:
         case (str() as call, Ref(), str() as rest, *_) if call.startswith("window("):
             lengths = [microseconds(text) for text in _TEXT.findall(rest)][:2]
-            return (Spaced(window.name, lengths[-1] or 1 if lengths else 1, window=True),)
+            return (Spacing(window.name, lengths[-1] or 1 if lengths else 1, window=True),)
         case _:
             return ()
 
 
 def _time_of(window: Expression) -> str:
-    """Return the column whose watermark closes a window: of an expression, TimeWindowing knows of none."""
+    """Return the column whose watermark closes a window; TimeWindowing supports no expressions."""
     match window.pieces:
         case (str() as call, Ref() as ref, str() as rest, *_) if is_of_column(call, rest):
             return ref.column.lower()
@@ -65,9 +65,9 @@ def _time_of(window: Expression) -> str:
 
 
 def _aggregate_remedy(given: Traits) -> str:
-    if given.watermarks and any(each.window for each in given.spaced):
-        return "move the windows to a model of their own with config(emit='on_close'): its rows are final"
-    return "read events instead of the result of another aggregate, or of a topic with `table: true`"
+    if given.watermarks and any(each.window for each in given.spacings):
+        return "move the windows to a separate model with config(emit='on_close'): its rows are final"
+    return "read events instead of the result of another aggregate or a topic with `table: true`"
 
 
 def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...], given: Traits) -> None:
@@ -80,6 +80,6 @@ def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...], given: Trai
     ):
         raise NotIncrementalError(
             "MS512",
-            "a session has no fixed bounds until it closes, so Spark can't refine it early",
+            "a session has no fixed bounds until it closes, so Spark can't emit it earlier",
             "set config(emit='on_close')",
         )

@@ -1,4 +1,4 @@
-"""Each kind of node: its traits from those of its inputs. A new kind has a case in `_traits`."""
+"""Derives the traits of each kind of node from its inputs' traits. A new kind needs a case in `_traits`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.streaming import ApartError, Kind, Refused, conflicts, kind_of
+from millstream.plan.streaming import Kind, SeparateQueryError, Unsupported, conflicts, kind_of
 from millstream.plan.traits.aggregates import aggregated
 from millstream.plan.traits.joins import bounds, joined, joined_streams
 from millstream.plan.traits.projections import projected
-from millstream.plan.traits.values import NotIncrementalError, Spaced, Traits, appended, listed
+from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, listed, require_append
 
 
 def derived_traits(node: Node, inputs: list[Traits]) -> Traits:
-    """Return the traits of a node that reads these; raise where a streaming query can't run it right."""
+    """Return the traits of a node over these inputs; raise if a streaming query can't run it correctly."""
     found = _traits(node, inputs)
     if found.mode == "static":
         return found
@@ -42,22 +42,22 @@ def derived_traits(node: Node, inputs: list[Traits]) -> Traits:
     return found if below == {*found.below} else replace(found, below=tuple(sorted(below)))
 
 
-def apart_ignored(node: Node, inputs: list[Traits]) -> Traits:
-    """Return the traits that a node would have if it could share a query with what it reads."""
+def traits_in_one_query(node: Node, inputs: list[Traits]) -> Traits:
+    """Return the traits that a node would have if it could share a query with its inputs."""
     return derived_traits(node, [replace(each, below=()) for each in inputs])
 
 
 def _own_kind(node: Node, inputs: list[Traits]) -> Kind | None:
-    """Return what a step is to its query, once it is sure that the query can run it."""
+    """Return the kind of a step; raise if it can't run in the query of its inputs."""
     kind = kind_of(node, bounded=isinstance(node, Join) and bounds(node, *inputs))
     if kind is None:
         return None
     found = conflicts(kind, {below for each in inputs for below in each.below})
     for rule in found.values():
-        if isinstance(rule, Refused):
+        if isinstance(rule, Unsupported):
             raise NotIncrementalError(rule.code, rule.why, rule.remedy)
     if found:
-        raise ApartError(kind, frozenset(found), next(iter(found.values())).why)
+        raise SeparateQueryError(kind, frozenset(found), next(iter(found.values())).why)
     return kind
 
 
@@ -70,8 +70,8 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case Union():
             return _united(inputs)
         case Given():
-            spaced = tuple(Spaced(*each) for each in node.spaced)
-            return Traits(node.mode, node.keys, None, node.watermarks, node.below, spaced)
+            spacings = tuple(Spacing(*each) for each in node.spacings)
+            return Traits(node.mode, node.keys, None, node.watermarks, node.below, spacings)
         case TopicScan():
             return Traits("append")
         case SeedScan():
@@ -90,7 +90,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
                 first.keys,
                 first.partitioned,
                 (*times.items(), (node.time, node.delay)),
-                spaced=first.spaced,
+                spacings=first.spacings,
             )
         case Expand():
             return _expanded(node, inputs[0])
@@ -99,9 +99,13 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case Aggregate():
             return aggregated(node, inputs[0])
         case Dedupe():
-            return appended("a dedupe", "dedupe before the aggregate, where events are only added", inputs[0])
+            return require_append(
+                "a dedupe", "dedupe before the aggregate, where rows are only appended", inputs[0]
+            )
         case Stateful():
-            appended(f"{node.function}()", "give it events, not the results of an aggregate", inputs[0])
+            require_append(
+                f"{node.function}()", "pass events to it, not the results of an aggregate", inputs[0]
+            )
             return Traits("append", (), None, ())
         case Lookup():
             return joined(node, inputs[0], inputs[1])
@@ -117,7 +121,7 @@ def _expanded(node: Expand, given: Traits) -> Traits:
     if given.mode == "upsert":
         raise NotIncrementalError(
             "MS510",
-            f"{node.function}() makes several rows of one that changes: the newest per {listed(given.keys)}",
+            f"{node.function}() can't expand rows that change later: the newest per {listed(given.keys)}",
             "expand the events before they are aggregated",
         )
     return given
@@ -128,8 +132,8 @@ def _united(inputs: list[Traits]) -> Traits:
         if given.mode == "upsert":
             raise NotIncrementalError(
                 "MS510",
-                f"UNION can't tell apart rows that change later, the newest per {listed(given.keys)}",
-                "unite the events before they are aggregated",
+                f"UNION can't combine rows that change later: the newest per {listed(given.keys)}",
+                "union the events before they are aggregated",
             )
     if all(given.mode == "static" for given in inputs):
         return Traits("static")
@@ -145,7 +149,7 @@ def _opaque(node: Opaque, inputs: list[Traits]) -> Traits:
     if changing is not None:
         raise NotIncrementalError(
             "MS514",
-            "SQL that is not understood can't read rows that change later, since it might count them twice",
-            f"move what is not understood to a seed, or to a model over events: {node.reasons[0]}",
+            "opaque SQL can't read rows that change later, since it might count them twice",
+            f"move the opaque part to a seed, or to a model over events: {node.reasons[0]}",
         )
     return Traits("append")

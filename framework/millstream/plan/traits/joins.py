@@ -17,12 +17,12 @@ def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
     keys = tuple(left[key.lower()] for key in stream.keys)
     partitioned = None if stream.partitioned is None else renamed(stream.partitioned, left)
     times = tuple((left[name.lower()], delay) for name, delay in stream.watermarks if name.lower() in left)
-    spaced = tuple(
+    spacings = tuple(
         replace(each, column=left[each.column.lower()])
-        for each in stream.spaced
+        for each in stream.spacings
         if each.column.lower() in left
     )
-    return Traits(stream.mode, keys, partitioned, times, spaced=spaced)
+    return Traits(stream.mode, keys, partitioned, times, spacings=spacings)
 
 
 def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
@@ -34,7 +34,7 @@ def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
             raise NotIncrementalError(
                 "MS513",
                 f"a join of streams can't read rows that change later: the newest per {listed(given.keys)}",
-                "store that side as a table (materialized='table') and join the table: a lookup of its rows",
+                "store that side as a table (materialized='table'), and join the table as a lookup",
             )
     times = [(names["left", n.lower()], d) for n, d in left.watermarks if ("left", n.lower()) in names]
     if node.kind not in {"semi", "anti"}:

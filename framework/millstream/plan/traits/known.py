@@ -1,4 +1,4 @@
-"""Traits of the nodes of a plan, each derived once."""
+"""Caches the traits of nodes."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from millstream.plan.traits.values import Traits
 
 
 def traits_of(node: Node) -> Traits:
-    """Return a node's traits, which are kept with it: neither it nor what it reads ever changes."""
-    if (kept := node.__dict__.get(_KEPT)) is not None:
-        return kept  # type: ignore[no-any-return]  # written below
-    waiting = [node]
-    while waiting:  # inputs first, however deep they are
-        top = waiting[-1]
+    """Return a node's traits, which are cached on the node: it and its inputs are immutable."""
+    if (cached := node.__dict__.get(_CACHED)) is not None:
+        return cached  # type: ignore[no-any-return]  # written below
+    pending = [node]
+    while pending:  # inputs first, without recursion
+        top = pending[-1]
         known = top.__dict__
-        if _KEPT in known:
-            waiting.pop()
+        if _CACHED in known:
+            pending.pop()
             continue
         inputs = top.inputs
-        missing = [each for each in inputs if _KEPT not in each.__dict__]
+        missing = [each for each in inputs if _CACHED not in each.__dict__]
         if missing:
-            waiting += missing
+            pending += missing
         else:
-            known[_KEPT] = derived_traits(waiting.pop(), [each.__dict__[_KEPT] for each in inputs])
-    found: Traits = node.__dict__[_KEPT]
+            known[_CACHED] = derived_traits(pending.pop(), [each.__dict__[_CACHED] for each in inputs])
+    found: Traits = node.__dict__[_CACHED]
     return found
 
 
-_KEPT = "traits"
+_CACHED = "traits"
 
 
 def all_traits(plan: Plan) -> dict[int, Traits]:
@@ -37,37 +37,37 @@ def all_traits(plan: Plan) -> dict[int, Traits]:
 
 
 class KnownTraits:
-    """Traits of nodes of which some are told: what they would have, were there no mistake in them."""
+    """Traits of nodes, where those of nodes with errors can be set, so that checks can continue."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Node, Traits]] = {}
 
     def of(self, node: Node) -> Traits:
-        """Return a node's traits; those of what it reads are found on the way, however deep."""
-        waiting = [node]
-        while waiting:
-            top = waiting[-1]
+        """Return a node's traits, after deriving those of its inputs."""
+        pending = [node]
+        while pending:
+            top = pending[-1]
             if id(top) in self._known:
-                waiting.pop()
+                pending.pop()
                 continue
             missing = [each for each in top.inputs if id(each) not in self._known]
             if missing:
-                waiting += missing
+                pending += missing
             else:
-                self.note(
-                    waiting.pop(), derived_traits(top, [self._known[id(each)][1] for each in top.inputs])
+                self.set(
+                    pending.pop(), derived_traits(top, [self._known[id(each)][1] for each in top.inputs])
                 )
         return self._known[id(node)][1]
 
-    def note(self, node: Node, found: Traits) -> None:
-        # The node is kept: another one could get its `id`.
-        self._known[id(node)] = (node, found)
+    def set(self, node: Node, traits: Traits) -> None:
+        # With the node itself, so that no other one can get its `id`.
+        self._known[id(node)] = (node, traits)
 
 
 def reads_event_time(node: Node) -> bool:
-    """Tell whether what a node does depends on the event times of its rows."""
+    """Return whether a node depends on the event times of its rows."""
     if isinstance(node, Aggregate):
-        # Of its traits: the keys that are event times, or windows of one.
+        # Its own watermarks are the keys that are event times, or windows of one.
         return bool(traits_of(node).watermarks)
-    looks = node.stateful or isinstance(node, Opaque)
-    return looks and any(traits_of(each).watermarks for each in node.inputs)
+    uses_times = node.stateful or isinstance(node, Opaque)
+    return uses_times and any(traits_of(each).watermarks for each in node.inputs)

@@ -1,4 +1,4 @@
-"""What is known of a relation, and what is said where nothing can be."""
+"""Traits as values, and the errors of deriving them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ Mode = Literal["append", "upsert", "static"]
 class Traits(Struct, frozen=True):
     mode: Mode
     keys: tuple[str, ...] = ()
-    """Of an upsert relation: the columns that tell its rows apart."""
+    """For an upsert relation, the columns that identify its rows."""
     partitioned: tuple[str, ...] | None = None
-    """The columns whose equal values are in one place; () is everything in one place."""
+    """The columns whose equal values are in one partition; () if all rows are in one partition."""
     watermarks: tuple[tuple[str, str], ...] = ()
     """Event times: column and delay."""
     below: tuple[Kind, ...] = ()
-    """The steps with state, and the watermark, that its rows pass within the query that makes them."""
-    spaced: tuple[Spaced, ...] = ()
-    """Of an upsert relation: its times of which it is known how far apart they are."""
+    """The stateful steps, and the watermark, that its rows pass within their query."""
+    spacings: tuple[Spacing, ...] = ()
+    """For an upsert relation, its times with a known minimum distance."""
 
 
-class Spaced(Struct, frozen=True):
+class Spacing(Struct, frozen=True):
     """A column of times: a window, or the start or end of one."""
 
     column: str
-    apart: int
-    """Microseconds between two that differ, at least."""
+    gap: int
+    """The minimum distance between different values, in microseconds."""
     window: bool = False
 
 
 class NotIncrementalError(Exception):
-    """What can't be kept up to date row by row."""
+    """A step that can't be maintained over a stream."""
 
     def __init__(self, code: str, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -58,14 +58,14 @@ class KeyLostError(NotIncrementalError):
         self.reason = reason
 
     def written(self, names: Mapping[str, str]) -> KeyLostError:
-        """Return the same with the SQL of keys: `group by upper(kind)` gives its key a made-up name."""
+        """Return the same error with the SQL of keys, since `group by upper(kind)` has a generated name."""
         reason = re.sub(r"\bkey_\d+\b", lambda found: names.get(found[0], found[0]), self.reason)
         return KeyLostError(tuple(names.get(name, name) for name in self.lost), reason)
 
 
-def appended(what: str, remedy: str, given: Traits) -> Traits:
+def require_append(what: str, remedy: str, given: Traits) -> Traits:
     if given.mode == "upsert":
-        newest = f"its input holds the newest row per {listed(given.keys)}"
+        newest = f"its input has the newest row per {listed(given.keys)}"
         message = f"{what} can't read rows that change later: {newest}"
         raise NotIncrementalError("MS510", message, remedy)
     return Traits(given.mode, (), given.partitioned, given.watermarks)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.project.folders import target_folder, whole_path
+from millstream.project.folders import absolute_path, target_folder
 from millstream.project.values import Target
 
 REFERENCES = "_sources"
@@ -25,4 +25,6 @@ class DeltaFolder(Struct, frozen=True):
 
 def delta_folder(target: Target, root: Path) -> DeltaFolder:
     given = (target.settings.get("tables") or {}).get("path")
-    return DeltaFolder(whole_path(given, root) if given else str(target_folder(root, target.name) / "tables"))
+    return DeltaFolder(
+        absolute_path(given, root) if given else str(target_folder(root, target.name) / "tables")
+    )

@@ -86,7 +86,7 @@ class DataTests:
                 case RowTest():
                     items += [f"count_if({self._stored.with_views(test.wrong)})", "''"]
                 case TotalTest():
-                    items += [f"if({test.wrong}, 1L, 0L)", test.told]
+                    items += [f"if({test.wrong}, 1L, 0L)", test.report]
         (row,) = self._stored.session.sql(f"select {', '.join(items)} from {view}").collect()  # noqa: S608
         for index, test in enumerate(tests):
             failures, message = row[2 * index + 1] or 0, row[2 * index + 2]

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millstream.data_tests import named
+from millstream.data_tests import sql_name
 from millstream.errors import MillstreamError
 from millstream.graph import build_graph
 from millstream.manifest import ManifestNode
@@ -86,7 +86,7 @@ class StoredRelations:
         relations = StoredRelations(
             self._project, catalog, traits, self._connect, self._with_ancestors, self._log
         )
-        name = f"stored_{id(self)}_" + re.sub(r"\W", "_", named(relation))
+        name = f"stored_{id(self)}_" + re.sub(r"\W", "_", sql_name(relation))
         try:
             # Each relation is read in a separate session, so that its views can't collide with others.
             relations.rows(self.session.newSession(), relation).createGlobalTempView(name)

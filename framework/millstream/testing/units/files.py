@@ -10,7 +10,7 @@ from millstream.errors import Diagnostic
 from millstream.project.files import File, read_file
 from millstream.project.references import reference
 from millstream.project.values import UnitTest
-from millstream.project.yaml import entries, parse_yaml, place
+from millstream.project.yaml import entries, location_of, parse_yaml
 from millstream.text import Location, Text
 
 NodePath = tuple[str | int, ...]
@@ -71,7 +71,7 @@ class YamlFiles:
                 found = found.value[step]
             else:
                 break
-        return place(text, found)
+        return location_of(text, found)
 
     def problem(
         self, unit: UnitTest, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False

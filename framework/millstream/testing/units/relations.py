@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.from_sql.plan import StandIn, seen_traits
+from millstream.plan.from_sql.plan import StandIn, traits_of_models
 from millstream.plan.nodes import Column
 from millstream.testing.units.values import DELETED
 from millstream.types import Type
@@ -34,7 +34,7 @@ class Relations:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self.traits = seen_traits(catalog)
+        self.traits = traits_of_models(catalog)
 
     def stand_in(self, id_: str) -> StandIn:
         return StandIn(self.catalog.models[id_], self.traits[id_])
