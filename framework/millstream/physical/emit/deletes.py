@@ -30,7 +30,7 @@ def join_upserts(close: Close, left: Draft, right: Draft, node: Join | Lookup) -
     if keeps_right:
         side = close(replace(right, items={**right.items, marker: met}), node.right, f"{source.name}_met")
     else:
-        # One row for each combination of compared values (`matches_by_equality`): left rows are not duplicated.
+        # One row for each combination of compared values, as `matches_by_equality`: no left row is doubled.
         right_conditions = [each for each in conditions if _sides(each, by) == {"right"}]
         conditions = [each for each in conditions if _sides(each, by) != {"right"}]
         read = dict.fromkeys(
