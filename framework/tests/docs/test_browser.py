@@ -159,7 +159,7 @@ def test_column_lineage_says_how_a_column_has_influence(shop: Watched):
     page = shop.open("#/lineage?column=model.hourly_user_metrics.user_id")
     titles = set(page.locator(".edge title").all_text_contents())
     assert "hourly_user_interests.user_id: direct, passed through" in titles
-    assert "shop.user_profiles.user_id: join, decides which rows meet" in titles
+    assert "shop.user_profiles.user_id: join, decides which rows are joined" in titles
     assert "categorized_app_events.event_time: group, rows are grouped by it" in titles
     assert "shop.app_events.event_type: filter, decides which rows exist" in titles
     page.get_by_label("with what decides over rows").uncheck()

@@ -109,7 +109,7 @@ def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
         (["consume", "silent"], "MS827", "'silent' does not exist yet"),
         (["consume", "seen"], "MS836", "'seen' is a view, not a topic"),
         (["consume", "clicks", "--last", "1", "--from-beginning"], "MS701", "exclude each other"),
-        (["consume", "a", "b", "--output", "csv"], "MS701", "of one topic"),
+        (["consume", "a", "b", "--output", "csv"], "MS701", "takes a single topic"),
         (["produce", "clcks"], "MS834", "did you mean 'clicks'?"),
         (["produce", "silent"], "MS834", "has no generator"),
         (["produce", "--rate", "1", "--interval", "1"], "MS701", "exclude each other"),

@@ -192,7 +192,7 @@ def test_a_failing_function_is_named_with_its_line(clicks):
 
 def test_a_column_that_is_not_there(clicks):
     clicks.write(("a", 3, None, []))
-    with pytest.raises(MillstreamError, match=r"MS877: strange.. takes rows with 'idd'") as raised:
+    with pytest.raises(MillstreamError, match=r"MS877: strange.. reads 'idd'") as raised:
         clicks.view("strange", Column("value", INT))
     assert raised.value.diagnostics[0].help == "did you mean 'ID'?"
 

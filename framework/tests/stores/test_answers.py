@@ -113,7 +113,7 @@ def test_a_reference_topic_that_is_not_built(rest, tmp_path):
         ("select total +", "expected: an expression, found: the end", "DataFusion", None),
         ("select cast('a' as int) as x", "cannot cast string 'a' to value of int type", "DataFusion", None),
         ("select 1 / (total - 3) from totals", "divide by zero", "DataFusion", None),
-        ("", "the query is empty", "write one", None),
+        ("", "the query is empty", "write a query", None),
     ],
 )
 def test_wrong_sql(rest, sql, message, remedy, at):

@@ -236,7 +236,7 @@ def test_new_columns_are_added(postgres, store):
         (table(("user_id", "total")), "MS853", "is user_id in PostgreSQL, but user_id, total in the model"),
         (table(("total",)), "MS853", "is user_id in PostgreSQL, but total"),
         (table(name="totals", user_id="string", total="interval"), "MS851", "'total' of 'totals': interval"),
-        (table(user_id="string", **{"x" * 64: "int"}), "MS854", "more than 63 bytes"),
+        (table(user_id="string", **{"x" * 64: "int"}), "MS854", "longer than PostgreSQL's 63 bytes"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_changed(postgres, changed, code, told):

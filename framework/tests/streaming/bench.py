@@ -263,7 +263,7 @@ class _Running:
                 self._at_rest(session, read.view, self.outcome.tables[read.relation])
         for step in query.steps:
             make_view(session, step, self.project, query.output_mode)
-        rows = counting.counted(session.sql(query.sql), query)
+        rows = counting.with_counts(session.sql(query.sql), query)
         writer = rows.writeStream.outputMode(query.output_mode).foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
         running = writer.trigger(availableNow=True).start()
