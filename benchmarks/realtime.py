@@ -22,6 +22,7 @@ from support.runs import create_topics, job_of
 from millstream.broker import shared_broker
 from millstream.machine.jars import fetch
 from millstream.runner.deployment.prepare import prepare
+from millstream.runner.deployment.stages import resumed
 from millstream.runner.engine import Engine, engine
 from millstream.runner.queries.realtime import start_realtime
 from millstream.runner.queries.start import start
@@ -59,14 +60,14 @@ def taken(bootstrap: str, records: int) -> list[float]:
     return [after - before for before, after in zip(sent, came, strict=True)][WARM:]
 
 
-def measured(made: Engine, bootstrap: str, records: int, *, realtime: bool) -> list[float]:
-    made = replace(made, kafka=replace(made.kafka, trigger="realtime"))
-    query = next(each for each in made.job.physical.queries if not each.realtime)
-    around = prepare(made, query)
+def measured(engine: Engine, bootstrap: str, records: int, *, realtime: bool) -> list[float]:
+    engine = replace(engine, kafka=replace(engine.kafka, trigger="realtime"))
+    query = next(each for each in engine.job.physical.queries if not each.realtime)
+    query, context = prepare(engine, query, resumed(engine, query))
     running = (
-        start_realtime(made.spark, query, around)
+        start_realtime(engine.spark, query, context)
         if realtime
-        else start(made.spark, query, around, processingTime="0 seconds")
+        else start(engine.spark, query, context, processingTime="0 seconds")
     )
     try:
         return taken(bootstrap, records)
@@ -86,8 +87,8 @@ def run(records: int, *, realtime: bool) -> dict[str, float]:
             jars = [path for paths in fetch(("kafka", "delta")).values() for path in paths]
             spark = start_spark("benchmark", job.project.target, jars, root)
             try:
-                with engine(job, job.physical.queries, root / ".millstream", lambda _: None, spark) as made:
-                    seconds = sorted(measured(made, bootstrap, records, realtime=realtime))
+                with engine(job, job.physical.queries, root / ".millstream", lambda _: None, spark) as opened:
+                    seconds = sorted(measured(opened, bootstrap, records, realtime=realtime))
             finally:
                 spark.stop()
     places = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
