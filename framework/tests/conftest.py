@@ -24,12 +24,11 @@ TARGET = Target(
 @pytest.fixture(scope="session")
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
-    from millstream.machine.jars import fetch
+    from millstream.runner.spark.jars import jars_of
     from millstream.runner.spark.session import start_spark
     from millstream.stores.registry import jar_files
 
-    jars = [path for paths in fetch(("kafka", *jar_files())).values() for path in paths]
-    session = start_spark("tests", TARGET, jars, tmp_path_factory.mktemp("spark"))
+    session = start_spark("tests", TARGET, jars_of(("kafka", *jar_files())), tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
 

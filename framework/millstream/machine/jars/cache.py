@@ -49,6 +49,14 @@ def sha256_of(file: Path) -> str:
     return digest.hexdigest()
 
 
+def is_marked(file: Path) -> bool:
+    """Whether a file was verified, and has not been written since."""
+    try:
+        return file.stat().st_mtime == _VERIFIED
+    except OSError:
+        return False
+
+
 def mark_verified(file: Path) -> None:
     try:
         os.utime(file, (_VERIFIED, _VERIFIED))

@@ -7,21 +7,23 @@ from pathlib import Path
 
 from millstream.machine.jars import Progress, fetch
 from millstream.project.values import Target
+from millstream.runner.spark.functions import functions_jar
 from millstream.stores.registry import configured, jar_files
 
 
 def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | None = None) -> list[Path]:
-    """Return the jar files; none if the cluster provides the jars.
+    """Return the jar files; only Millstream's own if the cluster provides the others.
 
     `formats` are the jar features that record formats need, `Catalog.jars`.
     """
     if target.settings.get("jars") == "provided":
-        return []
+        return [functions_jar(progress)]
     stores = configured(target.settings.get("tables") or {})
     return jars_of(("kafka", *(store for store in stores if store in jar_files()), *formats), progress)
 
 
 def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:
-    """Return the files of some features, without duplicates."""
+    """Return the files of some features without duplicates, and the jar of Millstream's own functions."""
     found = fetch(features, progress)
-    return list(dict.fromkeys(path for feature in features for path in found[feature]))
+    named = dict.fromkeys(path for feature in features for path in found[feature])
+    return [*named, functions_jar(progress)]

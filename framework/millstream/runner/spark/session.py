@@ -26,6 +26,7 @@ from millstream.machine.java import java
 from millstream.project.secrets import Secret
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.runner.spark import log
+from millstream.runner.spark.functions import EXTENSIONS
 from millstream.stores.registry import configured, declaration
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
@@ -96,10 +97,10 @@ def spark_settings(
 
 def _of_stores(target: Target) -> dict[str, str]:
     """Return the settings of all stores that a target can use, with the extensions of each."""
-    found: dict[str, str] = {}
+    found = {_EXTENSIONS: EXTENSIONS}
     for store in configured(target.settings.get("tables") or {}):
         own = dict(declaration(store).spark_settings)
-        if _EXTENSIONS in own and _EXTENSIONS in found:
+        if _EXTENSIONS in own:
             own[_EXTENSIONS] = f"{found[_EXTENSIONS]},{own[_EXTENSIONS]}"
         found |= own
     return found

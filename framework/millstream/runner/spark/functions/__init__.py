@@ -1,0 +1,93 @@
+"""SQL functions that Millstream adds to Spark: Java sources, compiled once per machine for its Spark."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyspark
+
+from millstream.atomic import replace_file
+from millstream.machine.jars import Progress, fetch, jars_folder
+from millstream.machine.jars.cache import is_marked, mark_verified, not_writable
+from millstream.machine.java import java
+
+EXTENSIONS = "millstream.spark.Extensions"
+"""The class that adds them to a session."""
+_SOURCES = Path(__file__).with_name("java")
+_COMPILER = "compiler"
+_RELEASE = "17"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The time of all entries: equal sources make equal jars."""
+
+
+def functions_jar(progress: Progress | None = None) -> Path:
+    """Return the jar of the functions; compile it if the cache has none for these sources and this Spark."""
+    sources = sorted(_SOURCES.rglob("*.java"))
+    file = jars_folder() / f"millstream-functions-{_digest(sources)}.jar"
+    if _is_whole(file):
+        return file
+    ((compiler,),) = fetch([_COMPILER], progress).values()
+    with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
+        _compile(compiler, sources, Path(folder))
+        content = _jar(Path(folder))
+    try:
+        replace_file(file, content, mode=0o644)
+    except OSError as error:
+        raise not_writable(file.parent, error) from None
+    mark_verified(file)
+    return file
+
+
+def _digest(sources: Iterable[Path]) -> str:
+    digest = hashlib.sha256(pyspark.__version__.encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _is_whole(file: Path) -> bool:
+    if is_marked(file):
+        return True
+    try:
+        with zipfile.ZipFile(file) as jar:
+            whole = jar.testzip() is None
+    except (OSError, zipfile.BadZipFile):
+        return False
+    if whole:
+        mark_verified(file)
+    return whole
+
+
+def _compile(compiler: Path, sources: Sequence[Path], folder: Path) -> None:
+    classes = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
+    arguments = folder / "arguments"
+    class_path = ":".join(map(str, classes))
+    arguments.write_text("\n".join(f'"{each}"' for each in ("-cp", class_path, *map(str, sources))))
+    command = [
+        java().program,
+        "-jar",
+        compiler,
+        f"-{_RELEASE}",
+        "-proc:none",
+        "-nowarn",
+        "-encoding",
+        "UTF-8",
+    ]
+    subprocess.run(  # noqa: S603
+        [*command, "-d", folder / "classes", f"@{arguments}"], check=True, capture_output=True, text=True
+    )
+
+
+def _jar(folder: Path) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as jar:
+        for file in sorted((folder / "classes").rglob("*.class")):
+            entry = zipfile.ZipInfo(file.relative_to(folder / "classes").as_posix(), _EPOCH)
+            jar.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED)
+    return content.getvalue()

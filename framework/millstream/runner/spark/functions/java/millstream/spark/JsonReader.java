@@ -1,0 +1,325 @@
+package millstream.spark;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.exc.InputCoercionException;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.charset.StandardCharsets;
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Reads the value at which a parser stands, as a type; NULL is handled before. */
+interface JsonReader {
+  Object read(JsonParser parser, JsonToken token) throws IOException, BadValue;
+
+  static JsonReader of(DataType type, ZoneId zone) {
+    if (type instanceof StringType) {
+      return JsonReader::text;
+    } else if (type instanceof LongType) {
+      return (p, t) -> whole(p, t, type, Long.MIN_VALUE, Long.MAX_VALUE);
+    } else if (type instanceof IntegerType) {
+      return (p, t) -> (int) whole(p, t, type, Integer.MIN_VALUE, Integer.MAX_VALUE);
+    } else if (type instanceof ShortType) {
+      return (p, t) -> (short) whole(p, t, type, Short.MIN_VALUE, Short.MAX_VALUE);
+    } else if (type instanceof ByteType) {
+      return (p, t) -> (byte) whole(p, t, type, Byte.MIN_VALUE, Byte.MAX_VALUE);
+    } else if (type instanceof DoubleType) {
+      return (p, t) -> number(p, t, type);
+    } else if (type instanceof FloatType) {
+      return (p, t) -> single(p, t, type);
+    } else if (type instanceof BooleanType) {
+      return JsonReader::bool;
+    } else if (type instanceof DecimalType) {
+      return (p, t) -> decimal(p, t, (DecimalType) type);
+    } else if (type instanceof DateType) {
+      return (p, t) -> Times.date(string(p, t, type));
+    } else if (type instanceof TimestampType) {
+      return (p, t) ->
+          t == JsonToken.VALUE_NUMBER_INT
+              ? Times.ofSeconds(whole(p, t, type, Long.MIN_VALUE, Long.MAX_VALUE))
+              : Times.timestamp(string(p, t, type), zone);
+    } else if (type instanceof TimestampNTZType) {
+      return (p, t) -> Times.local(string(p, t, type));
+    } else if (type instanceof BinaryType) {
+      return JsonReader::base64;
+    } else if (type instanceof ArrayType) {
+      return new Elements((ArrayType) type, zone);
+    } else if (type instanceof MapType) {
+      return new Entries((MapType) type, zone);
+    } else if (type instanceof StructType) {
+      Fields fields = new Fields((StructType) type, zone);
+      return (p, t) -> {
+        expect(p, t, JsonToken.START_OBJECT, "an object");
+        return new GenericInternalRow(fields.read(p, 0));
+      };
+    }
+    throw new IllegalArgumentException("no JSON reader for " + type.sql());
+  }
+
+  static Object text(JsonParser parser, JsonToken token) throws IOException, BadValue {
+    if (token == JsonToken.VALUE_STRING) {
+      return Texts.utf8(parser.getTextCharacters(), parser.getTextOffset(), parser.getTextLength());
+    }
+    if (token.isScalarValue()) {
+      return UTF8String.fromString(parser.getText());
+    }
+    StringWriter out = new StringWriter();
+    try (JsonGenerator copy = Texts.FACTORY.createGenerator(out)) {
+      copy.copyCurrentStructure(parser);
+    }
+    return UTF8String.fromString(out.toString());
+  }
+
+  static long whole(JsonParser parser, JsonToken token, DataType type, long least, long most)
+      throws IOException, BadValue {
+    if (token != JsonToken.VALUE_NUMBER_INT) {
+      throw unexpected(parser, type);
+    }
+    try {
+      long found = parser.getLongValue();
+      if (found >= least && found <= most) {
+        return found;
+      }
+    } catch (InputCoercionException error) {
+      // more than 64 bits
+    }
+    throw unexpected(parser, type);
+  }
+
+  static double number(JsonParser parser, JsonToken token, DataType type) throws IOException, BadValue {
+    if (token.isNumeric()) {
+      double found = parser.getDoubleValue();
+      if (Double.isInfinite(found)) {
+        throw unexpected(parser, type);
+      }
+      return found;
+    }
+    return special(parser, token, type);
+  }
+
+  static float single(JsonParser parser, JsonToken token, DataType type) throws IOException, BadValue {
+    if (token.isNumeric()) {
+      float found = parser.getFloatValue();
+      if (Float.isInfinite(found)) {
+        throw unexpected(parser, type);
+      }
+      return found;
+    }
+    return (float) special(parser, token, type);
+  }
+
+  private static double special(JsonParser parser, JsonToken token, DataType type) throws IOException, BadValue {
+    if (token == JsonToken.VALUE_STRING) {
+      switch (parser.getText()) {
+        case "NaN":
+          return Double.NaN;
+        case "Infinity":
+        case "+Infinity":
+        case "+INF":
+          return Double.POSITIVE_INFINITY;
+        case "-Infinity":
+        case "-INF":
+          return Double.NEGATIVE_INFINITY;
+        default:
+      }
+    }
+    throw unexpected(parser, type);
+  }
+
+  static Object bool(JsonParser parser, JsonToken token) throws IOException, BadValue {
+    if (!token.isBoolean()) {
+      throw BadValue.of(parser.getText(), "true or false");
+    }
+    return token == JsonToken.VALUE_TRUE;
+  }
+
+  static Decimal decimal(JsonParser parser, JsonToken token, DecimalType type) throws IOException, BadValue {
+    BigDecimal found;
+    if (token.isNumeric()) {
+      found = parser.getDecimalValue();
+    } else {
+      try {
+        found = new BigDecimal(string(parser, token, type).trim());
+      } catch (NumberFormatException error) {
+        throw unexpected(parser, type);
+      }
+    }
+    if (Math.abs((long) found.scale()) > 1000) {
+      throw unexpected(parser, type);
+    }
+    try {
+      BigDecimal fitting = found.setScale(type.scale()); // throws if digits would be lost
+      if (fitting.precision() <= type.precision()) {
+        return Decimal.apply(fitting, type.precision(), type.scale());
+      }
+    } catch (ArithmeticException error) {
+      // more digits than the type has
+    }
+    throw unexpected(parser, type);
+  }
+
+  static Object base64(JsonParser parser, JsonToken token) throws IOException, BadValue {
+    string(parser, token, org.apache.spark.sql.types.DataTypes.BinaryType);
+    try {
+      return parser.getBinaryValue();
+    } catch (JsonProcessingException error) {
+      throw BadValue.of(parser.getText(), "base64");
+    }
+  }
+
+  static String string(JsonParser parser, JsonToken token, DataType type) throws IOException, BadValue {
+    if (token != JsonToken.VALUE_STRING) {
+      throw unexpected(parser, type);
+    }
+    return parser.getText();
+  }
+
+  static BadValue unexpected(JsonParser parser, DataType type) throws IOException {
+    JsonToken token = parser.currentToken();
+    if (token.isStructStart()) {
+      return new BadValue((token == JsonToken.START_OBJECT ? "an object" : "an array") + " is not " + Texts.a(type));
+    }
+    return BadValue.of(parser.getText(), Texts.a(type));
+  }
+
+  static void expect(JsonParser parser, JsonToken token, JsonToken start, String expected)
+      throws IOException, BadValue {
+    if (token != start) {
+      throw token.isStructStart()
+          ? new BadValue((token == JsonToken.START_OBJECT ? "an object" : "an array") + " is not " + expected)
+          : BadValue.of(parser.getText(), expected);
+    }
+  }
+
+  static String firstLine(IOException error) {
+    String text = error instanceof JsonProcessingException
+        ? ((JsonProcessingException) error).getOriginalMessage()
+        : String.valueOf(error.getMessage());
+    return text.split("\n", 2)[0];
+  }
+
+  /** The fields of an object. */
+  final class Fields {
+    private final Map<String, Integer> indexes = new HashMap<>();
+    private final String[] names;
+    private final JsonReader[] readers;
+
+    Fields(StructType type, ZoneId zone) {
+      names = type.fieldNames();
+      readers = new JsonReader[names.length];
+      for (int i = 0; i < names.length; i++) {
+        indexes.put(names[i], i);
+        StructField field = type.fields()[i];
+        readers[i] = of(field.dataType(), zone);
+      }
+    }
+
+    /** Returns the values of all fields, with some places more at the end. */
+    Object[] read(JsonParser parser, int more) throws IOException, BadValue {
+      Object[] row = new Object[names.length + more];
+      String name;
+      while ((name = parser.nextFieldName()) != null) {
+        Integer index = indexes.get(name);
+        JsonToken token = parser.nextToken();
+        if (index == null) {
+          parser.skipChildren();
+        } else if (token == JsonToken.VALUE_NULL) {
+          row[index] = null;
+        } else {
+          try {
+            row[index] = readers[index].read(parser, token);
+          } catch (BadValue error) {
+            throw error.in(name);
+          }
+        }
+      }
+      return row;
+    }
+  }
+
+  /** The elements of an array. */
+  final class Elements implements JsonReader {
+    private final JsonReader reader;
+
+    Elements(ArrayType type, ZoneId zone) {
+      reader = of(type.elementType(), zone);
+    }
+
+    @Override
+    public Object read(JsonParser parser, JsonToken start) throws IOException, BadValue {
+      expect(parser, start, JsonToken.START_ARRAY, "an array");
+      List<Object> found = new ArrayList<>();
+      JsonToken token;
+      while ((token = parser.nextToken()) != JsonToken.END_ARRAY) {
+        try {
+          found.add(token == JsonToken.VALUE_NULL ? null : reader.read(parser, token));
+        } catch (BadValue error) {
+          throw error.in("[" + found.size() + "]");
+        }
+      }
+      return new GenericArrayData(found.toArray());
+    }
+  }
+
+  /** The entries of an object as a map; of equal keys, the last counts. */
+  final class Entries implements JsonReader {
+    private final JsonReader reader;
+
+    Entries(MapType type, ZoneId zone) {
+      reader = of(type.valueType(), zone);
+    }
+
+    @Override
+    public Object read(JsonParser parser, JsonToken start) throws IOException, BadValue {
+      expect(parser, start, JsonToken.START_OBJECT, "an object");
+      Map<String, Object> found = new LinkedHashMap<>();
+      String name;
+      while ((name = parser.nextFieldName()) != null) {
+        JsonToken token = parser.nextToken();
+        try {
+          found.put(name, token == JsonToken.VALUE_NULL ? null : reader.read(parser, token));
+        } catch (BadValue error) {
+          throw error.in(name);
+        }
+      }
+      Object[] keys = new Object[found.size()];
+      int i = 0;
+      for (String key : found.keySet()) {
+        keys[i++] = Texts.utf8(key.toCharArray(), 0, key.length());
+      }
+      return new ArrayBasedMapData(new GenericArrayData(keys), new GenericArrayData(found.values().toArray()));
+    }
+  }
+}

@@ -1,0 +1,42 @@
+package millstream.spark;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+final class Texts {
+  static final JsonFactory FACTORY = new JsonFactory();
+
+  private Texts() {}
+
+  /** Encodes characters; half of a pair of surrogates is refused, since Java would write '?'. */
+  static UTF8String utf8(char[] text, int offset, int length) throws BadValue {
+    byte[] ascii = new byte[length];
+    for (int i = 0; i < length; i++) {
+      char c = text[offset + i];
+      if (c >= 0x80) {
+        return encoded(text, offset, length);
+      }
+      ascii[i] = (byte) c;
+    }
+    return UTF8String.fromBytes(ascii);
+  }
+
+  private static UTF8String encoded(char[] text, int offset, int length) throws BadValue {
+    for (int i = offset; i < offset + length; i++) {
+      char c = text[i];
+      if (Character.isSurrogate(c)) {
+        if (Character.isLowSurrogate(c) || i + 1 == offset + length || !Character.isLowSurrogate(text[i + 1])) {
+          throw BadValue.of(new String(text, offset, length), "a valid text: it has half of a surrogate pair");
+        }
+        i++;
+      }
+    }
+    return UTF8String.fromString(new String(text, offset, length));
+  }
+
+  static String a(DataType type) {
+    String name = type.sql().toLowerCase(java.util.Locale.ROOT);
+    return ("aeio".indexOf(name.charAt(0)) >= 0 ? "an " : "a ") + name;
+  }
+}

@@ -1,0 +1,79 @@
+"""The strict decoder of JSON, on Spark."""
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import pytest
+
+FIELDS = (
+    "a int, s string, d decimal(4,2), t timestamp, x double, day date, n struct<k: array<int>>, "
+    "m map<string, bigint>, b binary, f float, l timestamp_ntz"
+)
+GOOD = {
+    b'{"a": 1} ': {"a": 1},
+    b'{"a": null, "z": [{}]}': {},
+    b'{"d": 1.250}': {"d": Decimal("1.25")},
+    b'{"d": "1.25"}': {"d": Decimal("1.25")},
+    b'{"day": "2026-01-01"}': {"day": date(2026, 1, 1)},
+    b'{"t": 1700000000}': {"t": datetime(2023, 11, 14, 22, 13, 20, tzinfo=timezone.utc)},
+    b'{"t": "2026-01-01T10:00:00+02:00"}': {"t": datetime(2026, 1, 1, 8, tzinfo=timezone.utc)},
+    b'{"l": "2026-01-01T10:00:00"}': {"l": datetime(2026, 1, 1, 10)},  # noqa: DTZ001 - a local time
+    b'{"b": "AQI="}': {"b": b"\x01\x02"},
+    b'{"s": {"z": [1, 2]}}': {"s": '{"z":[1,2]}'},
+    b'{"s": 1.50}': {"s": "1.50"},
+    b'{"x": "-Infinity"}': {"x": float("-inf")},
+    '{"s": "𝄞é"}'.encode(): {"s": "𝄞é"},
+    b'{"s": "\\ud834\\udd1e"}': {"s": "𝄞"},
+    b'{"n": {"k": [1, null]}, "m": {"q": 2}}': {"n": {"k": [1, None]}, "m": {"q": 2}},
+}
+BAD = {
+    b"": "the value is empty",
+    b"null": "the value is not a JSON object",
+    b"[]": "the value is not a JSON object",
+    b'{"a": 1}{"a": 2}': "there is more after the JSON object",
+    b'{"a": 1}x': "not JSON: Unrecognized token 'x'",
+    b"{'a': 1}": "not JSON: Unexpected character",
+    b'{"a": 1,}': "not JSON: Unexpected character",
+    b'{"s": "\xff"}': "not JSON: Invalid UTF-8",
+    b'{"s": "\\ud800"}': r"s: '\ud800' is not a valid text: it has half of a surrogate pair",
+    b'{"x": 1e400}': "x: '1e400' is not a double",
+    b'{"f": 1e39}': "f: '1e39' is not a float",
+    b'{"x": NaN}': "not JSON: Non-standard token 'NaN'",
+    b'{"d": 1.255}': "d: '1.255' is not a decimal(4,2)",
+    b'{"d": 1e5}': "d: '1e5' is not a decimal(4,2)",
+    b'{"day": "20260101"}': "day: '20260101' is not a date",
+    b'{"t": 1700000000000}': "t: '1700000000000' is not a timestamp in seconds since 1970",
+    b'{"t": "12:30"}': "t: '12:30' is not a timestamp",
+    b'{"a": 3000000000}': "a: '3000000000' is not an int",
+    b'{"a": 1.5}': "a: '1.5' is not an int",
+    b'{"a": "1"}': "a: '1' is not an int",
+    b'{"a": {}}': "a: an object is not an int",
+    b'{"n": {"k": [1, "x"]}}': "n.k[1]: 'x' is not an int",
+    b'{"m": {"q": 1, "r": 2.5}}': "m.r: '2.5' is not a bigint",
+    b'{"b": "??"}': "b: '??' is not base64",
+    b'{"a": "' + b"y" * 100 + b'"}': "a: '" + "y" * 60 + "…' is not an int",
+}
+
+
+@pytest.fixture(scope="module")
+def decoded(first_spark):
+    """Decode all values at once: by value, the fields that are not NULL, and why it is bad."""
+    values = [(bytearray(value),) for value in (*GOOD, *BAD)]
+    rows = first_spark.createDataFrame(values, "value binary")
+    found = rows.selectExpr("value", f"inline(array(decode_json(value, '{FIELDS}')))").collect()
+    return {bytes(row["value"]): row.asDict(recursive=True) for row in found}
+
+
+@pytest.mark.parametrize("value", GOOD)
+def test_good_values(decoded, value):
+    row = {name: each for name, each in decoded[value].items() if name != "value" and each is not None}
+    if "t" in row:
+        row["t"] = row["t"].astimezone(timezone.utc)
+    assert row == GOOD[value]
+
+
+@pytest.mark.parametrize("value", BAD)
+def test_bad_values(decoded, value):
+    row = decoded[value]
+    assert row["_bad"].startswith(BAD[value])
+    assert all(each is None for name, each in row.items() if name not in {"value", "_bad"})
