@@ -69,19 +69,9 @@ def _compile(compiler: Path, sources: Sequence[Path], folder: Path) -> None:
     arguments = folder / "arguments"
     class_path = ":".join(map(str, classes))
     arguments.write_text("\n".join(f'"{each}"' for each in ("-cp", class_path, *map(str, sources))))
-    command = [
-        java().program,
-        "-jar",
-        compiler,
-        f"-{_RELEASE}",
-        "-proc:none",
-        "-nowarn",
-        "-encoding",
-        "UTF-8",
-    ]
-    subprocess.run(  # noqa: S603
-        [*command, "-d", folder / "classes", f"@{arguments}"], check=True, capture_output=True, text=True
-    )
+    options = [f"-{_RELEASE}", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", str(folder / "classes")]
+    command = [str(java().program), "-jar", str(compiler), *options, f"@{arguments}"]
+    subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
 
 
 def _jar(folder: Path) -> bytes:
