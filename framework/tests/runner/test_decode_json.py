@@ -77,3 +77,13 @@ def test_bad_values(decoded, value):
     row = decoded[value]
     assert row["_bad"].startswith(BAD[value])
     assert all(each is None for name, each in row.items() if name not in {"value", "_bad"})
+
+
+def test_a_required_value_fails_with_its_position(first_spark):
+    sql = "select inline(array(decode_json(value, 'a int', 'shop.events', 3, 7L)))"
+    good = first_spark.sql(f"""{sql} from values (X'7b2261223a317d'), (cast(null as binary)) as t(value)""")
+    assert [(row["a"], row["_bad"]) for row in good.collect()] == [(1, None), (None, None)]
+    bad = first_spark.sql(f"{sql} from values (cast('[]' as binary)) as t(value)")
+    message = "bad record: topic shop.events, partition 3, offset 7: the value is not a JSON object"
+    with pytest.raises(Exception, match=message):
+        bad.collect()

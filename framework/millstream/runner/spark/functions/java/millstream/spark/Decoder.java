@@ -29,10 +29,11 @@ public final class Decoder implements ScalarFunction<InternalRow> {
     Object[] decode(byte[] value) throws BadValue;
   }
 
-  /** Called by generated code, which looks for it in this class alone. */
+  /** Called by generated code, which looks for it in this class alone. NULL, a tombstone, is a row of NULLs. */
   public InternalRow invoke(byte[] value) {
     try {
-      return new GenericInternalRow(format.decode(value));
+      Object[] row = value == null ? new Object[fields.length() + 1] : format.decode(value);
+      return new GenericInternalRow(row);
     } catch (BadValue error) {
       Object[] row = new Object[fields.length() + 1];
       row[fields.length()] = UTF8String.fromString(error.getMessage());

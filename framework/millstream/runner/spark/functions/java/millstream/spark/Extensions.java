@@ -22,20 +22,26 @@ import scala.runtime.BoxedUnit;
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
-    add(session, "decode_json", (fields, arguments) -> new JsonFormat(fields, zone()));
+    add(session, "decode_json", fields -> new JsonFormat(fields, zone()));
     return BoxedUnit.UNIT;
   }
 
-  /** Makes a format of the fields that a call names, and the other arguments. */
+  /** Makes a format of the fields that a call names. */
   private interface Formats {
-    Decoder.Format of(StructType fields, List<Expression> arguments);
+    Decoder.Format of(StructType fields);
   }
 
+  /** Adds `name(value, fields)`, whose rows say what is wrong, and `name(value, fields, topic, partition, offset)`, which fails. */
   private static void add(SparkSessionExtensions session, String name, Formats formats) {
     Function<List<Expression>, Expression> call = arguments -> {
-      StructType fields = StructType.fromDDL(arguments.get(1).eval(null).toString());
-      Decoder decoder = new Decoder(name, fields, formats.of(fields, arguments));
-      return V2ExpressionUtils.resolveScalarFunction(decoder, seq(arguments.subList(0, 1)));
+      StructType fields = StructType.fromDDL(text(arguments.get(1)));
+      Decoder.Format format = formats.of(fields);
+      return arguments.size() == 2
+          ? V2ExpressionUtils.resolveScalarFunction(
+              new Decoder(name, fields, format), seq(arguments.get(0)))
+          : V2ExpressionUtils.resolveScalarFunction(
+              new RequiredDecoder(name, fields, format, text(arguments.get(2))),
+              seq(arguments.get(0), arguments.get(3), arguments.get(4)));
     };
     Function1<Seq<Expression>, Expression> builder = new AbstractFunction1<>() {
       @Override
@@ -47,8 +53,12 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
         new Tuple3<>(new FunctionIdentifier(name), new ExpressionInfo(Decoder.class.getName(), name), builder));
   }
 
-  private static Seq<Expression> seq(List<Expression> list) {
-    return List$.MODULE$.from(CollectionConverters.asScala(list));
+  private static Seq<Expression> seq(Expression... expressions) {
+    return List$.MODULE$.from(CollectionConverters.asScala(List.of(expressions)));
+  }
+
+  private static String text(Expression literal) {
+    return literal.eval(null).toString();
   }
 
   private static ZoneId zone() {

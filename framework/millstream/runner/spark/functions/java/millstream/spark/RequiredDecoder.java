@@ -1,0 +1,73 @@
+package millstream.spark;
+
+import java.util.Objects;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** A function of SQL: decodes the bytes of a record, or fails with the record's position and the reason. */
+public final class RequiredDecoder implements ScalarFunction<InternalRow> {
+  private final String name;
+  private final StructType fields;
+  private final Decoder.Format format;
+  private final String topic;
+
+  RequiredDecoder(String name, StructType fields, Decoder.Format format, String topic) {
+    this.name = name;
+    this.fields = fields;
+    this.format = format;
+    this.topic = topic;
+  }
+
+  /** Called by generated code, which looks for it in this class alone. NULL, a tombstone, is a row of NULLs. */
+  public InternalRow invoke(byte[] value, int partition, long offset) {
+    try {
+      Object[] row = value == null ? new Object[fields.length() + 1] : format.decode(value);
+      return new GenericInternalRow(row);
+    } catch (BadValue error) {
+      throw new IllegalArgumentException(
+          "bad record: topic " + topic + ", partition " + partition + ", offset " + offset + ": " + error.getMessage());
+    }
+  }
+
+  @Override
+  public InternalRow produceResult(InternalRow input) {
+    return invoke(input.getBinary(0), input.getInt(1), input.getLong(2));
+  }
+
+  @Override
+  public DataType[] inputTypes() {
+    return new DataType[] {DataTypes.BinaryType, DataTypes.IntegerType, DataTypes.LongType};
+  }
+
+  @Override
+  public DataType resultType() {
+    return fields.add(Decoder.BAD, DataTypes.StringType, true);
+  }
+
+  @Override
+  public boolean isResultNullable() {
+    return false;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof RequiredDecoder
+        && fields.equals(((RequiredDecoder) other).fields)
+        && format.equals(((RequiredDecoder) other).format)
+        && topic.equals(((RequiredDecoder) other).topic);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(fields, format, topic);
+  }
+}
