@@ -1,6 +1,7 @@
 """Diagnostics: what is wrong, where, and what to do about it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Literal
 
@@ -43,6 +44,19 @@ class MillstreamError(Exception):
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("\n".join(f"{d.code}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
+
+
+def os_reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+@contextmanager
+def reporting_os_errors(code: str, message: str, remedy: str) -> Iterator[None]:
+    """Raise an error of the operating system as a diagnostic: the message, then the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise MillstreamError(Diagnostic(code, f"{message}: {os_reason(error)}", None, remedy)) from None
 
 
 def at(

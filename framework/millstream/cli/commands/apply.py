@@ -66,8 +66,6 @@ def command(
     root = root_of(common)
     changes = Changes(accept_forward=accept_forward)
     compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
-    if job is None:
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     if rollback:
         return _roll_back(common, root, job)
     if not common.style.json:

@@ -12,7 +12,7 @@ import click
 from millstream.cli.commands.schema import schemas, write_schemas
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
 from millstream.project.properties import IDENTIFIER
 
 SCHEMAS = ("properties", "profiles", "project", "selectors")
@@ -53,10 +53,10 @@ def check_name(name: str) -> None:
 
 def make_project(root: Path, name: str) -> list[str]:
     """Write a new project and return its files."""
-    try:
+    paths = []
+    with reporting_os_errors("MS702", f"the project can't be written to {root}", "choose a writable folder"):
         if root.is_symlink() or root.exists():
             _check_empty(root)
-        paths = []
         for path, template in _templates(TEMPLATES):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             content = template.read_text(encoding="utf-8").replace(_PLACEHOLDER, name)
@@ -64,10 +64,6 @@ def make_project(root: Path, name: str) -> list[str]:
             paths.append(path)
         found = schemas()
         write_schemas(root / ".schemas", {schema: found[schema] for schema in SCHEMAS})
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"the project can't be written to {root}: {reason}"
-        raise MillstreamError(Diagnostic("MS702", message, None, "choose a writable folder")) from None
     return sorted([*paths, *(f".schemas/{schema}.json" for schema in SCHEMAS)])
 
 

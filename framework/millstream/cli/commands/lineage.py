@@ -9,7 +9,7 @@ import click
 from millstream.cli.complete import complete_model
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
+from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.lineage.values import End, Lineage
 from millstream.manifest import Manifest
@@ -45,9 +45,7 @@ def command(
 
     if name and not choice.everything:
         raise click.UsageError("a name and --select, --exclude or --selector can't be combined")
-    compiled = compile_for(common, root_of(common))
-    if failed(compiled):
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    compiled = compile_valid(common, root_of(common))
     diagnostics = compiled.diagnostics
     if name:
         both = upstream == downstream
@@ -56,7 +54,7 @@ def command(
             compiled.manifest, root, upstream=upstream or both, downstream=downstream or both, depth=depth
         )
     else:
-        _, selection = select_nodes(common, compiled, choice)
+        selection = select_nodes(common, compiled, choice)
         lineage = whole_graph(compiled.manifest, selection.ids)
         diagnostics += selection.diagnostics
     text = _drawn(common.output, lineage, compiled.manifest)

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Choice, Common, choosing, common
 from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
+from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import ManifestNode
@@ -55,10 +55,8 @@ def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_ke
     if output_keys and not common.style.json:
         raise click.UsageError("--output-keys needs --output json")
     keys = keys_of(output_keys)
-    compiled = compile_for(common, root_of(common))
-    if failed(compiled):
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled), result={"nodes": []})
-    _, selection = select_nodes(common, compiled, choice, with_tests=True)
+    compiled = compile_valid(common, root_of(common), result={"nodes": []})
+    selection = select_nodes(common, compiled, choice, with_tests=True)
     nodes = [compiled.manifest.nodes[id_] for id_ in selection.ids]
     if kinds and "all" not in kinds:
         nodes = [node for node in nodes if node.kind in kinds]

@@ -33,8 +33,6 @@ def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept
     """
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, Choice(), Changes())
-    if job is None:
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     deployment = plan_deployment(
         common, root, compiled, job, accept_forward=accept_forward, ask_kafka=ask_kafka
     )

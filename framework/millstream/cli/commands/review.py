@@ -9,7 +9,7 @@ import click
 
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, older_version, root_of
+from millstream.cli.project import compile_valid, models_in, older_version, root_of
 from millstream.cli.review_output import failing, shown, statistics_of
 from millstream.collector import collector_paused
 from millstream.project.settings import read_settings
@@ -60,9 +60,7 @@ def command(
     """
     _check(against, against_manifest, merge_base=merge_base)
     root = root_of(common)
-    new = compile_for(common, root)
-    if failed(new):
-        return finish(common.style, new.diagnostics, models=models_in(new))
+    new = compile_valid(common, root)
     found, diagnostics = _review(
         common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
     )

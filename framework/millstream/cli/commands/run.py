@@ -9,7 +9,7 @@ import click
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
-from millstream.cli.output import finish, show
+from millstream.cli.output import show
 from millstream.cli.project import models_in, root_of
 
 
@@ -44,8 +44,6 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     """
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, choice, changes)
-    if job is None:
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
 

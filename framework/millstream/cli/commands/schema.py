@@ -11,7 +11,7 @@ import msgspec
 from millstream.atomic import replace_file
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import reporting_os_errors
 from millstream.project.jsonschema import json_schemas
 
 NAMES = ("properties", "profiles", "project", "selectors", "manifest", "review")
@@ -67,12 +67,8 @@ def as_text(schema: Any) -> str:
 
 
 def write_schemas(folder: Path, selected: dict[str, dict[str, Any]]) -> list[str]:
-    try:
+    with reporting_os_errors("MS702", f"schemas can't be written to {folder}", "choose another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, schema in selected.items():
             replace_file(folder / f"{name}.json", as_text(schema).encode(), mode=0o644)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"schemas can't be written to {folder}: {reason}"
-        raise MillstreamError(Diagnostic("MS702", message, None, "choose another folder")) from None
     return [str(folder / f"{name}.json") for name in selected]

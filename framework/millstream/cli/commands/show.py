@@ -11,8 +11,7 @@ import click
 from millstream.cli.commands import query
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, common
-from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, root_of
+from millstream.cli.project import compile_for, end_if_invalid, root_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
 from millstream.stores.query import StoredProject, answer
@@ -63,8 +62,7 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
         raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
     if compute or (relation.stored is not None and relation.stored.inlined):
         # Only the model's ancestors need to be valid, but a plan covers the whole project.
-        if failed(compiled):
-            return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+        end_if_invalid(common, compiled)
         rows = _compute(common, root, compiled, relation, limit, last)
     elif not relation.at_rest:
         rows = _records(common, root, compiled.manifest.nodes, relation, limit)
