@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +19,7 @@ from millstream.broker.log import address_in_use, last_lines
 from millstream.broker.place import BrokerFolder, broker_folder_of
 from millstream.broker.process import is_alive, launch, stop
 from millstream.broker.state import read_pid, read_state, write_state
-from millstream.errors import Diagnostic, MillstreamError, Note
+from millstream.errors import Diagnostic, MillstreamError, Note, reporting_os_errors
 from millstream.machine.archive import drop
 from millstream.machine.jars import Progress, fetch
 from millstream.machine.java import Java, java
@@ -219,11 +219,6 @@ def _set_kept(folder: BrokerFolder, *, kept: bool) -> None:
         write_state(folder, structs.replace(state, kept=kept))
 
 
-@contextmanager
-def _reporting_write_errors(folder: BrokerFolder) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        message = f"the broker can't be started in {folder.path}: {(error.strerror or str(error)).lower()}"
-        remedy = "make the folder writable, or free disk space"
-        raise MillstreamError(Diagnostic("MS814", message, None, remedy)) from None
+def _reporting_write_errors(folder: BrokerFolder) -> AbstractContextManager[None]:
+    message = f"the broker can't be started in {folder.path}"
+    return reporting_os_errors("MS814", message, "make the folder writable, or free disk space")

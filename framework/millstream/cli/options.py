@@ -132,19 +132,7 @@ def choosing(function: Function) -> Function:
             help="What `state:modified` compares with: a branch, tag, commit, or manifest.json.",
         ),
     )
-
-    @functools.wraps(function)
-    def wrapped(
-        *args: Any,
-        select: tuple[str, ...],
-        exclude: tuple[str, ...],
-        selector: str | None,
-        state: str | None,
-        **rest: Any,
-    ) -> Any:
-        return function(*args, choice=Choice(select, exclude, selector, state), **rest)
-
-    return _with(wrapped, options)  # type: ignore[return-value]
+    return _grouped(function, "choice", Choice, options)
 
 
 def changing(function: Function) -> Function:
@@ -169,18 +157,24 @@ def changing(function: Function) -> Function:
             "--full-refresh", is_flag=True, help="Remove state and tables, and read topics from the start."
         ),
     )
-
-    @functools.wraps(function)
-    def wrapped(
-        *args: Any, rebuild: tuple[str, ...], accept_forward: bool, full_refresh: bool, **rest: Any
-    ) -> Any:
-        return function(*args, changes=Changes(full_refresh, accept_forward, rebuild), **rest)
-
-    return _with(wrapped, options)  # type: ignore[return-value]
+    return _grouped(function, "changes", Changes, options)
 
 
 def _output_help(outputs: tuple[str, ...]) -> str:
     return "The format of the result." if outputs else "The format of the result: text, or one JSON document."
+
+
+def _grouped(
+    function: Function, name: str, kind: type[Struct], options: tuple[Callable[..., Any], ...]
+) -> Function:
+    """Pass the options to a command as one value: the fields of `kind` have their names."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **given: Any) -> Any:
+        fields = {field: given.pop(field) for field in kind.__struct_fields__ if field in given}
+        return function(*args, **{name: kind(**fields)}, **given)
+
+    return _with(wrapped, options)  # type: ignore[return-value]
 
 
 def _with(function: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:

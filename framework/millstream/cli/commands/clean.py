@@ -17,7 +17,7 @@ from millstream.cli.diagnostics import count
 from millstream.cli.options import Common, common
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.machine.locks import is_locked
 from millstream.project.folders import (
     OWN,
@@ -175,11 +175,9 @@ def remove(path: Path) -> None:
         elif path.is_dir():
             shutil.rmtree(path)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"{error.filename or path} can't be removed: {reason}"
-        raise MillstreamError(
-            Diagnostic("MS702", message, None, "make it writable, then run `millstream clean` again")
-        ) from None
+        message = f"{error.filename or path} can't be removed: {os_reason(error)}"
+        remedy = "make it writable, then run `millstream clean` again"
+        raise MillstreamError(Diagnostic("MS702", message, None, remedy)) from None
 
 
 def text_of(removed: list[Removed], left: list[Left]) -> str:
