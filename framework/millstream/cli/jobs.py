@@ -38,7 +38,28 @@ def compiled_job(
         raise Exit(finish(common.style, diagnostics, models=models_in(compiled)))
     rebuild_choice = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
     rebuild, more = _select_models(common, compiled, rebuild_choice) if changes.rebuild else (frozenset(), ())
-    job = _job(common, root, compiled, None if every <= models else models, rebuild, changes, tests=tests)
+
+    from millstream.artifacts import manifest_file
+    from millstream.project.folders import checkpoints_of
+    from millstream.project.load import load_project
+    from millstream.results import read_results
+    from millstream.runner.checkpoints.files import local_lock
+    from millstream.runner.values import Job
+    from millstream.topology import compiled_topology, physical_of
+
+    project = load_project(root, common.target, common.vars, common.profiles_dir)
+    before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
+    topology = compiled_topology(compiled, before, tests=tests)
+    lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
+    job = Job(
+        project,
+        topology,
+        physical_of(topology, lock),
+        lock,
+        None if every <= models else models,
+        intent=_intent(changes, rebuild),
+        manifest=manifest_file(compiled),
+    )
     return compiled, job, [*compiled.diagnostics, *warnings, *more, *_also_built(job)]
 
 
@@ -77,39 +98,6 @@ def _listed(models: Sequence[str]) -> str:
     names = [f"'{model.removeprefix('model.')}'" for model in models[:_SHOWN]]
     names += [f"{len(models) - _SHOWN} more"] if len(models) > _SHOWN else []
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _job(
-    common: Common,
-    root: Path,
-    compiled: Compiled,
-    models: frozenset[str] | None,
-    rebuild: frozenset[str],
-    changes: Changes,
-    *,
-    tests: bool,
-) -> Job:
-    from millstream.artifacts import manifest_file
-    from millstream.project.folders import checkpoints_of
-    from millstream.project.load import load_project
-    from millstream.results import read_results
-    from millstream.runner.checkpoints.files import local_lock
-    from millstream.runner.values import Job
-    from millstream.topology import compiled_topology, physical_of
-
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
-    before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
-    topology = compiled_topology(compiled, before, tests=tests)
-    lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
-    return Job(
-        project,
-        topology,
-        physical_of(topology, lock),
-        lock,
-        models,
-        intent=_intent(changes, rebuild),
-        manifest=manifest_file(compiled),
-    )
 
 
 def _intent(changes: Changes, rebuild: frozenset[str]) -> Intent:

@@ -84,8 +84,9 @@ def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
         _check_idle(root, common.target)
     if data and not yes and not common.style.json and not _confirm(data):
         return finish(common.style, text="nothing was removed")
-    if data and not common.target and broker_folder(root).is_dir():
-        _stop(root, force=force)
+    has_broker = data and not common.target and broker_folder(root).is_dir()
+    if has_broker and stop_broker(root, force=force) == "in use":
+        raise _in_use("local broker")
     for path in sizes:
         remove(path)
     left = [] if artifacts else stored_elsewhere(common, root)
@@ -135,11 +136,6 @@ def _check_idle(root: Path, target: str | None) -> None:
         name = lock.parent.name
         if (folder_name(target) if target else name) == name and is_locked(lock):
             raise _in_use(f"target '{unquote(name)}'")
-
-
-def _stop(root: Path, *, force: bool) -> None:
-    if stop_broker(root, force=force) == "in use":
-        raise _in_use("local broker")
 
 
 def _in_use(what: str) -> MillstreamError:

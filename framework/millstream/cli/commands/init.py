@@ -74,9 +74,8 @@ def _check_empty(root: Path) -> None:
         problem = f"the folder '{root}' is not empty"
     else:
         return
-    raise MillstreamError(
-        Diagnostic("MS703", problem, None, "choose another name, or empty the folder first")
-    )
+    remedy = "choose another name, or empty the folder first"
+    raise MillstreamError(Diagnostic("MS703", problem, None, remedy))
 
 
 def _templates(folder: Path) -> Iterator[tuple[str, Path]]:

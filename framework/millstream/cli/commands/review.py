@@ -15,8 +15,6 @@ from millstream.collector import collector_paused
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
-    from millstream.errors import Diagnostic
-    from millstream.manifest import Compiled
     from millstream.review.replay import Statistics
     from millstream.review.values import Review
     from millstream.review.version import Version
@@ -61,31 +59,15 @@ def command(
     _check(against, against_manifest, merge_base=merge_base)
     root = root_of(common)
     new = compile_valid(common, root)
-    found, diagnostics = _review(
-        common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
-    )
-    data, text = shown(found, common.output)
-    code = finish(common.style, diagnostics, result=data, text=text, models=models_in(new))
-    return code or (1 if set(fail_on) & set(found.levels) else 0)
-
-
-def _review(
-    common: Common,
-    root: Path,
-    new: Compiled,
-    against: str | None,
-    manifest: Path | None,
-    *,
-    merge_base: bool,
-    ask_kafka: bool,
-) -> tuple[Review, list[Diagnostic]]:
-    """Return the review, and the diagnostics of both versions."""
     from millstream.review.version import version_of
 
-    old, warnings = older_version(common, root, against, manifest, merge_base=merge_base)
+    old, warnings = older_version(common, root, against, against_manifest, merge_base=merge_base)
     now = version_of("the working tree", new, root)
     found = _cached_review(root, old, now, statistics_of(common, root, now, ask_kafka=ask_kafka))
-    return found, [*new.diagnostics, *warnings]
+    data, text = shown(found, common.output)
+    diagnostics = [*new.diagnostics, *warnings]
+    code = finish(common.style, diagnostics, result=data, text=text, models=models_in(new))
+    return code or (1 if set(fail_on) & set(found.levels) else 0)
 
 
 def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> None:
