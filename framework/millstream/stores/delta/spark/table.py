@@ -13,7 +13,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
-from millstream.stores.files import files_of
+from millstream.stores.files import files_of, read_json
 from millstream.stores.retention import Limit, Newest, newest_time
 
 _APP = "spark.databricks.delta.write.txnAppId"
@@ -56,8 +56,7 @@ def exists(session: SparkSession, path: str) -> bool:
 
 def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
     """Return the newest time in a table; it is computed if the table had no retention before."""
-    content = files_of(path, session).read(f"{path}/{_NEWEST}")
-    found = None if content is None else msgspec.json.decode(content, type=Newest)
+    found = read_json(files_of(path, session), f"{path}/{_NEWEST}", Newest)
     if found is not None and found.column.lower() == str(table.options["order_by"]).lower():
         return found
     return newest_time(rows(session, path), table)
@@ -113,11 +112,6 @@ def table_at(path: str) -> str:
 
 def _changed(table: TableOutput, column: Column, was: str) -> MillstreamError:
     name = table.model.removeprefix("model.")
-    return MillstreamError(
-        Diagnostic(
-            "MS866",
-            f"column '{column.name}' of the table '{name}' has type {was}, but {column.type} in the model",
-            None,
-            f"rebuild it: millstream build --full-refresh --select {name}",
-        )
-    )
+    message = f"column '{column.name}' of the table '{name}' has type {was}, but {column.type} in the model"
+    remedy = f"rebuild it: millstream build --full-refresh --select {name}"
+    return MillstreamError(Diagnostic("MS866", message, None, remedy))
