@@ -14,7 +14,8 @@ from millstream.cli.diagnostics import count, render
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic
 from millstream.physical.values import DeadLetters, Query
-from millstream.runner.queries.results import Counts, Outcome, RunResults
+from millstream.results import RunResults
+from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
 from millstream.text import clean
 

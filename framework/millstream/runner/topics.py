@@ -66,10 +66,7 @@ class Kafka(Struct, frozen=True):
 
     def ends(self, topics: Iterable[str]) -> dict[str, int]:
         """Return how many records each topic has ever received."""
-        found = dict.fromkeys(topics, 0)
-        for (topic, _), bound in bounds(admin_of(self.cluster), found).items() if found else ():
-            found[topic] += bound.end
-        return found
+        return {topic: sum(ends.values()) for topic, ends in self.held(topics).items()}
 
     def held(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return where each topic ends, by partition."""
@@ -132,15 +129,7 @@ def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str
 
 def _check_sources(admin: Admin, read: Sequence[Topic]) -> None:
     existing = admin.metadata().topics
-    problems = [
-        Diagnostic(
-            "MS872",
-            f"the topic '{topic.name}' of a source does not exist",
-            None,
-            "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target",
-        )
-        for topic in read
-        if topic.name not in existing
-    ]
-    if problems:
-        raise MillstreamError(*problems)
+    remedy = "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target"
+    messages = [f"the topic '{t.name}' of a source does not exist" for t in read if t.name not in existing]
+    if messages:
+        raise MillstreamError(*(Diagnostic("MS872", message, None, remedy) for message in messages))

@@ -111,11 +111,9 @@ def _identity(alone: Query, record: Record, ranges: dict[str, Ranges]) -> str:
 
 def _late(query: Query, model: str) -> Diagnostic:
     name = model.partition(".")[2]
-    return Diagnostic(
-        "MS876",
-        f"'{name}' is new in query {query.name} and only gets records from now on",
-        None,
+    message = f"'{name}' is new in query {query.name} and only gets records from now on"
+    remedy = (
         f"to include earlier records: millstream build --full-refresh --select {name}; this repeats "
-        "the records of the other models of the query",
-        severity="warning",
+        "the records of the other models of the query"
     )
+    return Diagnostic("MS876", message, None, remedy, severity="warning")

@@ -38,25 +38,15 @@ def with_dead_letters(
     running: Engine, query: Query, record: Record, checkpoint: CheckpointFolder, context: QueryContext
 ) -> QueryContext:
     """Return a context in which a query sends only the dead letters that were not sent before."""
-    source = next(
-        (
-            each
-            for each in query.sources
-            if query.dead_letter_source and each.relation == query.dead_letter_source
-        ),
-        None,
-    )
+    source = next((each for each in query.sources if each.relation == query.dead_letter_source), None)
     if source is None:
         return context
     files, folder, spark = running.files, running.checkpoints.rstrip("/"), checkpoint.spark(record)
     done, again = progress(files, spark, source.topic)
     starts = _begins(running, source) if done is None else done
     columns = (*((source.key,) if source.key else ()), *source.columns)
-    known = settled(
-        files,
-        folder,
-        _known(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts),
-    )
+    known = _known(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
+    known = settled(files, folder, known)
     due, readers = later(starts, again), _readers(running, source)
     # Records that are read again may be bad in a column that was not read before.
     recheck = not set(columns) <= set(known.columns) and _read_again(running, known, readers)
@@ -105,8 +95,7 @@ def _readers(running: Engine, source: SourceRead) -> tuple[str, ...]:
     for query in running.job.physical.queries:
         if any(each.relation == source.relation for each in query.sources):
             record = running.record(query)
-            stored = (record.outputs or {}) if record is not None else {}
-            found += [f"{record.id}/{model}" for model in stored] if record is not None else [query.name]
+            found += [query.name] if record is None else [f"{record.id}/{m}" for m in record.outputs or ()]
     return tuple(sorted(found))
 
 

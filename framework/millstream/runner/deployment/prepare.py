@@ -20,7 +20,7 @@ from millstream.deployment.stages import (
 )
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.commands import rebuild_command
-from millstream.physical.values import Query, TableOutput
+from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.files import records_in
@@ -89,7 +89,10 @@ def open_checkpoint(running: Engine, query: Query) -> Opened:
     record, ids = running.record(query), running.ids(query)
     check_record(running, query, record)
     if record and (recreated := [topic for topic, id_ in ids.items() if record.ids.get(topic, id_) != id_]):
-        raise MillstreamError(_other_records(query, recreated))
+        listed = ", ".join(f"'{topic}'" for topic in recreated)
+        message = f"{query.title}: {listed} was deleted and recreated; the saved offsets no longer apply"
+        remedy = "build with --full-refresh to read it from its start"
+        raise MillstreamError(Diagnostic("MS864", message, None, remedy))
     created = {
         table.model
         for table in query.tables
@@ -103,13 +106,19 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
     """Refuse a checkpoint of another project, and tables with rows of another query."""
     project = running.job.project.settings.name
     if record is not None and record.project != project:
-        raise MillstreamError(_other_project(query, record, project))
+        message = f"the checkpoint of {query.name} belongs to another project, '{record.project}'"
+        remedy = f"give '{project}' its own folder: set `checkpoints:` of the target in profiles.yml"
+        raise MillstreamError(Diagnostic("MS869", message, None, remedy))
     for table in query.tables:
         if (record is not None and table.model in record.tables) or not running.tables.has_rows(table):
             continue
         before = taken_over_tables(query, records_in(running.files, running.checkpoints)).get(table.model)
         if before is not None:
-            raise MillstreamError(_other_writer(query, table, before))
+            name = table.model.partition(".")[2]
+            owner = f"the table {name} has rows of query {before}"
+            remedy = f"rebuild it alongside the running version, then swap: {rebuild_command(query)}"
+            message = f"{owner}; {query.name} would not replace all of them"
+            raise MillstreamError(Diagnostic("MS870", message, None, remedy))
 
 
 def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[str]) -> Opened:
@@ -169,32 +178,3 @@ def reset(running: Engine, query: Query) -> None:
     running.files.remove(checkpoint.folder)
     for table in query.tables:
         running.tables.drop(table)
-
-
-def _other_project(query: Query, record: Record, project: str) -> Diagnostic:
-    return Diagnostic(
-        "MS869",
-        f"the checkpoint of {query.name} belongs to another project, '{record.project}'",
-        None,
-        f"give '{project}' its own folder: set `checkpoints:` of the target in profiles.yml",
-    )
-
-
-def _other_writer(query: Query, table: TableOutput, before: str) -> Diagnostic:
-    name = table.model.partition(".")[2]
-    return Diagnostic(
-        "MS870",
-        f"the table {name} has rows of query {before}; {query.name} would not replace all of them",
-        None,
-        f"rebuild it alongside the running version, then swap: {rebuild_command(query)}",
-    )
-
-
-def _other_records(query: Query, topics: Sequence[str]) -> Diagnostic:
-    named = ", ".join(f"'{topic}'" for topic in topics)
-    return Diagnostic(
-        "MS864",
-        f"{query.title}: {named} was deleted and recreated; the saved offsets no longer apply",
-        None,
-        "build with --full-refresh to read it from its start",
-    )
