@@ -130,7 +130,7 @@ def _supervise(
     }
     upstream = needs(queries)
     for name, each in supervised.items():
-        each.start([supervised[other] for other in sorted(upstream[name]) if other in supervised])
+        each.start([supervised[other] for other in sorted(upstream[name])])
     return supervised.values()
 
 

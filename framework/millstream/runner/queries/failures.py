@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.checks import WRONG_ROW
@@ -102,6 +106,15 @@ def problem_of(who: str, error: BaseException, log: str) -> Diagnostic:
         if match := known.pattern.search(text):
             return Diagnostic(known.code, f"{who}: {known.message(match)}", None, known.remedy)
     return Diagnostic("MS860", f"{who}: {_shortest(text)}", None, f"see Spark's log: {log}")
+
+
+@contextmanager
+def reporting_spark_errors(who: str, log: str) -> Iterator[None]:
+    """Raise an error of Spark as a diagnostic; `who` names the outputs."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise MillstreamError(problem_of(who, error, log)) from None
 
 
 def jvm_lost(code: int, log: Path) -> Diagnostic:

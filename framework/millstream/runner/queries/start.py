@@ -173,7 +173,7 @@ def _distinct(rows: DataFrame, step: DedupeView) -> DataFrame:
     Spark drops a key once the watermark passes its time plus the delay in the metadata of the event time.
     That delay is for late rows; it is replaced by `within` here.
     """
-    if step.within is None:
+    if step.within is None or not rows.isStreaming:
         return rows.dropDuplicates(list(step.keys))
     metadata = {_DELAY: milliseconds(step.within)}
     times = [field.name for field in rows.schema if _DELAY in field.metadata]

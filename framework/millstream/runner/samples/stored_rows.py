@@ -12,9 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import Admin
-from millstream.kafka.cluster import revealed
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
-from millstream.kafka.settings import source_options
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.values import SourceRead, StaticRead
@@ -29,7 +27,7 @@ from millstream.runner.queries import reads as reading
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
 from millstream.runner.queries.tables import Tables
-from millstream.runner.samples.compute import Question, frame, with_ancestors
+from millstream.runner.samples.compute import Question, frame, read_records, with_ancestors
 
 _TRIES = 10
 _PAUSE = 0.5
@@ -101,9 +99,5 @@ class StoredRelations(Struct, frozen=True):
         offsets = self._bounds(source.topic)
         if not offsets:
             raise NotBuiltError(source.topic)
-        topic = self.project.sources.get(source.relation.removeprefix("source."))
-        own = topic.options.get("options") if topic else None
-        options = revealed(source_options(self.admin().cluster, own or {}, "available_now"))
-        reading.bounded(
-            session, source, options, {n: (first, end) for (_, n), (first, end) in offsets.items()}
-        )
+        ranges = {number: (first, end) for (_, number), (first, end) in offsets.items()}
+        read_records(session, source, self.project, self.admin(), ranges)

@@ -11,18 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from millstream.errors import MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.references import reference_outputs
 from millstream.physical.values import OutputMode, Query
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
 from millstream.project.values import Project
-from millstream.runner.queries.failures import problem_of
+from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.samples import trial
 from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial
 from millstream.runner.spark.settings import state_settings
@@ -44,12 +41,12 @@ def check_streaming(
         tuple(_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
         state_settings(query, catalog),
     )
-    try:
-        with tempfile.TemporaryDirectory(prefix="millstream-check-") as folder:
-            rows = trial.streamed_rows(spark.newSession(), own, Path(folder))
-            _check(spark, rows, query.output_mode)
-    except (PySparkException, Py4JError) as error:
-        raise MillstreamError(problem_of(query.title, error, log)) from None
+    with (
+        reporting_spark_errors(query.title, log),
+        tempfile.TemporaryDirectory(prefix="millstream-check-") as folder,
+    ):
+        rows = trial.streamed_rows(spark.newSession(), own, Path(folder))
+        _check(spark, rows, query.output_mode)
 
 
 def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:

@@ -105,17 +105,13 @@ def _of_stores(target: Target) -> dict[str, str]:
     return found
 
 
-def _nothing() -> None:
-    pass
-
-
 @contextmanager
 def running_spark(
     name: str,
     target: Target,
     jars: Sequence[Path],
     folder: Path,
-    caching: Callable[[], None] = _nothing,
+    caching: Callable[[], None] = lambda: None,
     *,
     long_running: bool = False,
 ) -> Iterator[SparkSession]:
@@ -124,7 +120,8 @@ def running_spark(
     Writing takes a while; `caching` is called before it. With `long_running`, the JVM compiles to the fastest
     code, however long that takes.
     """
-    archive = archive_for("spark", java(), [*_own_jars(), *jars]) if is_local(target) else None
+    own_jars = Path(pyspark.__file__).parent / "jars"
+    archive = archive_for("spark", java(), [own_jars, *jars]) if is_local(target) else None
     spark = start_spark(name, target, jars, folder, archive, long_running=long_running)
     try:
         yield spark
@@ -165,11 +162,6 @@ def _forget_jvm() -> None:
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkContext._active_spark_context = None  # noqa: SLF001
     SparkSession._instantiatedSession = None  # noqa: SLF001
-
-
-def _own_jars() -> list[Path]:
-    """Return the folder of PySpark's jars, which differs between versions."""
-    return [Path(pyspark.__file__).parent / "jars"]
 
 
 def _end_jvm() -> bool:
