@@ -49,10 +49,9 @@ def all_records(admin: Admin, topics: Collection[str]) -> Iterator[Message]:
     """Yield all records that the topics hold now."""
     found = bounds(admin, topics)
     starts = {partition: first for partition, (first, _) in found.items()}
+    ends = {partition: end for partition, (_, end) in found.items()}
     with _reading(admin) as (consumer, errors):
-        yield from _until(
-            admin, consumer, errors, starts, {partition: end for partition, (_, end) in found.items()}
-        )
+        yield from _until(admin, consumer, errors, starts, ends)
 
 
 def follow_records(admin: Admin, starts: Mapping[PartitionKey, int]) -> Iterator[Message]:
@@ -112,11 +111,11 @@ def _without_errors(admin: Admin, errors: ClientErrors, messages: list[Message])
         if error is None:
             yield message
         elif error.name() not in {"_PARTITION_EOF", "GROUP_AUTHORIZATION_FAILED"} and not error.retriable():
-            raise failure(admin.cluster, error, f"reading records of '{message.topic()}'", errors.errors)
+            raise failure(admin.cluster, error, f"reading records of '{message.topic()}'", errors)
 
 
 def _silent(admin: Admin, errors: ClientErrors) -> MillstreamError:
-    if errors.errors:
-        return failure(admin.cluster, errors.errors[-1], "reading records", errors.errors)
+    if errors:
+        return failure(admin.cluster, errors[-1], "reading records", errors)
     message = f"Kafka returned no records for {_SILENCE:.0f} seconds, although the topic has some"
     return MillstreamError(Diagnostic("MS829", message, None, "see the log of the broker"))
