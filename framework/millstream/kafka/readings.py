@@ -51,9 +51,8 @@ class ShownRecord(Struct, frozen=True):
 
 
 def of_source(topic: Topic) -> Reading:
-    return Reading(
-        topic.topic, format_of(topic.format), fields_of(topic), topic.key.type if topic.key else STRING
-    )
+    key = topic.key.type if topic.key else STRING
+    return Reading(topic.topic, format_of(topic.format), fields_of(topic), key)
 
 
 def of_sink(node: ManifestNode) -> Reading:

@@ -174,8 +174,7 @@ def _credentials(settings: Mapping[str, Any], mechanism: str) -> dict[str, str]:
     for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
         if settings.get(key) is not None:
             given[name] = text(settings[key])
-    for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
-        if name not in given:
+        elif name not in given:
             _unfit(
                 f"{mechanism} needs {key}", f"write {key}: \"{{{{ env_var('KAFKA_{key[5:].upper()}') }}}}\""
             )

@@ -16,13 +16,14 @@ from millstream.project.values import Project
 def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, Reading]:
     """Return how to decode the project's topics, by each of their names; models come before sources."""
     found: dict[str, Reading] = {}
-    sinks = [n for n in nodes.values() if isinstance(n.materialization, Sink)]
-    for node in sinks:
-        found[node.name] = of_sink(node)
-    for source in project.sources.values():
-        found.setdefault(source.id, of_source(source))
-    for source in project.sources.values():
-        found.setdefault(source.name, of_source(source))
+    for node in nodes.values():
+        if isinstance(node.materialization, Sink):
+            found[node.name] = of_sink(node)
+    sources = [(source, of_source(source)) for source in project.sources.values()]
+    for source, reading in sources:
+        found.setdefault(source.id, reading)
+    for source, reading in sources:
+        found.setdefault(source.name, reading)
     for reading in [*found.values()]:
         found.setdefault(reading.topic, reading)
     return found
@@ -43,9 +44,8 @@ def readings_of(
         elif reading.topic not in on_cluster:
             owner = "" if name == reading.topic else f" of '{name}'"
             message = f"the topic '{reading.topic}'{owner} does not exist yet"
-            remedy = "create it with `millstream build`" + (
-                ", or with `millstream produce`" if name in _sources(project) else ""
-            )
+            own = name in _sources(project)
+            remedy = f"create it with `millstream build`{', or with `millstream produce`' if own else ''}"
             problems.append(Diagnostic("MS827", message, None, remedy))
         else:
             found[reading.topic] = reading
