@@ -27,12 +27,8 @@ def answer(
         try:
             # The user's own text, in a transaction that can't write.
             connection.execute(_DECLARE + query, prepare=True)
-            fetch = (
-                "fetch forward {} from millstream_query"
-                if limit is not None
-                else "fetch all from millstream_query"
-            )
-            found = connection.execute(sql.SQL(fetch).format((limit or 0) + 1))
+            forward = sql.SQL("all") if limit is None else sql.SQL("forward {}").format(limit + 1)
+            found = connection.execute(sql.SQL("fetch {} from millstream_query").format(forward))
             rows = found.fetchall()
         except psycopg.errors.UndefinedTable as error:
             raise _undefined(error, query, known) from None

@@ -56,10 +56,8 @@ def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: B
 
 def _is_stored(connection: Connection, table: TableOutput, batch: Batch) -> bool:
     text = sql.SQL("select 1 from {} where query = %s and relation = %s and batch >= %s")
-    return (
-        connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number)).fetchone()
-        is not None
-    )
+    found = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
+    return found.fetchone() is not None
 
 
 def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
@@ -69,10 +67,8 @@ def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
         " on conflict (query, relation) do update set batch = excluded.batch, stored_at = now()"
         " where old.batch < excluded.batch returning 1"
     )
-    return (
-        connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number)).fetchone()
-        is not None
-    )
+    found = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
+    return found.fetchone() is not None
 
 
 def _create_staging(connection: Connection, staging: sql.Identifier, table: TableOutput) -> None:
