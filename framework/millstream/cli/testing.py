@@ -60,7 +60,7 @@ def run_tests(
     from millstream import __version__
     from millstream.cli.signals import ending_well
     from millstream.tested import TestResults, read_test_results, with_earlier_results, write_test_results
-    from millstream.testing.plugin.request import TestRequest
+    from millstream.testing.plugin.project_tests import TestRequest
     from millstream.testing.plugin.run import Reporter, run_pytest
     from millstream.testing.variants import Options
 

@@ -7,13 +7,12 @@ passes the checks of a query that starts (UnsupportedOperationChecker, in the qu
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from millstream.expressions import quoted
 from millstream.physical.references import reference_outputs
 from millstream.physical.values import OutputMode, Query
 from millstream.plan.from_sql.catalog import Catalog
@@ -21,7 +20,7 @@ from millstream.plan.nodes import Column, Plan
 from millstream.project.values import Project
 from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.samples import trial
-from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial
+from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial, ddl
 from millstream.runner.spark.settings import state_settings
 
 _DELETED = "_deleted boolean"
@@ -60,7 +59,7 @@ def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
 def _feed(view: str, topic: str, relation: str, catalog: Catalog) -> Feed:
     if topic:
         return Feed(view, RECORDS, ())
-    return Feed(view, f"{_ddl(catalog.models[relation].columns)}, {_DELETED}", ())
+    return Feed(view, f"{ddl(catalog.models[relation].columns)}, {_DELETED}", ())
 
 
 def _at_rest(
@@ -70,8 +69,4 @@ def _at_rest(
     if kind == "seed":
         return OwnSeed(view, name)
     columns = references[relation] if kind == "source" else catalog.models[relation].columns
-    return Rows(view, _ddl(columns), ())
-
-
-def _ddl(columns: Iterable[Column]) -> str:
-    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+    return Rows(view, ddl(columns), ())

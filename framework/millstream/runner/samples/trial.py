@@ -17,7 +17,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from millstream.expressions import quoted
 from millstream.physical.values import PerBatch, Query, TableOutput
+from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
@@ -216,7 +218,12 @@ def _newest(session: SparkSession, project: Project, given: Reference) -> DataFr
 
 
 def frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
+    """Return rows as a DataFrame; `columns` are DDL."""
     return values(session, _table(rows, _arrow(columns)), StructType.fromDDL(columns))
+
+
+def ddl(columns: Iterable[Column]) -> str:
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
 
 
 def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:

@@ -15,7 +15,6 @@ from millstream.testing.data.result import NotBuilt
 from millstream.testing.session import TestSession
 from millstream.testing.units.files import tested_model
 from millstream.testing.units.records import arrow_value
-from millstream.testing.units.run import column_ddl
 from millstream.text import Location
 
 if TYPE_CHECKING:
@@ -71,10 +70,10 @@ class RunModel:
         return Rows(rows, lambda: self._frame(columns, rows))
 
     def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-        from millstream.runner.samples.trial import frame
+        from millstream.runner.samples.trial import ddl, frame
 
         values = [{each.name: arrow_value(row.get(each.name), each.type) for each in columns} for row in rows]
-        return frame(self.session.spark(), values, column_ddl(columns))
+        return frame(self.session.spark(), values, ddl(columns))
 
 
 class ReadTopic:

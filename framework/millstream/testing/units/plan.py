@@ -127,12 +127,12 @@ def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, Manife
 
 def _missing_input(test: UnitTestCase, model: str, parent: str) -> Diagnostic:
     shown = _written(parent)
-    message = f"unit test '{test.name}': '{_name(model)}' reads {shown}, but the test gives no rows for it"
+    message = f"'{_name(model)}' reads {shown}, but the test gives no rows for it"
     quoted = f'"{shown}"' if "," in shown else shown  # a comma would end the value
     remedy = f"add - {{input: {quoted}, rows: []}}"
     if parent.startswith("model."):
         remedy += f", or test the chain: model: +{_name(model)}"
-    return Diagnostic("MS653", message, test.location, remedy)
+    return test.problem("MS653", message, remedy)
 
 
 def _written(id_: str) -> str:
@@ -141,17 +141,13 @@ def _written(id_: str) -> str:
 
 
 def _unread(test: UnitTestCase, relation: str) -> Diagnostic:
-    message = f"unit test '{test.name}': '{_name(test.model)}' does not read '{_name(relation)}'"
-    return Diagnostic("MS654", message, test.location, "remove this input, or test a model that reads it")
+    message = f"'{_name(test.model)}' does not read '{_name(relation)}'"
+    return test.problem("MS654", message, "remove this input, or test a model that reads it")
 
 
 def _not_testable(test: UnitTestCase, message: str, relation: str = "") -> Diagnostic:
-    remedy = (
-        f"give the rows of '{_name(relation)}'"
-        if relation
-        else "give the rows of a model that is closer to it"
-    )
-    return Diagnostic("MS657", f"unit test '{test.name}': {message}", test.location, remedy)
+    given = f"'{_name(relation)}'" if relation else "a model that is closer to it"
+    return test.problem("MS657", message, f"give the rows of {given}")
 
 
 def _name(id_: str) -> str:

@@ -71,7 +71,7 @@ def _finite(value: Any) -> Any:
     """Replace NaN and infinity, which JSON lacks, by the texts that Spark reads."""
     match value:
         case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+            return text_of(value)
         case dict():
             return {name: _finite(each) for name, each in value.items()}
         case list():

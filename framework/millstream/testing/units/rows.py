@@ -111,7 +111,7 @@ class RowReader:
             found = self._value(value, (*path, name), relation, column, texts=texts) if column else _WRONG
             good = good and found is not _WRONG
             values[column or name] = found
-        return GivenRow(values, metadata, self._location(path)) if good else None
+        return GivenRow(values, metadata) if good else None
 
     def _expected(
         self, row: Mapping[str, Any], path: NodePath, relation: Relation, texts: bool

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.errors import Diagnostic
 from millstream.text import Location
 
 DELETED = "_deleted"
@@ -20,7 +21,6 @@ class GivenRow(Struct, frozen=True):
     """Values by column, with the column's type; missing columns are NULL."""
     metadata: dict[str, Any]
     """`_key`, `_timestamp`, `_value` and so on."""
-    location: Location
 
 
 class Given(Struct, frozen=True):
@@ -34,10 +34,6 @@ class ExpectedRow(Struct, frozen=True):
     location: Location
     cells: dict[str, Location] = {}
     """The location of each column's value; empty for CSV."""
-
-    @property
-    def deleted(self) -> bool:
-        return self.values.get(DELETED) is True
 
 
 class Step(Struct, frozen=True):
@@ -85,3 +81,6 @@ class UnitTestCase(Struct, frozen=True):
     @property
     def relations(self) -> frozenset[str]:
         return frozenset(given.relation for step in self.steps for given in step.given)
+
+    def problem(self, code: str, message: str, remedy: str) -> Diagnostic:
+        return Diagnostic(code, f"unit test '{self.name}': {message}", self.location, remedy)

@@ -42,8 +42,8 @@ def judge(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestN
     plan = plan_unit_test(test, context.relations, nodes)
     if test.strict and not plan.stateful:
         model = test.model.partition(".")[2]
-        message = f"unit test '{test.name}': '{model}' keeps no state, so micro-batches don't matter"
-        raise MillstreamError(Diagnostic("MS656", message, test.location, "remove strict"))
+        message = f"'{model}' keeps no state, so micro-batches don't matter"
+        raise MillstreamError(test.problem("MS656", message, "remove strict"))
     try:
         context.streaming_checks.check(test.model, plan)
         outcome = run_unit_test(context, test, plan, batch_per_step(test))
