@@ -67,6 +67,7 @@ class Changes(Struct, frozen=True):
 def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], Function]:
     """Pass the common options to a command as its first argument; `outputs` extends --output."""
     choices = ["text", "json", *outputs]
+    formats = "" if outputs else ": text, or one JSON document"
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     options = (
         click.option(
@@ -80,7 +81,11 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
         click.option("--target", "-t", help="A target in profiles.yml."),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
         click.option(
-            "--output", *alias, type=click.Choice(choices), default="text", help=_output_help(outputs)
+            "--output",
+            *alias,
+            type=click.Choice(choices),
+            default="text",
+            help=f"The format of the result{formats}.",
         ),
         click.option("--no-color", is_flag=True, help="Disable colors, as NO_COLOR=1 does."),
         click.option("--quiet", "-q", is_flag=True, help="Print results and errors only."),
@@ -158,10 +163,6 @@ def changing(function: Function) -> Function:
         ),
     )
     return _grouped(function, "changes", Changes, options)
-
-
-def _output_help(outputs: tuple[str, ...]) -> str:
-    return "The format of the result." if outputs else "The format of the result: text, or one JSON document."
 
 
 def _grouped(

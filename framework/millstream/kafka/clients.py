@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
+from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import Cluster, Value, revealed
@@ -32,13 +33,12 @@ ClientErrors = deque[KafkaError]
 """The last errors that a client reported."""
 
 
-class Admin:
+class Admin(Struct, frozen=True, eq=False):
     """A connected admin client."""
 
-    def __init__(self, cluster: Cluster, client: AdminClient, errors: ClientErrors) -> None:
-        self.cluster = cluster
-        self.client = client
-        self.errors = errors
+    cluster: Cluster
+    client: AdminClient
+    errors: ClientErrors
 
     def metadata(self) -> ClusterMetadata:
         try:

@@ -93,16 +93,16 @@ def _until(
             at_end = error is not None and error.name() == "_PARTITION_EOF"
             if at_end or (message.offset() or 0) >= ends[partition] - 1:
                 unfinished.discard(partition)
-        good = [m for m in _without_errors(admin, errors, messages) if _before(m, ends)]
-        yield from good
+        for message in list(_without_errors(admin, errors, messages)):
+            if (message.offset() or 0) < ends[message.topic() or "", message.partition() or 0]:
+                yield message
         if messages:
             last = time.monotonic()
         elif time.monotonic() - last > _SILENCE:
-            raise _silent(admin, errors)
-
-
-def _before(message: Message, ends: Mapping[PartitionKey, int]) -> bool:
-    return (message.offset() or 0) < ends[message.topic() or "", message.partition() or 0]
+            if errors:
+                raise failure(admin.cluster, errors[-1], "reading records", errors)
+            text = f"Kafka returned no records for {_SILENCE:.0f} seconds, although the topic has some"
+            raise MillstreamError(Diagnostic("MS829", text, None, "see the log of the broker"))
 
 
 def _without_errors(admin: Admin, errors: ClientErrors, messages: list[Message]) -> Iterator[Message]:
@@ -112,10 +112,3 @@ def _without_errors(admin: Admin, errors: ClientErrors, messages: list[Message])
             yield message
         elif error.name() not in {"_PARTITION_EOF", "GROUP_AUTHORIZATION_FAILED"} and not error.retriable():
             raise failure(admin.cluster, error, f"reading records of '{message.topic()}'", errors)
-
-
-def _silent(admin: Admin, errors: ClientErrors) -> MillstreamError:
-    if errors:
-        return failure(admin.cluster, errors[-1], "reading records", errors)
-    message = f"Kafka returned no records for {_SILENCE:.0f} seconds, although the topic has some"
-    return MillstreamError(Diagnostic("MS829", message, None, "see the log of the broker"))

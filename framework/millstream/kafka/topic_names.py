@@ -35,6 +35,7 @@ def readings_of(
     """Return how to decode the named topics; raise if a name is not a topic, or the topic does not exist."""
     known = known_readings(project, nodes)
     on_cluster = user_topics(admin)
+    sources = {name for each in project.sources.values() for name in (each.id, each.name, each.topic)}
     found: dict[str, Reading] = {}
     problems: list[Diagnostic] = []
     for name in names:
@@ -44,18 +45,14 @@ def readings_of(
         elif reading.topic not in on_cluster:
             owner = "" if name == reading.topic else f" of '{name}'"
             message = f"the topic '{reading.topic}'{owner} does not exist yet"
-            own = name in _sources(project)
-            remedy = f"create it with `millstream build`{', or with `millstream produce`' if own else ''}"
+            how = ", or with `millstream produce`" if name in sources else ""
+            remedy = f"create it with `millstream build`{how}"
             problems.append(Diagnostic("MS827", message, None, remedy))
         else:
             found[reading.topic] = reading
     if problems:
         raise MillstreamError(*problems)
     return [*found.values()]
-
-
-def _sources(project: Project) -> set[str]:
-    return {name for each in project.sources.values() for name in (each.id, each.name, each.topic)}
 
 
 def _unknown(name: str, nodes: Mapping[str, ManifestNode], known: Iterable[str]) -> Diagnostic:

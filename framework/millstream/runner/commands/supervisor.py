@@ -100,7 +100,7 @@ class SupervisedQuery:
         with self._lock:
             streaming = self._streaming
         if streaming is not None:
-            while _in_batch(streaming) and time.monotonic() < deadline:
+            while streaming.isActive and streaming.status["isTriggerActive"] and time.monotonic() < deadline:
                 time.sleep(0.05)
             streaming.stop()
 
@@ -192,7 +192,3 @@ class SupervisedQuery:
             self._running.tell(Idle(self.query.name))
             if not self._rebuilds:
                 self.caught_up.set()
-
-
-def _in_batch(streaming: StreamingQuery) -> bool:
-    return bool(streaming.isActive and streaming.status["isTriggerActive"])

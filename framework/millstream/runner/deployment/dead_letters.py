@@ -7,7 +7,6 @@ letters; if it begins after them, the missing ones are sent first, except those 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import partial
 
 from msgspec.structs import replace
@@ -49,7 +48,8 @@ def with_dead_letters(
     known = settled(files, folder, known)
     due, readers = later(starts, again), _readers(running, source)
     # Records that are read again may be bad in a column that was not read before.
-    recheck = not set(columns) <= set(known.columns) and _read_again(running, known, readers)
+    again_read = may_rebuild(running.job.intent) or not set(readers) <= set(known.readers)
+    recheck = again_read and not set(columns) <= set(known.columns)
     since, upto = known.began if recheck else known.upto, later(known.upto, due)
     ranges = {n: (min(since.get(n, 0), stop), stop) for n, stop in (upto if recheck else due).items()}
     if late := any(stop > start for start, stop in ranges.values()):
@@ -97,11 +97,6 @@ def _readers(running: Engine, source: SourceRead) -> tuple[str, ...]:
             record = running.record(query)
             found += [query.name] if record is None else [f"{record.id}/{m}" for m in record.outputs or ()]
     return tuple(sorted(found))
-
-
-def _read_again(running: Engine, known: SentDeadLetters, readers: Collection[str]) -> bool:
-    """Whether any reader reads records of a source again."""
-    return may_rebuild(running.job.intent) or not set(readers) <= set(known.readers)
 
 
 def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -> None:

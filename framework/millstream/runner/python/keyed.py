@@ -51,7 +51,8 @@ def yielded_rows(session: SparkSession, project: Project, step: StatefulView, mo
     given = session.table(step.of)
     fields = _fields(function, given.columns)
     columns = dict.fromkeys((*step.keys, *fields.values()))
-    yielded = _yielded_fields(function)
+    assert isinstance(function.returns, Struct)
+    yielded = [field.name for field in function.returns.fields]
     keyed = Keyed(
         source_of(project, function),
         function.name,
@@ -79,11 +80,6 @@ def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
         )
         raise MillstreamError(Diagnostic("MS877", message, function.location, remedy))
     return {field.name: columns_by_name[field.name.lower()] for field in row.fields}
-
-
-def _yielded_fields(function: Function) -> list[str]:
-    assert isinstance(function.returns, Struct)
-    return [field.name for field in function.returns.fields]
 
 
 class OutputRow(dict[str, Any]):

@@ -76,7 +76,10 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
             if stores.check is not None:
                 stores.check(batch.sparkSession, number)
             if sinks:
-                _send(batch, sinks, stores, number)
+                # The records of all topics are written together.
+                parts = (batch.sparkSession.sql(each.sql) for each in sinks)
+                records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+                send(records, stores, number)
         finally:
             if several or again:
                 batch.unpersist()
@@ -114,13 +117,6 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) ->
     rows = latest_rows(batch.sparkSession.sql(delivery.sql), table.keys, table.options.get("order_by"))
     new = number == 0 and table.model in stores.new
     stores.merge(rows, table, Batch(stores.identity, number, deletes=delivery.deletes, new=new))
-
-
-def _send(batch: DataFrame, sinks: list[Delivery], stores: Stores, number: int) -> None:
-    """Write the records of all topics together."""
-    parts = (batch.sparkSession.sql(each.sql) for each in sinks)
-    records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    send(records, stores, number)
 
 
 def send(records: DataFrame, stores: Stores, number: int) -> None:

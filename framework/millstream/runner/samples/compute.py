@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from millstream.physical.references import reference_outputs
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes import Output, Plan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
 from millstream.project.values import Project
@@ -93,7 +93,8 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
     views = Views()
     found = in_steps((output,), views.leaf, reads=views.of, how=EmitOptions(locate_calls=True))
     order = in_order((output,))
-    functions.register(session, question.project, _functions(order), nested_calls(order))
+    called = (name for node in order for each in node.expressions for name in each.functions)
+    functions.register(session, question.project, dict.fromkeys(called), nested_calls(order))
     for source in sources(order, views):
         _source(session, source, question, admin)
     for read in static_reads(order, views):
@@ -146,11 +147,6 @@ def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> Non
         message = f"'{name}' has not been built"
         remedy = f"build it first: `millstream build --select +{question.model.partition('.')[2]}`"
         raise MillstreamError(Diagnostic("MS843", message, None, remedy)) from None
-
-
-def _functions(nodes: Iterable[Node]) -> tuple[str, ...]:
-    called = (name for node in nodes for each in node.expressions for name in each.functions)
-    return tuple(dict.fromkeys(called))
 
 
 def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:

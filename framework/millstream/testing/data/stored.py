@@ -84,7 +84,12 @@ class StoredRelations:
 
         catalog, traits = self._relations.catalog, self._relations.traits
         relations = StoredRelations(
-            self._project, catalog, traits, self._connect, self._with_ancestors, self._log
+            self._project,
+            catalog,
+            traits,
+            self._connect,
+            lambda id_: build_graph(self._nodes).ancestors(id_) | {id_},
+            self._log,
         )
         name = f"stored_{id(self)}_" + re.sub(r"\W", "_", sql_name(relation))
         try:
@@ -97,9 +102,6 @@ class StoredRelations:
                 return NotBuilt(relation.partition(".")[2])
             raise
         return f"global_temp.{name}"
-
-    def _with_ancestors(self, relation: str) -> frozenset[str]:
-        return build_graph(self._nodes).ancestors(relation) | {relation}
 
     def _connect(self) -> Admin:
         """Return the target's Kafka; the local broker is started only if it has topics."""

@@ -51,7 +51,8 @@ class _Reader(RowReader):
             self.problem(("model",), "MS656", f"model '{self.unit.model}' is disabled", "enable it")
             return None
         stepped = bool(body.get("steps"))
-        steps = self._steps(body, relation) if stepped else (self._step(body, relation, ()),)
+        listed = [(each, ("steps", i)) for i, each in enumerate(body["steps"])] if stepped else [(body, ())]
+        steps = tuple(self._step(each, relation, path) for each, path in listed)
         dead_letters = self._dead_letters(body.get("expect_dead_letters"))
         error = body.get("expect_error")
         if dead_letters is None and not error and all(step.expect is None for step in steps):
@@ -78,9 +79,6 @@ class _Reader(RowReader):
             error=error,
             error_location=self._location(("expect_error",)) if error else None,
         )
-
-    def _steps(self, body: Mapping[str, Any], relation: Relation) -> tuple[Step, ...]:
-        return tuple(self._step(step, relation, ("steps", index)) for index, step in enumerate(body["steps"]))
 
     def _step(self, body: Mapping[str, Any], relation: Relation, path: NodePath) -> Step:
         given = [

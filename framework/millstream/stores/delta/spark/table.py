@@ -42,7 +42,11 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
         if (field := existing.get(column.name.lower())) is None:
             missing.append(column)
         elif field.dataType != type(field.dataType).fromDDL(str(column.type)):
-            raise _changed(table, column, field.dataType.simpleString())
+            name, was = table.model.removeprefix("model."), field.dataType.simpleString()
+            types = f"has type {was}, but {column.type} in the model"
+            message = f"column '{column.name}' of the table '{name}' {types}"
+            remedy = f"rebuild it: millstream build --full-refresh --select {name}"
+            raise MillstreamError(Diagnostic("MS866", message, None, remedy))
     if missing:
         added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
         session.sql(f"alter table {table_at(path)} add columns ({added})")
@@ -108,10 +112,3 @@ def once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
 
 def table_at(path: str) -> str:
     return f"delta.`{path.replace('`', '``')}`"
-
-
-def _changed(table: TableOutput, column: Column, was: str) -> MillstreamError:
-    name = table.model.removeprefix("model.")
-    message = f"column '{column.name}' of the table '{name}' has type {was}, but {column.type} in the model"
-    remedy = f"rebuild it: millstream build --full-refresh --select {name}"
-    return MillstreamError(Diagnostic("MS866", message, None, remedy))

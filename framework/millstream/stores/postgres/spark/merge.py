@@ -36,7 +36,8 @@ Connection = psycopg.Connection[Any]
 
 def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: Batch) -> None:
     """Store the newest row of each key; a row replaces one that is not newer by `order_by`."""
-    staging = sql.Identifier(_staging_name(batch.writer, table))
+    digest = blake2b(f"{batch.writer} {table.model}".encode(), digest_size=8).hexdigest()
+    staging = sql.Identifier(f"millstream_{digest}")
     try:
         with connected(schema) as connection:
             if _is_stored(connection, table, batch):
@@ -223,10 +224,6 @@ def _newer(table: TableOutput, new: str) -> sql.Composed | None:
         return None
     name = sql.Identifier(stored_name(order_by))
     return sql.SQL("(old.{0} is null or {1}.{0} >= old.{0})").format(name, sql.SQL(new))
-
-
-def _staging_name(query: str, table: TableOutput) -> str:
-    return f"millstream_{blake2b(f'{query} {table.model}'.encode(), digest_size=8).hexdigest()}"
 
 
 def _name(column: Column) -> sql.Identifier:
