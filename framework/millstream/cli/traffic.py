@@ -71,12 +71,8 @@ def sending(common: Common, totals: dict[str, int | None]) -> Iterator[Callable[
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
+    name = TextColumn("{task.description}", markup=False)
+    columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True) as bar:
         tasks = {topic: bar.add_task(topic, total=total, start=True) for topic, total in totals.items()}
         yield lambda topic, sent: bar.update(tasks[topic], completed=sent)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import Struct
 
 from millstream.errors import MillstreamError
 from millstream.plan.nodes import Column
@@ -36,11 +37,10 @@ class Rows(list[dict[str, Any]]):
         return self._frame()
 
 
-class RunModel:
+class RunModel(Struct, frozen=True):
     """Runs a model over rows: `run_model("+daily_totals", inputs={"source('shop', 'events')": [{…}]})`."""
 
-    def __init__(self, session: TestSession) -> None:
-        self.session = session
+    session: TestSession
 
     def __call__(
         self,
@@ -76,11 +76,10 @@ class RunModel:
         return frame(self.session.spark(), values, ddl(columns))
 
 
-class ReadTopic:
+class ReadTopic(Struct, frozen=True):
     """Reads stored rows: `topic("processed_events")` returns the rows of a sink, a table or a source."""
 
-    def __init__(self, session: TestSession) -> None:
-        self.session = session
+    session: TestSession
 
     def __call__(self, name: str) -> Rows:
         from millstream.runner.samples.trial import values
