@@ -137,7 +137,6 @@ class RunProgress:
             self.console.print(Text.assemble((f"{now:%H:%M:%S} ", "dim"), clean(text)))
 
     def view(self) -> Group:
-        """Return the current table of queries."""
         seen = self._watcher.all()
         if not seen:
             return Group(Text(self._stage, "dim"))

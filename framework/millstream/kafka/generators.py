@@ -61,7 +61,6 @@ def rows(project: Project, generator: Generator, seed: int = 1, start: datetime 
 def records(
     project: Project, generator: Generator, topic: Topic, seed: int = 1, start: datetime = START
 ) -> Iterator[Record]:
-    """Yield a generator's records, encoded for the source."""
     encode = format_of(topic.format).local.encode
     fields = fields_of(topic)
     time = event_time(topic)

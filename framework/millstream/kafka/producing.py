@@ -210,7 +210,6 @@ def fill_empty(
 
 
 def never_written(admin: Admin, topics: Iterable[str]) -> frozenset[str]:
-    """Return existing topics that have never held records."""
     ends: dict[str, int] = {}
     for (topic, _), found in bounds(admin, topics).items():
         ends[topic] = ends.get(topic, 0) + found.end

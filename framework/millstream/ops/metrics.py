@@ -112,7 +112,6 @@ class _Run(Collector):
 
 
 def exposition(watcher: Watcher) -> bytes:
-    """Return all metrics in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(_Run(watcher))
     return generate_latest(registry)

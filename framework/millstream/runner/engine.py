@@ -84,7 +84,6 @@ class Engine(Struct, frozen=True, eq=False):
         return Stores(identity, sink, producer, self.tables.merge, new, turn=self.turn)
 
     def ids(self, query: Query) -> dict[str, str]:
-        """Return Kafka's ids of the topics that a query reads."""
         return self.kafka.ids([source.topic for source in query.sources if source.topic])
 
     def checkpoint(self, query: Query) -> CheckpointFolder:

@@ -76,11 +76,9 @@ class Kafka(Struct, frozen=True):
         return found
 
     def create(self, topics: Sequence[Topic]) -> tuple[str, ...]:
-        """Create missing topics; return their names."""
         return create_missing(admin_of(self.cluster), topics)
 
     def ids(self, topics: Sequence[str]) -> dict[str, str]:
-        """Return Kafka's id of each existing topic."""
         return topic_ids(admin_of(self.cluster), topics) if topics else {}
 
     def _starting(self, start: str) -> dict[str, str]:

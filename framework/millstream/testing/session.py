@@ -77,7 +77,6 @@ class TestSession:
     # -- unit tests
 
     def unit_test(self, id_: str) -> UnitTest:
-        """Return a unit test by its node id."""
         project = self.main.project
         return next(u for u in project.unit_tests if f"unit_test.{u.model}.{u.name}" == id_)
 

@@ -52,7 +52,6 @@ def check_name(name: str) -> None:
 
 
 def make_project(root: Path, name: str) -> list[str]:
-    """Write a new project and return its files."""
     paths = []
     with reporting_os_errors("MS702", f"the project can't be written to {root}", "choose a writable folder"):
         if root.is_symlink() or root.exists():

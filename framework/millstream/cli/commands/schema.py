@@ -51,7 +51,6 @@ def command(common: Common, *, name: str | None, folder: Path | None) -> int:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return every schema by name."""
     from millstream.manifest import Manifest
     from millstream.review.schema import review_schema
 

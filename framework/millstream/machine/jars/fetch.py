@@ -45,7 +45,6 @@ def fetch(
 def missing(
     features: Iterable[str], *, catalog: Catalog | None = None, whole: bool = False
 ) -> tuple[Jar, ...]:
-    """Return the jars that must be fetched."""
     folder = jars_folder()
     jars = jars_of(read_catalog() if catalog is None else catalog, features)
     return tuple(jar for jar in jars if not is_good(jar, folder / jar.name, whole=whole))

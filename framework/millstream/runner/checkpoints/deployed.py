@@ -44,7 +44,6 @@ def never_started(files: Files, checkpoints: str, records: Mapping[str, Record])
 
 
 def write_manifest(files: Files, checkpoints: str, manifest: bytes) -> None:
-    """Store the manifest of the models that start now."""
     path = path_in(checkpoints, _MANIFEST)
     if manifest and files.read(path) != manifest:
         files.write(path, manifest)
@@ -56,7 +55,6 @@ def retain_manifest(files: Files, checkpoints: str) -> None:
 
 
 def restore_manifest(files: Files, checkpoints: str) -> None:
-    """Put the retained manifest back."""
     before = files.read(path_in(checkpoints, _BEFORE))
     if before:
         files.write(path_in(checkpoints, _MANIFEST), before)

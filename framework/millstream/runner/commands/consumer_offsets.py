@@ -17,7 +17,6 @@ _log = logging.getLogger(__name__)
 
 
 def group_of(project: str, query: str) -> str:
-    """Return the name of a query's consumer group."""
     return f"millstream.{project}.{query}"
 
 

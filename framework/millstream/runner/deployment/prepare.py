@@ -149,7 +149,6 @@ def _ready(
 
 
 def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:
-    """Write the query's new record."""
     before = opened.record
     new = new_record(running.job.project.settings.name, query, opened.ids)
     outputs = {model: topic for model, topic in query.stored.items() if model not in out}
@@ -171,7 +170,6 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
 
 
 def reset(running: Engine, query: Query) -> None:
-    """Remove a query's checkpoint and tables."""
     checkpoint = running.checkpoint(query)
     forget(running.files, running.tables, checkpoint)
     previous.forget(running.files, running.tables, checkpoint)

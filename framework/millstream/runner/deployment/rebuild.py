@@ -43,7 +43,6 @@ def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, QueryC
 
 
 def swap(running: Engine, query: Query) -> None:
-    """Replace the running version by the rebuilt one."""
     checkpoint = running.checkpoint(query)
     begin_swap(running.files, checkpoint)
     settle(running.files, running.tables, checkpoint)

@@ -18,7 +18,6 @@ from millstream.runner.engine import Engine
 
 
 def planned(running: Engine, queries: Sequence[Query]) -> tuple[Stage, ...]:
-    """Return the stages of a job."""
     job = running.job
     deployed = deployed_at(running.files, running.checkpoints)
     return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock)

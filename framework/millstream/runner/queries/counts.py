@@ -85,7 +85,6 @@ def _numbers(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
-    """Sum the counts of batches."""
     found: dict[str, dict[str, int]] = {"skipped": {}, "dead_letters": {}, "tests": {}}
     for numbers in batches:
         for name, number in numbers.items():

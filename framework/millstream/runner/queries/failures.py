@@ -118,7 +118,6 @@ def reporting_spark_errors(who: str, log: str) -> Iterator[None]:
 
 
 def jvm_lost(code: int, log: Path) -> Diagnostic:
-    """Return the diagnostic for a JVM of Spark that has ended."""
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     remedy = f"start it again: no data is lost; see {log} for Java's last output, `dmesg` for lack of memory"
     return Diagnostic("MS883", f"Spark's JVM ended ({how})", None, remedy)

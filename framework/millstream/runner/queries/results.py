@@ -20,7 +20,6 @@ class Counts(Struct, frozen=True):
     """Rows that fail data tests, by the test's id."""
 
     def of(self, ids: Collection[str]) -> Counts:
-        """Return the counts of some sources, models and tests."""
         own = (self.skipped, self.dead_letters, self.tests)
         return Counts(*({id_: number for id_, number in each.items() if id_ in ids} for each in own))
 

@@ -129,7 +129,6 @@ def _source(session: SparkSession, source: SourceRead, question: Question, admin
 def read_records(
     session: SparkSession, source: SourceRead, project: Project, admin: Admin, ranges: Ranges
 ) -> None:
-    """Read ranges of a topic's records, with the options of its source."""
     topic = project.sources.get(source.relation.removeprefix("source."))
     own = topic.options.get("options") if topic else None
     options = revealed(source_options(admin.cluster, own or {}, "available_now"))

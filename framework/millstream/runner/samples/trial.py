@@ -227,7 +227,6 @@ def ddl(columns: Iterable[Column]) -> str:
 
 
 def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
-    """Return local rows as a DataFrame."""
     made: Any = session
     return made.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
 

@@ -20,7 +20,6 @@ _UNITS = {"k": 10, "m": 20, "g": 30}
 
 
 def session_settings(query: Query, catalog: Catalog) -> dict[str, str]:
-    """Return the settings of one query's session."""
     return {
         **state_settings(query, catalog),
         # Without windows to close, a batch without rows has no output.

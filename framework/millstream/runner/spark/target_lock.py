@@ -39,7 +39,6 @@ class Sign(Struct, frozen=True):
 
 @contextmanager
 def target_lock(folder: Path, target: str) -> Iterator[None]:
-    """Hold the lock of a folder."""
     if sys.platform == "win32":
         yield
         return

@@ -33,7 +33,6 @@ def swap(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
 
 
 def copy(schema: PostgresSchema, table: TableOutput, to: TableOutput) -> None:
-    """Copy a table, if it exists, with its recorded batches."""
     with connected(schema) as connection:
         columns, _ = shape(connection, table)
         if not columns:

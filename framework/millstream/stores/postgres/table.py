@@ -90,7 +90,6 @@ def create(schema: PostgresSchema, table: TableOutput) -> None:
 
 
 def drop(schema: PostgresSchema, table: TableOutput) -> None:
-    """Drop the table, and its recorded batches."""
     with connected(schema) as connection:
         connection.execute(sql.SQL("drop table if exists {}").format(table_name(table)))
         forget_records(connection, table.model)

@@ -53,7 +53,6 @@ class StoredRelations:
         return self._session
 
     def frame(self, relation: str) -> DataFrame | NotBuilt:
-        """Return all rows of a relation."""
         view = self.view(relation)
         return view if isinstance(view, NotBuilt) else self.session.table(view)
 

@@ -56,7 +56,6 @@ def run_pytest(
     color: bool,
     silent: bool,
 ) -> int:
-    """Run the tests and return the exit code."""
     paths = [
         *settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths,
     ]  # fmt: skip

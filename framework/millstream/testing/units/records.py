@@ -132,7 +132,6 @@ def _keys(key: bytes | None, keys: Sequence[Column], zone: ZoneInfo) -> dict[str
 
 
 def convert_json(value: Any, type_: Type, zone: ZoneInfo) -> Any:
-    """Convert a value from JSON to a type."""
     return convert(_bytes(value, type_), type_, zone)
 
 

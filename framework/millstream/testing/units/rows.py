@@ -160,7 +160,6 @@ class RowReader:
             return _WRONG
 
     def _metadata(self, name: str, value: Any, path: NodePath, *, texts: bool) -> Any:
-        """Read the metadata of a record that a row gives."""
         try:
             match name:
                 case "_timestamp":

@@ -175,7 +175,6 @@ class UnitTestRun:
         return {n: convert(v, known[n], self.context.zone) if n in known else v for n, v in row.items()}
 
     def dead_letters_of_others(self, batches: Sequence[Batch]) -> list[Row]:
-        """Return the dead letters that other queries write."""
         from millstream.runner.samples.trial import Trial, as_batch
 
         found: list[Row] = []

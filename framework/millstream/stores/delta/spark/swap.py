@@ -30,7 +30,6 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
 
 
 def copy(session: SparkSession, path: str, to: str) -> None:
-    """Copy a table to another path, if it exists."""
     if exists(session, path):
         made = rows(session, path).write.format("delta").mode("overwrite")
         made.option("overwriteSchema", "true").save(to)
