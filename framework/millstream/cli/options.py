@@ -64,10 +64,19 @@ class Changes(Struct, frozen=True):
     regroup: bool = False
 
 
-def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], Function]:
-    """Pass the common options to a command as its first argument; `outputs` extends --output."""
-    choices = ["text", "json", *outputs]
-    formats = "" if outputs else ": text, or one JSON document"
+def cli_command(
+    name: str,
+    *examples: str,
+    outputs: tuple[str, ...] = (),
+    formats: tuple[str, ...] = (),
+    kind: type[click.Command] = click.Command,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command, and pass it the common options as its first argument.
+
+    `outputs` and `formats` extend --output; for `formats`, it is also called --format.
+    """
+    choices = ["text", "json", *outputs, *formats]
+    only = "" if outputs or formats else ": text, or one JSON document"
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     options = (
         click.option(
@@ -82,16 +91,16 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
         click.option(
             "--output",
-            *alias,
+            *(["--format"] if formats else []),
             type=click.Choice(choices),
             default="text",
-            help=f"The format of the result{formats}.",
+            help=f"The format of the result{only}.",
         ),
         click.option("--no-color", is_flag=True, help="Disable colors, as NO_COLOR=1 does."),
         click.option("--quiet", "-q", is_flag=True, help="Print results and errors only."),
     )
 
-    def decorate(function: Function) -> Function:
+    def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
         def wrapped(
             *,
@@ -107,7 +116,8 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
             style = OutputStyle(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
             return function(Common(project_dir, profiles_dir, target, vars, output, style), **rest)
 
-        return _with(wrapped, options)  # type: ignore[return-value]
+        epilog = "\n".join(["\b", "Examples:", *(f"  {each}" for each in examples)])
+        return click.command(name, cls=kind, epilog=epilog)(_with(wrapped, options))
 
     return decorate
 

@@ -12,7 +12,7 @@ from msgspec import structs
 from millstream.cli.commands.build import build_and_test
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, common
+from millstream.cli.options import Changes, Choice, Common, cli_command
 from millstream.cli.output import console, finish, show
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import shown
@@ -23,14 +23,12 @@ if TYPE_CHECKING:
 _ALL = Choice()
 
 
-@click.command(
+@cli_command(
     "apply",
-    epilog=(
-        "\b\nExamples:\n  millstream apply\n  millstream apply --target production --yes"
-        "\n  millstream apply --rollback   # restore what the last apply replaced"
-    ),
+    "millstream apply",
+    "millstream apply --target production --yes",
+    "millstream apply --rollback   # restore what the last apply replaced",
 )
-@common()
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a rebuild.")
 @click.option(
     "--accept-forward",

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
+from millstream.cli.options import Changes, Choice, Common, changing, choosing, cli_command
 from millstream.cli.output import print_json, show
 from millstream.cli.project import models_in, root_of
 
@@ -24,16 +24,14 @@ if TYPE_CHECKING:
     from millstream.tested import TestResults
 
 
-@click.command(
+@cli_command(
     "build",
-    cls=SeveralValues,
-    epilog=(
-        "\b\nExamples:\n  millstream build\n  millstream build --select +daily_totals"
-        "\n  millstream build --rebuild daily_totals+   # rebuild alongside the running version"
-        "\n  millstream build --target production --output json"
-    ),
+    "millstream build",
+    "millstream build --select +daily_totals",
+    "millstream build --rebuild daily_totals+   # rebuild alongside the running version",
+    "millstream build --target production --output json",
+    kind=SeveralValues,
 )
-@common()
 @choosing
 @changing
 @click.option("--no-tests", is_flag=True, help="Skip data tests, both row checks and those of stored rows.")

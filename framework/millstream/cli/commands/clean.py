@@ -14,7 +14,7 @@ from msgspec import Struct, to_builtins
 from millstream.broker import stop_broker
 from millstream.cli.commands.query import target_of
 from millstream.cli.diagnostics import count
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
@@ -48,14 +48,9 @@ class Left(Struct, frozen=True):
     place: str
 
 
-@click.command(
-    "clean",
-    epilog=(
-        "\b\nExamples:\n  millstream clean\n  millstream clean --artifacts"
-        "\n  millstream clean --target production --yes"
-    ),
+@cli_command(
+    "clean", "millstream clean", "millstream clean --artifacts", "millstream clean --target production --yes"
 )
-@common()
 @click.option("--artifacts", is_flag=True, help="Only remove what compile and build wrote into target/.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before removing data.")
 @click.option("--force", is_flag=True, help="Even if another command is using it.")

@@ -9,7 +9,7 @@ import click
 from millstream.artifacts import MANIFEST, WrittenFiles, artifact_path, write_artifacts
 from millstream.cli.diagnostics import count
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
@@ -17,12 +17,12 @@ from millstream.manifest import Compiled
 from millstream.project.settings import read_settings
 
 
-@click.command(
+@cli_command(
     "compile",
-    cls=SeveralValues,
-    epilog="\b\nExamples:\n  millstream compile\n  millstream compile --select orders    # prints its SQL",
+    "millstream compile",
+    "millstream compile --select orders    # prints its SQL",
+    kind=SeveralValues,
 )
-@common()
 @choosing
 @click.option("--no-cache", is_flag=True, help="Ignore cached results and check everything again.")
 @collector_paused()

@@ -15,7 +15,7 @@ import msgspec
 from click.exceptions import Exit
 
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import OutputStyle, finish
 from millstream.cli.project import compile_for, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
@@ -34,15 +34,13 @@ _LAST = 10
 _COUNT = click.IntRange(min=0)
 
 
-@click.command(
+@cli_command(
     "consume",
-    epilog=(
-        "\b\nExamples:\n  millstream consume orders"
-        "\n  millstream consume orders --follow --keys"
-        "\n  millstream consume totals --from-beginning --output json --to totals.jsonl"
-    ),
+    "millstream consume orders",
+    "millstream consume orders --follow --keys",
+    "millstream consume totals --from-beginning --output json --to totals.jsonl",
+    outputs=("csv",),
 )
-@common("csv")
 @click.argument("names", metavar="TOPIC...", nargs=-1, required=True)
 @click.option("--from-beginning", is_flag=True, help="Show all records that the topic holds.")
 @click.option(

@@ -15,7 +15,7 @@ from rich.text import Text
 from millstream import __version__
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish, print_json
 from millstream.cli.project import root_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
@@ -46,12 +46,12 @@ class Check(Struct, frozen=True):
     details: tuple[str, ...] = ()
 
 
-@click.command(
+@cli_command(
     "debug",
-    epilog="\b\nExamples:\n  millstream debug\n  millstream debug --target production --output json"
-    "\n  millstream debug --fetch",
+    "millstream debug",
+    "millstream debug --target production --output json",
+    "millstream debug --fetch",
 )
-@common()
 @click.option("--fetch", is_flag=True, help="Download all missing jars now, and verify the cached ones.")
 def command(common: Common, *, fetch: bool) -> int:
     """Check the installation, the project and its target.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish, say, terminal
 from millstream.cli.project import compile_valid, models_in, root_of
 from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
@@ -24,15 +24,14 @@ _FORMATS = ("asyncapi", "openlineage", "mermaid", "badge")
 _REMEDY = "make it writable, or choose another path with --to"
 
 
-@click.command(
+@cli_command(
     "docs",
-    epilog=(
-        "\b\nExamples:\n  millstream docs generate\n  millstream docs serve --port 8000"
-        "\n  millstream docs generate --format asyncapi > asyncapi.json"
-        "\n  millstream docs generate --format mermaid"
-    ),
+    "millstream docs generate",
+    "millstream docs serve --port 8000",
+    "millstream docs generate --format asyncapi > asyncapi.json",
+    "millstream docs generate --format mermaid",
+    formats=_FORMATS,
 )
-@common(*_FORMATS, alias=("--format",))
 @click.option(
     "--to",
     type=click.Path(path_type=Path),

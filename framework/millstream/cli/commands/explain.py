@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from millstream.topology import Topology
 
 
-@click.command(
+@cli_command(
     "explain",
-    epilog=(
-        "\b\nExamples:\n  millstream explain\n  millstream explain daily_totals --sql"
-        "\n  millstream explain --rule push_filters"
-        "\n  millstream explain --select tag:finance --format mermaid"
-        "\n  millstream explain --format kafka-streams    # for viewers of Kafka Streams' topologies"
-    ),
+    "millstream explain",
+    "millstream explain daily_totals --sql",
+    "millstream explain --rule push_filters",
+    "millstream explain --select tag:finance --format mermaid",
+    "millstream explain --format kafka-streams    # for viewers of Kafka Streams' topologies",
+    formats=("mermaid", "dot", "kafka-streams"),
 )
-@common("mermaid", "dot", "kafka-streams", alias=("--format",))
 @choosing
 @click.option("--rule", metavar="NAME", help="Only show what this rule did: the plan before and after it.")
 @click.option("--sql", is_flag=True, help="Also show the SQL of each query.")

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from millstream.cli.commands.schema import schemas, write_schemas
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
 from millstream.project.properties import IDENTIFIER
@@ -22,8 +22,7 @@ _DOT = "dot_"
 """The prefix of hidden files in the templates; with a real dot, tools would read them."""
 
 
-@click.command("init", epilog="\b\nExamples:\n  millstream init cafe\n  cd cafe && millstream compile")
-@common()
+@cli_command("init", "millstream init cafe", "cd cafe && millstream compile")
 @click.argument("name")
 def command(common: Common, *, name: str) -> int:
     """Create a new project that compiles.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-@click.command(
+@cli_command(
     "lineage",
-    epilog=(
-        "\b\nExamples:\n  millstream lineage orders\n  millstream lineage orders.amount --upstream"
-        "\n  millstream lineage --select tag:finance --format mermaid"
-    ),
+    "millstream lineage orders",
+    "millstream lineage orders.amount --upstream",
+    "millstream lineage --select tag:finance --format mermaid",
+    formats=("mermaid", "dot"),
 )
-@common("mermaid", "dot", alias=("--format",))
 @choosing
 @click.option("--upstream", is_flag=True, help="Only show what it depends on.")
 @click.option("--downstream", is_flag=True, help="Only show what depends on it.")

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import asdict
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
@@ -22,15 +22,14 @@ KEYS = ("id", "resource_type", "name", "fqn", "path", "tags", "materialized", "d
 MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*KEYS, "kind"})
 
 
-@click.command(
+@cli_command(
     "ls",
-    cls=SeveralValues,
-    epilog=(
-        "\b\nExamples:\n  millstream ls --select +orders\n  millstream ls --resource-type model --output path"
-        "\n  millstream ls --output json --output-keys 'name tags'"
-    ),
+    "millstream ls --select +orders",
+    "millstream ls --resource-type model --output path",
+    "millstream ls --output json --output-keys 'name tags'",
+    kind=SeveralValues,
+    formats=("name", "path", "selector"),
 )
-@common("name", "path", "selector", alias=("--format",))
 @choosing
 @click.option(
     "--resource-type",

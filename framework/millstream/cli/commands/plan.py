@@ -6,21 +6,20 @@ import click
 
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, common
+from millstream.cli.options import Changes, Choice, Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import failing, shown
 from millstream.collector import collector_paused
 
 
-@click.command(
+@cli_command(
     "plan",
-    epilog=(
-        "\b\nExamples:\n  millstream plan\n  millstream plan --target production --ask-kafka"
-        "\n  millstream plan --output json --fail-on rebuild"
-    ),
+    "millstream plan",
+    "millstream plan --target production --ask-kafka",
+    "millstream plan --output json --fail-on rebuild",
+    formats=("markdown",),
 )
-@common("markdown", alias=("--format",))
 @failing
 @click.option("--accept-forward", is_flag=True, help="Plan as `apply --accept-forward` would.")
 @collector_paused()

@@ -10,7 +10,7 @@ import click
 
 from millstream.cli import result_tables
 from millstream.cli.diagnostics import count
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import console, print_json, say
 from millstream.cli.project import compile_for, root_of
 from millstream.errors import MillstreamError
@@ -26,15 +26,13 @@ SHOWN = 100
 """Rows that text output shows without --limit."""
 
 
-@click.command(
+@cli_command(
     "query",
-    epilog=(
-        "\b\nExamples:\n  millstream query 'select * from active_users limit 5'"
-        "\n  millstream query 'select count(*) from shop.products' --output json"
-        "\n  echo 'select * from segments' | millstream query - --output csv"
-    ),
+    "millstream query 'select * from active_users limit 5'",
+    "millstream query 'select count(*) from shop.products' --output json",
+    "echo 'select * from segments' | millstream query - --output csv",
+    outputs=("csv",),
 )
-@common("csv")
 @click.argument("sql")
 @click.option(
     "--limit",

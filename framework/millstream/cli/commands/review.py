@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import compile_valid, models_in, older_version, root_of
 from millstream.cli.review_output import failing, shown, statistics_of
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from millstream.review.version import Version
 
 
-@click.command(
+@cli_command(
     "review",
-    epilog=(
-        "\b\nExamples:\n  millstream review --against main"
-        "\n  millstream review --against origin/main --merge-base --fail-on breaking --fail-on rebuild"
-        "\n  millstream review --against v1.2.0 --output markdown > comment.md"
-        "\n  millstream review --against-manifest production/manifest.json --output json"
-    ),
+    "millstream review --against main",
+    "millstream review --against origin/main --merge-base --fail-on breaking --fail-on rebuild",
+    "millstream review --against v1.2.0 --output markdown > comment.md",
+    "millstream review --against-manifest production/manifest.json --output json",
+    formats=("markdown",),
 )
-@common("markdown", alias=("--format",))
 @click.option("--against", metavar="REF", help="The branch, tag or commit to compare with.")
 @click.option("--merge-base", is_flag=True, help="Compare with the commit where this branch left REF.")
 @click.option(

@@ -8,21 +8,19 @@ import click
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
+from millstream.cli.options import Changes, Choice, Common, changing, choosing, cli_command
 from millstream.cli.output import show
 from millstream.cli.project import models_in, root_of
 
 
-@click.command(
+@cli_command(
     "run",
-    cls=SeveralValues,
-    epilog=(
-        "\b\nExamples:\n  millstream run\n  millstream run --select +daily_totals"
-        "\n  millstream run --rebuild daily_totals+   # after an edit that its state does not fit"
-        "\n  millstream run --target production --output json   # a line of JSON for each event"
-    ),
+    "millstream run",
+    "millstream run --select +daily_totals",
+    "millstream run --rebuild daily_totals+   # after an edit that its state does not fit",
+    "millstream run --target production --output json   # a line of JSON for each event",
+    kind=SeveralValues,
 )
-@common()
 @choosing
 @changing
 @click.option(

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from millstream.atomic import replace_file
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.errors import reporting_os_errors
 from millstream.project.jsonschema import json_schemas
@@ -17,14 +17,7 @@ from millstream.project.jsonschema import json_schemas
 NAMES = ("properties", "profiles", "project", "selectors", "manifest", "review")
 
 
-@click.command(
-    "schema",
-    epilog=(
-        "\b\nExamples:\n  millstream schema properties > properties.json"
-        "\n  millstream schema --write .schemas"
-    ),
-)
-@common()
+@cli_command("schema", "millstream schema properties > properties.json", "millstream schema --write .schemas")
 @click.argument("name", metavar="[NAME]", required=False, type=click.Choice(NAMES))
 @click.option(
     "--write",

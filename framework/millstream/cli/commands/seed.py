@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
 from millstream.cli.traffic import chosen_generators, ready_topics, sending
@@ -16,11 +16,7 @@ from millstream.kafka.producing import FILL, fill_empty
 from millstream.project.load import load_project
 
 
-@click.command(
-    "seed",
-    epilog="\b\nExamples:\n  millstream seed\n  millstream seed orders --count 100000",
-)
-@common()
+@cli_command("seed", "millstream seed", "millstream seed orders --count 100000")
 @click.argument("topics", nargs=-1)
 @click.option(
     "--count", type=click.IntRange(min=1), default=FILL, show_default=True, help="Records per topic."

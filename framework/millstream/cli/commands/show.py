@@ -10,7 +10,7 @@ import click
 
 from millstream.cli.commands import query
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.project import compile_for, end_if_invalid, root_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
@@ -21,15 +21,13 @@ from millstream.tables.values import Answer
 _LAST = 10_000
 
 
-@click.command(
+@cli_command(
     "show",
-    epilog=(
-        "\b\nExamples:\n  millstream show active_users"
-        "\n  millstream show shop.storefront_events --limit 3"
-        "\n  millstream show scored_storefront_events --compute --last 1000 --output json"
-    ),
+    "millstream show active_users",
+    "millstream show shop.storefront_events --limit 3",
+    "millstream show scored_storefront_events --compute --last 1000 --output json",
+    outputs=("csv",),
 )
-@common("csv")
 @click.argument("name", metavar="MODEL")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Show at most this many rows."

@@ -5,23 +5,22 @@ from __future__ import annotations
 import click
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import compile_valid, root_of
 from millstream.cli.testing import run_tests, selected
 from millstream.errors import Diagnostic
 
 
-@click.command(
+@cli_command(
     "test",
-    cls=SeveralValues,
-    epilog=(
-        "\b\nExamples:\n  millstream test\n  millstream test --select daily_totals+"
-        "\n  millstream test --unit --coverage    # which models and branches no unit test reaches"
-        "\n  millstream test --data --output json\n  millstream test --update --select daily_totals"
-    ),
+    "millstream test",
+    "millstream test --select daily_totals+",
+    "millstream test --unit --coverage    # which models and branches no unit test reaches",
+    "millstream test --data --output json",
+    "millstream test --update --select daily_totals",
+    kind=SeveralValues,
 )
-@common()
 @choosing
 @click.option("--unit", is_flag=True, help="Run unit tests only: no broker, nothing stored.")
 @click.option("--data", is_flag=True, help="Run data tests only, on tables and topics as they are.")
