@@ -95,11 +95,7 @@ class Engine(Struct, frozen=True, eq=False):
         return read_record(self.files, self.checkpoint(query))
 
     def context(
-        self,
-        query: Query,
-        record: Record,
-        checkpoint: CheckpointFolder,
-        new: frozenset[str] = frozenset(),
+        self, query: Query, record: Record, checkpoint: CheckpointFolder, new: frozenset[str]
     ) -> QueryContext:
         """Return what a query needs to continue from a checkpoint; `new` are tables without rows."""
         found, spark = self.context_of(query, f"{query.name}/{record.id}", new), checkpoint.spark(record)
