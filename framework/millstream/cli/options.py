@@ -102,19 +102,10 @@ def cli_command(
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def wrapped(
-            *,
-            project_dir: Path | None,
-            profiles_dir: Path | None,
-            target: str | None,
-            vars: str | None,  # noqa: A002 - the option's name
-            output: str,
-            no_color: bool,
-            quiet: bool,
-            **rest: Any,
-        ) -> Any:
+        def wrapped(*, output: str, no_color: bool, quiet: bool, **given: Any) -> Any:
             style = OutputStyle(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
-            return function(Common(project_dir, profiles_dir, target, vars, output, style), **rest)
+            own = {name: given.pop(name) for name in ("project_dir", "profiles_dir", "target", "vars")}
+            return function(Common(**own, output=output, style=style), **given)
 
         epilog = "\n".join(["\b", "Examples:", *(f"  {each}" for each in examples)])
         return click.command(name, cls=kind, epilog=epilog)(_with(wrapped, options))

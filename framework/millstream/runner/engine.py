@@ -71,9 +71,6 @@ class Engine(Struct, frozen=True, eq=False):
         began = next((each.began.get(source.topic) for each in records if each is not None), None)
         return {"began": began} if began else {}
 
-    def source_options(self, source: SourceRead) -> Mapping[str, str]:
-        return self.kafka.source(source.topic, self.topic_options(source))
-
     def stores(self, query: Query, identity: str, new: frozenset[str]) -> Stores:
         """Return where the batches of a query go; all its sinks share one producer."""
         given: dict[str, object] = {}
@@ -107,13 +104,14 @@ class Engine(Struct, frozen=True, eq=False):
 
     def context_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> QueryContext:
         """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`."""
+        read = ((each, self.topic_options(each)) for each in query.sources)
         return QueryContext(
             project=self.job.project,
             checkpoint="",
             stores=self.stores(query, identity, new),
-            sources={source.relation: self.source_options(source) for source in query.sources},
+            sources={each.relation: self.kafka.source(each.topic, own) for each, own in read},
             tables=self.tables,
-            settings=self.settings(query),
+            settings=session_settings(query, self.job.catalog),
         )
 
     def ranges(
@@ -136,9 +134,6 @@ class Engine(Struct, frozen=True, eq=False):
             return jvm_lost(code, self.log)
         found = problem_of(query.title, error, str(self.log))
         return replace(found, message=mask(found.message, secrets_in(self.job.project.target.settings)))
-
-    def settings(self, query: Query) -> Mapping[str, str]:
-        return session_settings(query, self.job.catalog)
 
 
 @contextmanager
