@@ -48,6 +48,11 @@ def terminal(style: OutputStyle) -> Console | None:
     return screen if screen is not None and screen.is_terminal else None
 
 
+def confirmed(question: str) -> bool:
+    """Ask on a terminal; elsewhere, agree."""
+    return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm(question, err=True)
+
+
 def console_during_jvm_start(style: OutputStyle, *, quiet: bool) -> Console:
     """Return a console of the real stderr: while the JVM starts, stderr is a file that the JVM inherits."""
     file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")

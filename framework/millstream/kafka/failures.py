@@ -45,8 +45,9 @@ def failure(
     if (refused := next(filter(is_authentication, [error, *known]), None)) is not None:
         return refusal(cluster, refused)
     if is_permission(error):
-        user = _user(cluster)
-        remedy = f"request {_PERMISSION[error.name()]}{f' for {user}' if user else ''}"
+        user = cluster.settings.get("sasl_username")
+        whom = "" if user is None or isinstance(user, Secret) else f" for '{text(user)}'"
+        remedy = f"request {_PERMISSION[error.name()]}{whom}"
         return _error(cluster, "MS824", f"not permitted: {doing}", remedy)
     if error.name() in _SILENCE:
         return silence(cluster, known or [error])
@@ -78,11 +79,6 @@ def error_text(cluster: Cluster, error: KafkaError) -> str:
     """Return Kafka's own text, without secrets and internals of librdkafka."""
     found = _DURATION.sub("", _BROKER.sub("", error.str()))
     return mask(" ".join(found.split()), cluster.secrets).rstrip(".")
-
-
-def _user(cluster: Cluster) -> str:
-    given = cluster.settings.get("sasl_username")
-    return "" if given is None or isinstance(given, Secret) else f"'{text(given)}'"
 
 
 def _error(cluster: Cluster, code: str, message: str, remedy: str) -> MillstreamError:

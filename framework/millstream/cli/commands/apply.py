@@ -13,7 +13,7 @@ from millstream.cli.commands.build import build_and_test
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Choice, Common, cli_command
-from millstream.cli.output import console, finish, show
+from millstream.cli.output import confirmed, console, finish, show
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import shown
 
@@ -76,16 +76,11 @@ def command(
     if not (common.style.json or common.style.quiet):
         _, text = shown(deployment.review, "text")
         console(common.style, sys.stderr).print(text, f"\n\n{summarize(deployment)}\n", sep="")
-    if deployment.rebuilds and not yes and not _confirm():
+    if deployment.rebuilds and not yes and not confirmed("Apply?"):
         return finish(common.style, text="nothing was changed")
     intent = Apply(untouched(deployment.review, compiled), accept_differences, accept_forward)
     job = structs.replace(job, intent=intent)
     return build_and_test(common, root, compiled, job, _ALL, diagnostics, no_tests=no_tests)
-
-
-def _confirm() -> bool:
-    """Ask on a terminal; elsewhere, agree."""
-    return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm("Apply?", err=True)
 
 
 def _roll_back(common: Common, root: Path, job: Job) -> int:

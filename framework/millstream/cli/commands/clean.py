@@ -15,7 +15,7 @@ from millstream.broker import stop_broker
 from millstream.cli.commands.query import target_of
 from millstream.cli.diagnostics import count
 from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.output import confirmed, finish
 from millstream.cli.project import root_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.machine.locks import is_locked
@@ -77,8 +77,10 @@ def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
     data = [each for each in removed if Path(each.path).parts[0] == OWN]
     if data and not force:
         _check_idle(root, common.target)
-    if data and not yes and not common.style.json and not _confirm(data):
-        return finish(common.style, text="nothing was removed")
+    if data and not yes and not common.style.json:
+        listed = ", ".join(f"{each.path} ({size(each.bytes)})" for each in data)
+        if not confirmed(f"Remove {listed} with its topics and tables?"):
+            return finish(common.style, text="nothing was removed")
     has_broker = data and not common.target and broker_folder(root).is_dir()
     if has_broker and stop_broker(root, force=force) == "in use":
         raise _in_use("local broker")
@@ -136,13 +138,6 @@ def _check_idle(root: Path, target: str | None) -> None:
 def _in_use(what: str) -> MillstreamError:
     message = f"another command is using the {what}"
     return MillstreamError(Diagnostic("MS874", message, None, "wait until it ends, or use --force"))
-
-
-def _confirm(data: list[Removed]) -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
-    listed = ", ".join(f"{each.path} ({size(each.bytes)})" for each in data)
-    return click.confirm(f"Remove {listed} with its topics and tables?", err=True)
 
 
 def measure(root: Path, path: Path) -> Removed:

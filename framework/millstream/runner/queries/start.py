@@ -22,7 +22,6 @@ from millstream.physical.values import (
     PerBatch,
     Query,
     SourceRead,
-    StaticRead,
     ToKafka,
 )
 from millstream.project.values import Project
@@ -128,7 +127,11 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
     for source in query.sources:
         read(session, source)
     for each in query.reads:
-        _at_rest(session, each, context)
+        kind, _, name = each.relation.partition(".")
+        if kind == "seed":
+            reading.seed(session, each.view, context.project, context.project.seeds[name])
+        else:
+            context.tables.view(session, each)
     for step in query.steps:
         make_view(session, step, context.project, query.output_mode)
     return session
@@ -142,14 +145,6 @@ def _streamed(context: QueryContext, trigger: Mapping[str, object], *, timed: bo
             context.tables.stream(session, source)
 
     return read
-
-
-def _at_rest(session: SparkSession, read: StaticRead, context: QueryContext) -> None:
-    kind, _, name = read.relation.partition(".")
-    if kind == "seed":
-        reading.seed(session, read.view, context.project, context.project.seeds[name])
-    else:
-        context.tables.view(session, read)
 
 
 def make_view(session: SparkSession, step: Step, project: Project, mode: OutputMode) -> None:

@@ -59,20 +59,17 @@ class StoredRelations(Struct, frozen=True):
             return self._topic(session, topic_node(topic), topic.unique_by)
         model = self.catalog.models[relation]
         if model.materialization.at_rest:
-            return self._table(session, relation)
+            try:
+                Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
+            except PySparkException:
+                raise NotBuiltError(name) from None
+            return session.table("table_rows")
         if model.materialization.inlined:
             own = with_ancestors(self.catalog, self.above(relation))
             question = Question(self.project, own, relation, None, _ALL, self.log)
             return frame(question, self.admin(), session)
         traits = self.traits[relation]
         return self._topic(session, sink_node(model, traits), traits.keys)
-
-    def _table(self, session: SparkSession, relation: str) -> DataFrame:
-        try:
-            Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
-        except PySparkException:
-            raise NotBuiltError(relation.partition(".")[2]) from None
-        return session.table("table_rows")
 
     def _topic(self, session: SparkSession, node: Node, keys: tuple[str, ...]) -> DataFrame:
         changing = traits_of(node).mode == "upsert"
