@@ -13,7 +13,7 @@ from rich.text import Text
 from millstream.cli.diagnostics import count, render
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic
-from millstream.physical.values import DeadLetters, Query
+from millstream.physical.values import Query
 from millstream.results import RunResults
 from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
@@ -155,9 +155,8 @@ def dropped_records(counts: Counts) -> Iterator[str]:
 
 def _query_label(query: Query) -> str:
     """Name a query after the models that it computes."""
-    names = [t.model for t in query.outputs if not isinstance(t, DeadLetters)]
     labels = [
         name.removeprefix("model.") if name.startswith("model.") else f"{name.rpartition('.')[2]} (reference)"
-        for name in names
+        for name in query.stored
     ]
     return ", ".join(labels) or query.name.replace("_", " ")

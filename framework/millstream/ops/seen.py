@@ -12,7 +12,6 @@ from typing import Literal
 from msgspec import Struct, field
 
 from millstream.errors import Diagnostic
-from millstream.physical.values import DeadLetters, Query
 from millstream.runner.queries.batches import Batch, Offsets
 from millstream.runner.values import Batched, Ends, Event, Failed, Idle, LeftOut, Running, Stopped, Waiting
 
@@ -70,7 +69,8 @@ class Watcher:
         with self._lock:
             match event:
                 case Waiting(query=query):
-                    self._statuses[query.name] = QueryStatus(query.name, _models(query))
+                    models = tuple(name.removeprefix("model.") for name in query.stored)
+                    self._statuses[query.name] = QueryStatus(query.name, models)
                 case Running(query=query, anew=anew):
                     self._statuses[query.name].status = "rebuilding" if anew else "running"
                 case LeftOut(query=name, model=model, problem=problem):
@@ -113,8 +113,3 @@ def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
     copied.dead_letters, copied.tests = Counter(seen.dead_letters), Counter(seen.tests)
     copied.left_out = dict(seen.left_out)
     return copied
-
-
-def _models(query: Query) -> tuple[str, ...]:
-    names = (target.model for target in query.outputs if not isinstance(target, DeadLetters))
-    return tuple(name.removeprefix("model.") for name in names)

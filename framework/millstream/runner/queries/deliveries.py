@@ -122,9 +122,9 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) ->
 def send(records: DataFrame, stores: Stores, number: int) -> None:
     """Write records with a header by which records of a repeated batch are recognised."""
     identity = f.lit(f"{stores.identity}/{number}").cast("binary")
-    header = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), identity.alias("value")))
-    own = f.coalesce(f.col("headers"), f.array()) if "headers" in records.columns else None
-    headers = header if own is None else f.concat(own, header)
+    headers = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), identity.alias("value")))
+    if "headers" in records.columns:
+        headers = f.concat(f.coalesce(f.col("headers"), f.array()), headers)
     marked = records.withColumn("headers", headers)
     if "timestamp" in records.columns:
         send_with_timestamps(marked, stores.producer)

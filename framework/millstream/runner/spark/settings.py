@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.physical.values import DeadLetters, Query
+from millstream.physical.values import Query
 from millstream.plan.from_sql.catalog import Catalog
 
 _STATE = "spark.sql.streaming.stateStore."
@@ -41,7 +41,7 @@ def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
 
 def _models(query: Query, catalog: Catalog) -> list[str]:
     """Return the models that a query stores, and the views that it computes for them."""
-    stored = {target.model for target in query.outputs if not isinstance(target, DeadLetters)}
+    stored = query.stored
     return [
         model
         for model in query.models

@@ -80,23 +80,16 @@ def plan_unit_test(
     references = reference_outputs(plan, catalog.topics)
     queries = physical_plan(plan, settings, None, references, written, views=True).queries
     delays = [milliseconds(node.delay) for node in order if isinstance(node, Watermark)]
+    others = [query for query in queries if test.model not in query.stored]
     return UnitTestPlan(
-        query=next(query for query in queries if _computes(query, test.model)),
+        query=next(query for query in queries if test.model in query.stored),
         output=output,
         written=written,
         traits=traits_of(output.input),
-        dead_letters=tuple(
-            query
-            for query in queries
-            if not _computes(query, test.model) and any(isinstance(o, DeadLetters) for o in query.outputs)
-        ),
-        references={each.model: q for each in references for q in queries if _computes(q, each.model)},
+        dead_letters=tuple(q for q in others if any(isinstance(o, DeadLetters) for o in q.outputs)),
+        references={each.model: q for each in references for q in queries if each.model in q.stored},
         delay=max(delays, default=0),
     )
-
-
-def _computes(query: Query, model: str) -> bool:
-    return any(not isinstance(each, DeadLetters) and each.model == model for each in query.outputs)
 
 
 def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, ManifestNode]) -> set[str]:
