@@ -232,7 +232,8 @@ def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
 
 
 def _arrow(columns: str) -> pa.Schema:
-    return to_arrow_schema(StructType.fromDDL(columns), timezone="UTC")
+    schema: Any = StructType.fromDDL(columns)
+    return to_arrow_schema(schema, timezone="UTC")
 
 
 def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
