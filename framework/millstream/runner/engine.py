@@ -17,6 +17,7 @@ from millstream.broker import shared_broker
 from millstream.deployment.intents import Regroup
 from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic
+from millstream.kafka.cluster import is_embedded
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
@@ -148,13 +149,12 @@ def engine(
 ) -> Iterator[Engine]:
     """Start what queries need, and Spark unless it is given; topics are created while Spark starts."""
     project, root = job.project, Path(job.project.root)
-    embedded = project.target.settings.get("kafka", "embedded") == "embedded"
     own = folder / folder_name(project.target.name)
     log = own / "log"
     with ExitStack() as stack:
         stack.enter_context(target_lock(own, project.target.name))
         jars = _jars(job, tell) if spark is None else []
-        broker = stack.enter_context(shared_broker(root)) if embedded else None
+        broker = stack.enter_context(shared_broker(root)) if is_embedded(project.target) else None
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
         if spark is None:

@@ -117,7 +117,7 @@ def _supervise(
     trigger = trigger_of(running.job.trigger)
     ends = running.kafka.held(_read(queries))
     if isinstance(trigger, RealTime):
-        counts = [(topic, len(numbers)) for topic, numbers in ends.items()]
+        counts = {topic: len(numbers) for topic, numbers in ends.items()}
         eligible = [query for query in queries if not query.realtime]
         check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
     commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)

@@ -105,12 +105,12 @@ class StoredRelations:
     def _connect(self) -> Admin:
         """Return the target's Kafka; the local broker is started only if it has topics."""
         if self._admin is None:
+            from millstream.kafka.cluster import is_embedded
             from millstream.kafka.opening import connected
             from millstream.runner.samples.stored_rows import NotBuiltError
 
             project = self._project
-            embedded = project.target.settings.get("kafka", "embedded") == "embedded"
-            if embedded and not broker_folder(Path(project.root)).is_dir():
+            if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():
                 raise NotBuiltError(project.settings.name)
             self._admin = self._stack.enter_context(connected(project))
         return self._admin

@@ -22,8 +22,6 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
         with once(session, app, 0):
             session.sql(swap_sql(table, new, path))
         return
-    if not exists(session, path):
-        create(session, table, path, changes=changes)
     with once(session, app, 0):
         made = rows(session, new).select(*(quoted(column.name) for column in table.columns))
         made.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
