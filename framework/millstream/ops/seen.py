@@ -32,7 +32,6 @@ class QueryStatus(Struct):
     skipped: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
     tests: Counter[str] = field(default_factory=Counter)
-    """Rows that failed data tests."""
     last: Batch | None = None
     at: float = 0.0
     """When its last batch ended, or it last found nothing to read, in seconds since 1970."""

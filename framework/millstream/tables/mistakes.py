@@ -13,7 +13,6 @@ from millstream.tables.words import mentions
 from millstream.text import Text
 
 FILE = "query"
-"""The file name in locations."""
 _NO_TABLE = re.compile(r"table '([^']+)' not found")
 _NO_COLUMN = re.compile(r"No field named (.+?)\.(?: |\n|$)")
 _VALID = re.compile(r"Valid fields are (.+?)\.?\s*$", re.DOTALL)

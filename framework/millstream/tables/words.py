@@ -19,7 +19,6 @@ _TOKEN = re.compile(
 class Word(Struct, frozen=True):
     kind: Kind
     name: str
-    """The name without quotes."""
     start: int
     stop: int
 

@@ -25,7 +25,6 @@ _CHUNK = 1 << 16
 _PAUSES = (0.5, 2.0)
 """Seconds before the second and the third attempt."""
 _TEMPORARY = {408, 429, 500, 502, 503, 504}
-"""HTTP statuses of temporary errors."""
 
 
 class Repository(Struct, frozen=True):

@@ -15,7 +15,6 @@ from millstream.stores.files import Files, read_json, write_json
 class PendingSwap(Struct, frozen=True):
     record: Record
     digest: str
-    """A digest of everything that the query does."""
     tables: tuple[TableOutput, ...]
     streamed: tuple[str, ...] = ()
     """The tables whose changes a query reads."""

@@ -20,7 +20,6 @@ class Previous(Struct, frozen=True):
     apply: str
     """Id of the apply that replaced it."""
     streamed: tuple[str, ...] = ()
-    """Tables whose changes a query reads."""
     others: tuple[TableOutput, ...] = ()
     """Tables that another query wrote."""
 

@@ -42,13 +42,9 @@ class Opened(Struct, frozen=True):
     record: Record | None
     """None if the query is new."""
     ids: dict[str, str]
-    """Kafka's id of each topic that it reads."""
     created: frozenset[str]
-    """Models whose tables have been created."""
     backfilled: tuple[str, ...] = ()
-    """Models that were backfilled."""
     failed: dict[str, Diagnostic] = {}
-    """Backfilled models that failed."""
 
 
 def prepare(

@@ -36,7 +36,6 @@ class Stores(Struct, frozen=True):
     identity: str
     """Identifies the query and its checkpoint, since a new checkpoint numbers batches from 0 again."""
     kafka: Mapping[str, str]
-    """Options of the Kafka sink."""
     producer: Mapping[str, str]
     """Settings of Millstream's own producer, for records that Spark's sink can't write."""
     merge: Callable[[DataFrame, TableOutput, Batch], None]
@@ -52,7 +51,6 @@ class Stores(Struct, frozen=True):
     raised: list[MillstreamError] = field(default_factory=list)
     """Errors that refused a batch, since Spark passes on only their text."""
     test_counts: TestCounts = field(default_factory=TestCounts)
-    """Collects the counts of row checks."""
 
 
 def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:

@@ -43,7 +43,6 @@ class QueryContext(Struct, frozen=True):
 
     project: Project
     checkpoint: str
-    """The folder of its checkpoint."""
     stores: Stores
     sources: Mapping[str, Mapping[str, str]]
     """Options of Spark's Kafka source, by relation."""
@@ -51,7 +50,6 @@ class QueryContext(Struct, frozen=True):
     settings: Mapping[str, str] = {}
     """Settings of the query's session only."""
     backfilled: tuple[str, ...] = ()
-    """Models that were backfilled."""
     left_out: Mapping[str, Diagnostic] = {}
     """Models whose backfill failed."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None

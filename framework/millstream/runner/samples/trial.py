@@ -78,7 +78,6 @@ class Trial(Struct, frozen=True):
     feeds: tuple[Feed, ...]
     at_rest: tuple[AtRest, ...] = ()
     settings: Mapping[str, str] = {}
-    """Settings of the query's session."""
     reached: tuple[int | None, ...] = ()
     """The minimum watermark after each micro-batch, in milliseconds."""
 

@@ -47,7 +47,6 @@ class ProjectTests:
         self.session.coverage = [] if coverage else None
         self.warned: list[FailureReport] = []
         self.updated: list[str] = []
-        """Tests whose expected rows were replaced."""
         settings, _ = read_settings(root)
         kinds = (settings.model_paths, settings.macro_paths, settings.seed_paths, settings.test_paths)
         self._folders = [root / path for paths in kinds for path in paths]

@@ -30,7 +30,6 @@ Row = dict[str, Any]
 
 class Outcome(Struct, frozen=True):
     columns: tuple[Column, ...]
-    """The columns of the tested model."""
     steps: tuple[tuple[Row, ...], ...]
     """The output of each step; for an upsert relation, the newest row of each key."""
     final: tuple[Row, ...]
