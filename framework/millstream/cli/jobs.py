@@ -10,7 +10,13 @@ from msgspec import structs
 
 from millstream.cli.options import Changes, Choice, Common
 from millstream.cli.output import finish
-from millstream.cli.project import compile_valid, empty_selection_errors, models_in, select_nodes
+from millstream.cli.project import (
+    compile_valid,
+    empty_selection_errors,
+    models_in,
+    project_of,
+    select_nodes,
+)
 from millstream.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
@@ -41,13 +47,12 @@ def compiled_job(
 
     from millstream.artifacts import manifest_file
     from millstream.project.folders import checkpoints_of
-    from millstream.project.load import load_project
     from millstream.results import read_results
     from millstream.runner.checkpoints.files import local_lock
     from millstream.runner.values import Job
     from millstream.topology import compiled_topology, physical_of
 
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
+    project = project_of(common, root)
     before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
     topology = compiled_topology(compiled, before, tests=tests)
     lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))

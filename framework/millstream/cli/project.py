@@ -19,6 +19,7 @@ from millstream.manifest import Compiled
 from millstream.project.settings import FILE, find_project
 
 if TYPE_CHECKING:
+    from millstream.project.values import Project
     from millstream.review.version import Version
     from millstream.selectors import Selection
 
@@ -46,6 +47,12 @@ def current() -> Path:
             Diagnostic("MS706", "the current folder no longer exists", None, remedy)
         ) from None
     return Path()
+
+
+def project_of(common: Common, root: Path) -> Project:
+    from millstream.project.load import load_project
+
+    return load_project(root, common.target, common.vars, common.profiles_dir)
 
 
 def compile_for(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:

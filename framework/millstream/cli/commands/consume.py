@@ -17,7 +17,7 @@ from click.exceptions import Exit
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import OutputStyle, finish
-from millstream.cli.project import compile_for, root_of
+from millstream.cli.project import compile_for, project_of, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
 from millstream.errors import MillstreamError, reporting_os_errors
 from millstream.kafka.clients import Admin
@@ -25,7 +25,6 @@ from millstream.kafka.consuming import all_records, beginnings, follow_records, 
 from millstream.kafka.opening import connected
 from millstream.kafka.readings import Reading, show_record
 from millstream.kafka.topic_names import readings_of
-from millstream.project.load import load_project
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -83,7 +82,7 @@ def command(
         root = root_of(common)
         # Topics can be read although models have errors.
         nodes = compile_for(common, root).manifest.nodes
-        project = load_project(root, common.target, common.vars, common.profiles_dir)
+        project = project_of(common, root)
         with fetching(common.style) as fetched, connected(project, fetched) as admin:
             readings = {each.topic: each for each in readings_of(project, nodes, admin, names)}
             messages = _messages(admin, [*readings], from_beginning, last, follow)
