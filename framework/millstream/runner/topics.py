@@ -37,11 +37,8 @@ class Kafka(Struct, frozen=True):
             starting = {"startingOffsets": offsets_of({topic: began})}
         else:
             starting = self._starting(str(options.get("starting") or "earliest"))
-        return (
-            starting
-            | sizes(options)
-            | revealed(source_options(self.cluster, options.get("options") or {}, self.trigger))
-        )
+        own = source_options(self.cluster, options.get("options") or {}, self.trigger)
+        return starting | sizes(options) | revealed(own)
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
         return revealed(sink_options(self.cluster, producer, self.trigger))

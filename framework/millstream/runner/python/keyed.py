@@ -72,12 +72,10 @@ def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
     assert isinstance(row, Struct)
     missing = [field.name for field in row.fields if field.name.lower() not in columns_by_name]
     if missing:
-        message = (
-            f"{function.name}() reads '{missing[0]}', which is not a column of the rows that it is called on"
-        )
-        remedy = did_you_mean(
-            missing[0], columns_by_name.values(), f"columns: {', '.join(columns_by_name.values())}"
-        )
+        rows = "a column of the rows that it is called on"
+        message = f"{function.name}() reads '{missing[0]}', which is not {rows}"
+        listed = f"columns: {', '.join(columns_by_name.values())}"
+        remedy = did_you_mean(missing[0], columns_by_name.values(), listed)
         raise MillstreamError(Diagnostic("MS877", message, function.location, remedy))
     return {field.name: columns_by_name[field.name.lower()] for field in row.fields}
 

@@ -56,14 +56,12 @@ class _Reader(RowReader):
         dead_letters = self._dead_letters(body.get("expect_dead_letters"))
         error = body.get("expect_error")
         if dead_letters is None and not error and all(step.expect is None for step in steps):
-            self.problem(
-                ("name",), "MS652", "nothing is expected", "write expect: with rows, or expect: [] for none"
-            )
+            remedy = "write expect: with rows, or expect: [] for none"
+            self.problem(("name",), "MS652", "nothing is expected", remedy)
         if stepped and (body.get("given") or body.get("expect") is not None or body.get("at")):
             name = next(key for key in ("given", "expect", "at") if key in body)
-            self.problem(
-                (name,), "MS656", f"'{name}' can't be combined with steps", "move it into a step", key=True
-            )
+            message = f"'{name}' can't be combined with steps"
+            self.problem((name,), "MS656", message, "move it into a step", key=True)
         return UnitTestCase(
             id=f"unit_test.{self.unit.model}.{self.unit.name}",
             name=self.unit.name,
@@ -157,7 +155,6 @@ class _Reader(RowReader):
                 return [convert(each, function.returns, self.zone) for each in value]
             return convert(value, function.returns, self.zone)
         except (WrongValueError, TypeError) as error:
-            self.problem(
-                path, "MS651", f"value of {name}(): {error}", getattr(error, "remedy", "write a list")
-            )
+            remedy = getattr(error, "remedy", "write a list")
+            self.problem(path, "MS651", f"value of {name}(): {error}", remedy)
             return None
