@@ -31,11 +31,9 @@ class Commits(Struct, frozen=True):
         if not offsets:
             return
         group = group_of(self.project, query)
+        wanted = [ConsumerGroupTopicPartitions(group, offsets)]
         try:
-            futures = self.admin.client.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, offsets)]
-            )
-            for future in futures.values():
+            for future in self.admin.client.alter_consumer_group_offsets(wanted).values():
                 future.result(PATIENCE)
         except (KafkaException, TimeoutError) as error:
             _log.warning("could not commit offsets of the consumer group %s: %s", group, error)

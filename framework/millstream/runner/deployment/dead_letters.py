@@ -23,7 +23,6 @@ from millstream.runner.checkpoints.dead_letter_offsets import (
     settled,
     write,
 )
-from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.deployment import dead_letter_filter as unsent
 from millstream.runner.engine import Engine
 from millstream.runner.queries import reads as reading
@@ -33,14 +32,12 @@ from millstream.runner.values import Setup
 from millstream.topology import dead_letters_query_of
 
 
-def with_dead_letters(
-    running: Engine, query: Query, record: Record, checkpoint: CheckpointFolder, context: QueryContext
-) -> QueryContext:
+def with_dead_letters(running: Engine, query: Query, record: Record, context: QueryContext) -> QueryContext:
     """Return a context in which a query sends only the dead letters that were not sent before."""
     source = next((each for each in query.sources if each.relation == query.dead_letter_source), None)
     if source is None:
         return context
-    files, folder, spark = running.files, running.checkpoints.rstrip("/"), checkpoint.spark(record)
+    files, folder, spark = running.files, running.checkpoints.rstrip("/"), context.checkpoint
     done, again = progress(files, spark, source.topic)
     starts = _begins(running, source) if done is None else done
     columns = (*((source.key,) if source.key else ()), *source.columns)

@@ -120,15 +120,14 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
 def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[str]) -> Opened:
     if opened.record is None or not models:
         return opened
-    checkpoint = running.checkpoint(query)
-    failed = backfill(running, query, opened.record, checkpoint, models, opened.created)
+    failed = backfill(running, query, opened.record, models, opened.created)
     return replace(opened, backfilled=tuple(models), failed=failed)
 
 
 def _ready(
     running: Engine, query: Query, opened: Opened, left_out: Collection[str]
 ) -> tuple[Query, QueryContext]:
-    checkpoint, failed = running.checkpoint(query), opened.failed
+    failed = opened.failed
     out = [model for model in query.stored if model in left_out or model in failed]
     if failed and len(out) == len(query.stored):
         raise MillstreamError(*failed.values())
@@ -137,9 +136,8 @@ def _ready(
     record = _write_new_record(running, query, opened, out)
     prepared = without(running, query, out)
     new = opened.created if opened.record is None else frozenset[str]()
-    context = with_dead_letters(
-        running, prepared, record, checkpoint, running.context(prepared, record, checkpoint, new)
-    )
+    context = running.context(prepared, record, running.checkpoint(query), new)
+    context = with_dead_letters(running, prepared, record, context)
     joined = tuple(model for model in opened.backfilled if model not in failed)
     return prepared, replace(context, backfilled=joined, left_out=failed)
 

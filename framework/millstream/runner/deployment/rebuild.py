@@ -39,7 +39,7 @@ def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, QueryC
     rebuilt = _to_new_tables(query, found)
     created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}
     context = running.context(rebuilt, found.record, checkpoint, frozenset(created))
-    return rebuilt, with_dead_letters(running, rebuilt, found.record, checkpoint, context)
+    return rebuilt, with_dead_letters(running, rebuilt, found.record, context)
 
 
 def swap(running: Engine, query: Query) -> None:

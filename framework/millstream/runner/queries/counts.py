@@ -38,9 +38,8 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
     observed = [_markers(model).alias(count_name("skipped", model)) for model in how.skips]
     observed += [_markers(test).alias(count_name("tests", test)) for test in how.tests]
     if dead_letters:
-        observed += _dead_letters(
-            dead_letters, [each.model for each in query.outputs if isinstance(each, SinkOutput)]
-        )
+        models = [each.model for each in query.outputs if isinstance(each, SinkOutput)]
+        observed += _dead_letters(dead_letters, models)
     found = records.observe("records", *observed)
     return found.where("topic is not null") if how.skips or how.tests else found
 
