@@ -36,7 +36,6 @@ class QueryStatus(Struct):
     at: float = 0.0
     """When its last batch ended, or it last found nothing to read, in seconds since 1970."""
     caught_up: bool = False
-    problem: Diagnostic | None = None
     left_out: dict[str, Diagnostic] = field(default_factory=dict)
     """Models that failed on their own, and why."""
     ends: Mapping[str, Offsets] = field(default_factory=dict)
@@ -80,10 +79,10 @@ class Watcher:
                     self._ends = topics
                 case Idle(query=name):
                     seen = self._statuses[name]
-                    seen.at, seen.caught_up, seen.problem = time.time(), True, None
-                case Failed(query=name, problem=problem):
+                    seen.at, seen.caught_up = time.time(), True
+                case Failed(query=name):
                     seen = self._statuses[name]
-                    seen.status, seen.problem, seen.failures = "failed", problem, seen.failures + 1
+                    seen.status, seen.failures = "failed", seen.failures + 1
                 case Stopped(query=name):
                     self._statuses[name].status = "stopped"
 
@@ -101,7 +100,7 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.skipped.update(batch.counts.skipped)
     seen.dead_letters.update(batch.counts.dead_letters)
     seen.tests.update(batch.counts.tests)
-    seen.last, seen.at, seen.problem = batch, time.time(), None
+    seen.last, seen.at = batch, time.time()
     seen.caught_up = seen.caught_up or not any(batch.behind.values())
 
 

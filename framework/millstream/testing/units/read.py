@@ -71,7 +71,7 @@ class _Reader(RowReader):
             chain=self.unit.chain,
             stepped=stepped,
             strict=body.get("strict"),
-            overrides=self._overrides(body),
+            functions=self._functions(body),
             now=self._time(body.get("now"), ("now",)),
             dead_letters=dead_letters,
             error=error,
@@ -132,11 +132,10 @@ class _Reader(RowReader):
             rows.append(ExpectedRow(values, self._location(path)))
         return tuple(rows)
 
-    def _overrides(self, body: Mapping[str, Any]) -> Overrides:
-        overrides = read_overrides(body)
+    def _functions(self, body: Mapping[str, Any]) -> dict[str, Any]:
         functions: dict[str, Any] = {}
         known = self.relations.catalog.functions
-        for name, value in overrides.functions.items():
+        for name, value in read_overrides(body).functions.items():
             path = ("overrides", "functions", name)
             if name not in known:
                 remedy = did_you_mean(name, known, "define it in macros/*.py")
@@ -146,7 +145,7 @@ class _Reader(RowReader):
                 self.problem(path, "MS656", message, "give the rows of the model that calls it", key=True)
             else:
                 functions[name] = self._returned(name, value, path)
-        return Overrides(overrides.vars, overrides.env, functions)
+        return functions
 
     def _returned(self, name: str, value: Any, path: NodePath) -> Any:
         function = self.relations.catalog.functions[name]

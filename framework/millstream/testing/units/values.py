@@ -70,7 +70,8 @@ class UnitTestCase(Struct, frozen=True):
     """The expected rows are those of each step, not those of the end."""
     strict: bool | None = None
     """None: strict if the model keeps state."""
-    overrides: Overrides = Overrides()
+    functions: dict[str, Any] = {}
+    """The value that each replaced Python function returns."""
     now: datetime | None = None
     """The time that the clock shows."""
     dead_letters: tuple[ExpectedRow, ...] | None = None
