@@ -141,6 +141,11 @@ def choosing(function: Function) -> Function:
     return _grouped(function, "choice", Choice, options)
 
 
+accepting_forward = click.option(
+    "--accept-forward", is_flag=True, help="Continue although upstream logic changed; keep existing state."
+)
+
+
 def changing(function: Function) -> Function:
     """Pass --rebuild, --accept-forward and --full-refresh to a command as `changes`."""
     options = (
@@ -154,11 +159,7 @@ def changing(function: Function) -> Function:
                 "`totals+` includes everything downstream."
             ),
         ),
-        click.option(
-            "--accept-forward",
-            is_flag=True,
-            help="Continue although upstream logic changed; keep existing state.",
-        ),
+        accepting_forward,
         click.option(
             "--full-refresh", is_flag=True, help="Remove state and tables, and read topics from the start."
         ),

@@ -12,7 +12,7 @@ from msgspec import structs
 from millstream.cli.commands.build import build_and_test
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, cli_command
+from millstream.cli.options import Changes, Choice, Common, accepting_forward, cli_command
 from millstream.cli.output import confirmed, console, finish, show
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import shown
@@ -30,11 +30,7 @@ _ALL = Choice()
     "millstream apply --rollback   # restore what the last apply replaced",
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a rebuild.")
-@click.option(
-    "--accept-forward",
-    is_flag=True,
-    help="Continue although upstream logic changed; keep existing state.",
-)
+@accepting_forward
 @click.option(
     "--accept-differences",
     is_flag=True,

@@ -203,21 +203,16 @@ def start_spark(
         with log.redirected_stderr(folder):
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        raise MillstreamError(_not_started(target, error, folder)) from None
+        causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
+        cause = causes[-1] if causes else str(error).strip().partition("\n")[0]
+        message = f"can't start Spark on {target.settings.get('master')}: {cause}"
+        remedy = f"fix `master` or `spark:` of target '{target.name}'; see {folder} for Java's output"
+        raise MillstreamError(Diagnostic("MS873", message, target.location, remedy)) from None
 
 
 def _is_no_lost_command(record: logging.LogRecord) -> bool:
     """Hide py4j's log of a JVM that has ended; Millstream reports the error that py4j raises."""
     return record.msg != "Exception while sending command."
-
-
-def _not_started(target: Target, error: Exception, folder: Path) -> Diagnostic:
-    master = str(target.settings.get("master"))
-    causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
-    cause = causes[-1] if causes else str(error).strip().partition("\n")[0]
-    message = f"can't start Spark on {master}: {cause}"
-    remedy = f"fix `master` or `spark:` of target '{target.name}'; see {folder} for Java's output"
-    return Diagnostic("MS873", message, target.location, remedy)
 
 
 def _flat(settings: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
