@@ -17,8 +17,9 @@ from millstream.compile.relations import input_relations
 from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, Severity, did_you_mean
 from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.config import Layer, ModelConfig, resolve_config
+from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
+from millstream.project.options import ModelConfig
 from millstream.project.templates import Rendered, Renderer
 from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn

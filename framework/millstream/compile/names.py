@@ -5,7 +5,7 @@ from millstream.project.values import Project
 from millstream.sql.spark_functions import signatures
 
 _ENDINGS = ("_where", "_at")
-"""Suffixes that queries add to names of functions: `physical/python_calls.py`, `physical/emit/error_places.py`."""
+"""Suffixes that queries add to names: `physical/python_calls.py`, `physical/emit/error_places.py`."""
 
 
 def built_in_names(project: Project) -> list[Diagnostic]:

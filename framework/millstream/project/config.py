@@ -14,23 +14,11 @@ from millstream.errors import Diagnostic, did_you_mean
 from millstream.materialization import KINDS
 from millstream.project.kafka_options import CODE, wrong_options
 from millstream.project.kafka_places import check_options
-from millstream.project.options import DedupeConfig, ModelConfig, StateConfig
+from millstream.project.options import ModelConfig
 from millstream.project.schema import Raw, Reader
 from millstream.project.values import ModelProperties, Settings
 from millstream.project.yaml import entries, node_of
 from millstream.text import Location, Text
-
-__all__ = [
-    "OPTIONS",
-    "ConfigValue",
-    "DedupeConfig",
-    "ModelConfig",
-    "StateConfig",
-    "check_folder_defaults",
-    "read_options",
-    "resolve_config",
-    "unused_folders",
-]
 
 _FIELDS = {field.name: field for field in fields(ModelConfig)}
 OPTIONS = tuple(_FIELDS)

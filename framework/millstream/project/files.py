@@ -44,13 +44,12 @@ def find_files(
                 yield path
 
 
-class _Walk:
+class _Walk(Struct):
     """Walks through folders; what can't be read is collected in `problems`."""
 
-    def __init__(self, root: str, suffixes: tuple[str, ...], problems: list[Diagnostic]) -> None:
-        self.root = root
-        self.suffixes = suffixes
-        self.problems = problems
+    root: str
+    suffixes: tuple[str, ...]
+    problems: list[Diagnostic]
 
     def below(self, folder: str, above: frozenset[str]) -> Iterator[str]:
         full = f"{self.root}/{folder}"

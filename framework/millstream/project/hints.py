@@ -34,14 +34,15 @@ class Hint(Struct, frozen=True):
 UNKNOWN = Hint(types.UNKNOWN)
 
 
-class Hints:
+class Hints(Struct):
     """Reads the hints of one module; `errors` collects what is wrong with them, each once."""
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.errors: list[Diagnostic] = []
-        self._structs: dict[str, Type] = {}
-        self._open: list[str] = []
+    module: Module
+    errors: list[Diagnostic] = []
+    structs: dict[str, Type] = {}
+    """Those read so far."""
+    path: list[str] = []
+    """The names of the structs and aliases that are being read."""
 
     def error(self, node: ast.expr, code: str, message: str, remedy: str = "") -> Hint:
         found = self.module.error(node, code, message, remedy)
@@ -52,11 +53,11 @@ class Hints:
     def read(self, hint: ast.expr) -> Hint:
         node, aliases = self._follow(hint)
         for name in aliases:
-            if name in self._open:
+            if name in self.path:
                 return self._recursive(hint, name)
-        self._open += aliases
+        self.path += aliases
         found = self._read(node)
-        del self._open[len(self._open) - len(aliases) :]
+        del self.path[len(self.path) - len(aliases) :]
         return found
 
     def _read(self, node: ast.expr) -> Hint:
@@ -78,7 +79,7 @@ class Hints:
         return self.error(node, "MS303", f"`{written}` has no SQL type", remedy)
 
     def _recursive(self, node: ast.expr, name: str) -> Hint:
-        path = " → ".join((*self._open[self._open.index(name) :], name))
+        path = " → ".join((*self.path[self.path.index(name) :], name))
         remedy = (
             "SQL types are finite: store the ids of the inner values, or the inner part as JSON in a `str`."
         )
@@ -287,15 +288,15 @@ class Hints:
 
     def _struct(self, node: ast.Name) -> Type:
         name = node.id
-        if name in self._open:
+        if name in self.path:
             return self._recursive(node, name).type
-        if name not in self._structs:
-            self._open.append(name)
+        if name not in self.structs:
+            self.path.append(name)
             fields = fields_of(self.module, node, self.errors)
             read = tuple(types.Field(field, self.read(hint).type) for field, hint in fields.items())
-            self._structs[name] = types.Row(read) if read else types.UNKNOWN
-            self._open.pop()
-        return self._structs[name]
+            self.structs[name] = types.Row(read) if read else types.UNKNOWN
+            self.path.pop()
+        return self.structs[name]
 
 
 def _is_none(node: ast.expr) -> bool:

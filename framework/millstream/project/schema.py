@@ -100,13 +100,12 @@ def type_parts(annotated: Any) -> TypeParts:
     return parts
 
 
-class Reader:
+class Reader(Struct):
     """Reads values from one file and collects diagnostics."""
 
-    def __init__(self, text: Text, render: Callable[[str], Any] | None = None) -> None:
-        self.text = text
-        self.render = render
-        self.diagnostics: list[Diagnostic] = []
+    text: Text
+    render: Callable[[str], Any] | None = None
+    diagnostics: list[Diagnostic] = []
 
     def report(self, node: Node, code: str, message: str, remedy: str = "") -> None:
         self.diagnostics.append(at(self.text, *span(self.text, node), code, message, remedy))
