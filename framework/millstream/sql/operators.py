@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from millstream.sql.arithmetic import arithmetic, bits, interval_kind
 from millstream.sql.casts import can_cast, makes_nulls
-from millstream.sql.coercion import common, common_type
+from millstream.sql.coercion import common
 from millstream.sql.conditions import condition
 from millstream.sql.datatypes import data_type
 from millstream.sql.expressions import Expressions, Handler
@@ -178,12 +178,6 @@ def chosen(
         walk.findings.marks.raises(node)
     nullable = not complete or any(nullable_as(value, type_) for value in results)
     return computed(type_, [*conditions, *results], nullable=nullable)
-
-
-def either_nullable(left: Value, right: Value) -> bool:
-    """Return whether two values can be NULL once cast to their common type."""
-    found = common_type(left.type, right.type) or UNKNOWN
-    return nullable_as(left, found) or nullable_as(right, found)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
