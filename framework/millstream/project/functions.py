@@ -141,12 +141,8 @@ def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint
                 node.returns, "MS315", f"'{node.name}' {verb}, so it returns an iterator of rows", remedy
             )
         else:
-            hints.error(
-                node.returns,
-                "MS316",
-                f"'{node.name}' yields, so it never returns None",
-                "remove the `None`.",
-            )
+            message = f"'{node.name}' yields, so it never returns None"
+            hints.error(node.returns, "MS316", message, "remove the `None`.")
         return Hint(types.UNKNOWN), True
     if rows is None:
         return hints.read(node.returns), False
@@ -158,12 +154,8 @@ def _row(rows: ast.expr, hints: Hints) -> Hint:
     match found.type:
         case types.Row():
             if found.nullable:
-                hints.error(
-                    rows,
-                    "MS316",
-                    "a row can't be NULL",
-                    "remove the `None`; to return no row, yield nothing.",
-                )
+                message = "a row can't be NULL"
+                hints.error(rows, "MS316", message, "remove the `None`; to return no row, yield nothing.")
             return Hint(found.type)
         case types.Simple(name="unknown"):
             return Hint(types.UNKNOWN)

@@ -167,12 +167,8 @@ class _Properties(ColumnReader):
                 found.setdefault(id_, self.locate(item))
             else:
                 shown = f"'{value}'" if isinstance(value, str) else "this"
-                self.report(
-                    item,
-                    "MS107",
-                    f"{shown} is not a relation",
-                    "write ref('model') or source('source', 'topic')",
-                )
+                message = f"{shown} is not a relation"
+                self.report(item, "MS107", message, "write ref('model') or source('source', 'topic')")
         return found
 
     def metric(self, shape: MetricShape) -> Metric:

@@ -261,12 +261,8 @@ class Reader(Struct):
         if _is_null(node):
             return {}
         if not isinstance(node, MappingNode):
-            self.report(
-                node,
-                "MS107",
-                f"'{name}' must be a mapping, not {kind(node)}",
-                f"write {name}: {{ key: value }}",
-            )
+            message = f"'{name}' must be a mapping, not {kind(node)}"
+            self.report(node, "MS107", message, f"write {name}: {{ key: value }}")
             return None
         return {key: self.value(each, value, key) for key, (_, each) in entries(node).items()}
 

@@ -30,12 +30,8 @@ def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bo
     """Check that two values can be compared, and return whether the result can be NULL."""
     found = common_type(left.type, right.type)
     if found is None or found == VARIANT or isinstance(found, Map):
-        walk.findings.report(
-            node,
-            "MS407",
-            f"{left.type} and {right.type} can't be compared",
-            "cast one side to the other's type",
-        )
+        message = f"{left.type} and {right.type} can't be compared"
+        walk.findings.report(node, "MS407", message, "cast one side to the other's type")
         return True
     if left.type != right.type and implicit_cast_raises([left, right], found):
         walk.findings.marks.raises(node)

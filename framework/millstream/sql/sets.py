@@ -30,12 +30,8 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
     if node.args.get("by_name"):
         right = _by_name(findings, node, left, right)
     elif len(left.columns) != len(right.columns) and not (left.open or right.open):
-        findings.report(
-            node.right,
-            "MS412",
-            f"the sides have {len(left.columns)} and {len(right.columns)} columns",
-            "select the same columns on both sides",
-        )
+        message = f"the sides have {len(left.columns)} and {len(right.columns)} columns"
+        findings.report(node.right, "MS412", message, "select the same columns on both sides")
     columns = [_combined(findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
     columns += left.columns[len(columns) :]
     if node.args.get("distinct") or not isinstance(node, exp.Union):
@@ -49,12 +45,8 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
 def _combined(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
     found = common_type(left.type, right.type)
     if found is None:
-        findings.report(
-            node.right,
-            "MS407",
-            f"column '{left.name}' is {left.type} on one side and {right.type} on the other",
-            "cast one to the other's type",
-        )
+        message = f"column '{left.name}' is {left.type} on one side and {right.type} on the other"
+        findings.report(node.right, "MS407", message, "cast one to the other's type")
     found = found or UNKNOWN
     sides = [nullable_as(Value(side.type, side.nullable), found) for side in (left, right)]
     # Rows of EXCEPT come from the left side; those of INTERSECT are on both sides.

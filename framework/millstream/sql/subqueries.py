@@ -15,12 +15,8 @@ from millstream.types import UNKNOWN
 def scalar(walk: Expressions, node: exp.Expr) -> Value:
     result = check_subquery(walk, node, walk.findings.subquery(node, walk.scope))
     if len(result.columns) != 1 and not result.open:
-        walk.findings.report(
-            node,
-            "MS412",
-            f"a subquery in an expression must return one column, not {len(result.columns)}",
-            "select one of them",
-        )
+        message = f"a subquery in an expression must return one column, not {len(result.columns)}"
+        walk.findings.report(node, "MS412", message, "select one of them")
     first = result.columns[0] if result.columns else Bound("", UNKNOWN, True, NOTHING)
     return Value(first.type, True, as_kind(first.sources, "computed") | as_kind(result.rows, "filter"))
 
