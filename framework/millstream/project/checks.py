@@ -145,9 +145,8 @@ def _topic(project: Project, generator: Generator, lines: Lines) -> Iterator[Dia
     if not found:
         names = [topic.name for topic in project.sources.values()]
         hint = did_you_mean(generator.topic, names, "name it like the topic of a source")
-        yield lines.diagnostic(
-            generator.location, "MS117", f"no source has a topic '{generator.topic}'", hint
-        )
+        message = f"no source has a topic '{generator.topic}'"
+        yield lines.diagnostic(generator.location, "MS117", message, hint)
     elif len(found) > 1:
         message = f"'{generator.topic}' is a topic of {' and '.join(found)}"
         hint = f"name the function {found[0].replace('.', '__')}"

@@ -137,9 +137,8 @@ def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint
         verb = "yields" if yielding else "takes (key, rows, state)"
         remedy = "write `-> Iterator[X]:`, where X is the type of one row."
         if not hints.optional_rows(node.returns):
-            hints.error(
-                node.returns, "MS315", f"'{node.name}' {verb}, so it returns an iterator of rows", remedy
-            )
+            message = f"'{node.name}' {verb}, so it returns an iterator of rows"
+            hints.error(node.returns, "MS315", message, remedy)
         else:
             message = f"'{node.name}' yields, so it never returns None"
             hints.error(node.returns, "MS316", message, "remove the `None`.")

@@ -157,9 +157,8 @@ class Hints(Struct):
             return self.error(node, "MS304", f"`{written}` does not specify a type", HELP)
         if name in LISTS or name in TUPLES or name in DICTS:
             example = "`dict[str, int]`, or a dataclass for a struct" if name in DICTS else "`list[str]`"
-            return self.error(
-                node, "MS304", f"`{written}` has no element type", f"write, for example, {example}."
-            )
+            message = f"`{written}` has no element type"
+            return self.error(node, "MS304", message, f"write, for example, {example}.")
         if name in ROWS:
             return self._misplaced_rows(node)
         if name in REMEDIES or name.startswith("builtins."):
@@ -201,9 +200,8 @@ class Hints(Struct):
                 return Hint(types.Array(self.read(inner).type))
             case _, _ if name in TUPLES:
                 remedy = "use a NamedTuple or a dataclass for a struct, `tuple[X, ...]` for an array."
-                return self.error(
-                    node, "MS303", "a tuple of fixed length has no names for its fields", remedy
-                )
+                message = "a tuple of fixed length has no names for its fields"
+                return self.error(node, "MS303", message, remedy)
             case _, [key, value] if name in DICTS:
                 return self._map(key, value)
             case _, [inner] if name in WRAPPERS:
@@ -212,9 +210,8 @@ class Hints(Struct):
                 return self._misplaced_rows(node)
             case _ if name in LISTS or name in DICTS or name in FORMS:
                 remedy = "a list or Optional has one type in brackets, a dict has two."
-                return self.error(
-                    node, "MS303", f"`{written}` has {len(parts)} types in its brackets", remedy
-                )
+                message = f"`{written}` has {len(parts)} types in its brackets"
+                return self.error(node, "MS303", message, remedy)
             case _ if name:
                 return self._unsupported(node, f"{written}[...]", REMEDIES.get(name, HELP))
             case _ if isinstance(node.value, ast.Name) and node.value.id not in self.module.classes:

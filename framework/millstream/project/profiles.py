@@ -97,9 +97,8 @@ def _choose(reader: Reader, node: Node | None, profile: str, target: str | None)
         return None
     key, body = profiles[profile]
     if not isinstance(body, MappingNode):
-        reader.report(
-            body, "MS107", f"a profile must be a mapping, not {kind(body)}", "write target: and outputs:"
-        )
+        message = f"a profile must be a mapping, not {kind(body)}"
+        reader.report(body, "MS107", message, "write target: and outputs:")
         return None
     for name, (key_node, _) in entries(body).items():
         if name not in {"target", "outputs"}:

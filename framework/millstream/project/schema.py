@@ -172,9 +172,8 @@ class Reader(Struct):
             return msgspec.convert(found, wanted)
         except msgspec.ValidationError:
             what = type_name(wanted)
-            self.report(
-                node, "MS107", f"'{name}' must be {what}, not {shown(node)}", remedy(wanted, name, node)
-            )
+            message = f"'{name}' must be {what}, not {shown(node)}"
+            self.report(node, "MS107", message, remedy(wanted, name, node))
 
     def _typed(self, node: Node, parts: TypeParts, name: str) -> Any:
         wanted, origin, arguments = parts.wanted, parts.origin, parts.arguments
@@ -221,9 +220,8 @@ class Reader(Struct):
                 except msgspec.ValidationError:
                     continue
         what = " or ".join(dict.fromkeys(type_name(choice) for choice in choices))
-        self.report(
-            node, "MS107", f"'{name}' must be {what}, not {found!r}", f"fix the value of {shown(node)}"
-        )
+        message = f"'{name}' must be {what}, not {found!r}"
+        self.report(node, "MS107", message, f"fix the value of {shown(node)}")
         return None
 
     def _literal(self, node: Node, allowed: tuple[Any, ...], name: str) -> Any:

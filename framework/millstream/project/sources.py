@@ -72,9 +72,8 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
     if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
-        reader.at(
-            reader.location(shape), "MS110", "a Kafka topic's name has at most 249 characters", "shorten it"
-        )
+        message = "a Kafka topic's name has at most 249 characters"
+        reader.at(reader.location(shape), "MS110", message, "shorten it")
     return shape.topic or shape.name
 
 

@@ -83,9 +83,8 @@ def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
     reason = error.problem or error.context or "can't be parsed"
     if "unexpected end of stream" in reason and error.context_mark and "quoted" in (error.context or ""):
         start = error.context_mark.index
-        return at(
-            text, start, start + 1, "MS105", "this quote is never closed", "close it at the end of the text"
-        )
+        message = "this quote is never closed"
+        return at(text, start, start + 1, "MS105", message, "close it at the end of the text")
     return at(text, start, start + 1, "MS105", *_explain(text.content[start : start + 1], reason))
 
 

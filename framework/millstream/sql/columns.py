@@ -92,9 +92,8 @@ def _in_scope(
     if len(parts) > 1:
         matches, size = scope.qualified(names)
         if len(matches) > 1:
-            message = (
-                f"'{names[0]}' is the name of {len(matches)} relations with a column '{names[size - 1]}'"
-            )
+            relations = f"{len(matches)} relations with a column '{names[size - 1]}'"
+            message = f"'{names[0]}' is the name of {relations}"
             walk.findings.report(parts[0], "MS413", message, f"add an alias to one: … as {names[0]}_2")
         if matches:
             relation, bound = matches[0]

@@ -51,9 +51,8 @@ def condition(walk: Expressions, node: exp.Expr) -> Value:
     """Evaluate a condition of WHERE, ON, HAVING, FILTER or CASE WHEN."""
     value = walk.value(node)
     if value.type not in {BOOLEAN, UNKNOWN, NULL, STRING}:
-        walk.findings.report(
-            node, "MS407", f"expected a condition, not a {value.type}", "compare it with a value"
-        )
+        message = f"expected a condition, not a {value.type}"
+        walk.findings.report(node, "MS407", message, "compare it with a value")
     if value.type in {STRING, UNKNOWN}:
         walk.findings.marks.raises(node)
     return value
@@ -85,9 +84,8 @@ def is_(walk: Expressions, node: exp.Is) -> Value:
 
 def between(walk: Expressions, node: exp.Between) -> Value:
     if node.args.get("symmetric"):
-        walk.findings.report(
-            node, "MS437", "Spark has no BETWEEN SYMMETRIC", "write between least(a, b) and greatest(a, b)"
-        )
+        message = "Spark has no BETWEEN SYMMETRIC"
+        walk.findings.report(node, "MS437", message, "write between least(a, b) and greatest(a, b)")
     value, low, high = walk.values([node.this, node.args["low"], node.args["high"]])
     nullable = [compared(walk, node, value, low), compared(walk, node, value, high)]
     return computed(BOOLEAN, [value, low, high], nullable=any(nullable))

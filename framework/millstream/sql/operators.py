@@ -104,9 +104,8 @@ def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Val
     elif types and all(type_ == BINARY for type_ in types):
         found = BINARY
     elif other := next((type_ for type_ in types if isinstance(type_, Map | Row)), None):
-        walk.findings.report(
-            node, "MS407", f"a {other} can't be concatenated", "use a part of it, or to_json(…)"
-        )
+        message = f"a {other} can't be concatenated"
+        walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     return computed(found, values, nullable=any(nullable_as(value, found) for value in values))
 
 
@@ -126,9 +125,8 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
         shown = node.args["to"].sql("spark")
         walk.findings.report(node, "MS407", f"unknown type {shown}", "use a type of Spark SQL")
     elif not can_cast(value.type, found):
-        walk.findings.report(
-            node, "MS407", f"a {value.type} can't be cast to {found}", "use a part of it, or to_json(…)"
-        )
+        message = f"a {value.type} can't be cast to {found}"
+        walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     found = found or UNKNOWN
     if found == value.type and not node.args.get("safe"):
         return Value(found, value.nullable, value.sources, None, value.aggregate)
@@ -170,9 +168,8 @@ def chosen(
     found = common([value.type for value in results])
     if found is None:
         types = ", ".join(sorted({str(value.type) for value in results}))
-        walk.findings.report(
-            node, "MS407", f"the branches have different types: {types}", "cast them to one type"
-        )
+        message = f"the branches have different types: {types}"
+        walk.findings.report(node, "MS407", message, "cast them to one type")
     type_ = found or UNKNOWN
     if implicit_cast_raises(results, type_):
         walk.findings.marks.raises(node)

@@ -68,9 +68,8 @@ def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Re
         extra = [column.name for column in right.columns if column.name.lower() not in own]
         if missing or extra:
             names = ", ".join([*missing, *extra])
-            findings.report(
-                node.right, "MS412", f"only one side of UNION BY NAME has {names}", "select it on both sides"
-            )
+            message = f"only one side of UNION BY NAME has {names}"
+            findings.report(node.right, "MS412", message, "select it on both sides")
     ordered = [by_name.get(column.name.lower(), column) for column in left.columns]
     return Result(ordered, right.rows, right.open, body=right.body, reads=right.reads)
 
