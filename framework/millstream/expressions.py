@@ -142,9 +142,7 @@ def column(name: str, type_: Type, *, nullable: bool = True) -> Expression:
 
 
 def render(
-    expression: Expression,
-    ref: Callable[[Ref], str] | None = None,
-    read: Callable[[Read], str] | None = None,
+    expression: Expression, ref: Callable[[Ref], str] | None = None, read: Callable[[Read], str] | None = None
 ) -> str:
     """Return an expression as SQL; `ref` writes its columns, `read` its relations."""
     parts: list[str] = []

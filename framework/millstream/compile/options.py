@@ -74,9 +74,7 @@ def unknown_rules(setting: object) -> list[tuple[str, str]]:
 
 
 def option_expressions(
-    config: Mapping[str, Any],
-    relation: InputRelation,
-    analyse: Callable[[str, InputRelation], Analysis],
+    config: Mapping[str, Any], relation: InputRelation, analyse: Callable[[str, InputRelation], Analysis]
 ) -> tuple[tuple[tuple[str, Expression], ...], list[PlanProblem]]:
     """Return `delete_when` and headers as expressions over the model's columns."""
     written: list[tuple[str, str, str]] = []

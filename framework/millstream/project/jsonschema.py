@@ -67,10 +67,7 @@ def _profiles() -> Schema:
     profile = {
         "type": "object",
         "properties": {
-            "target": {
-                "type": "string",
-                "description": "the default output, unless --target names another",
-            },
+            "target": {"type": "string", "description": "the default output, unless --target names another"},
             "outputs": {"type": "object", "additionalProperties": _templated(target)},
         },
         "required": ["outputs"],

@@ -129,8 +129,7 @@ class TopicDefaults(Shape):
         None
     )
     min_rows_per_trigger: Annotated[
-        Positive | None,
-        about("records that a batch of `run` waits for, if its trigger is an interval"),
+        Positive | None, about("records that a batch of `run` waits for, if its trigger is an interval")
     ] = None
     max_trigger_delay: Annotated[Duration | None, about("the maximum wait for `min_rows_per_trigger`")] = None
     rows_per_second: Annotated[Rate | None, about("hint: the approximate number of records per second")] = (

@@ -100,10 +100,7 @@ def _check_columns(
 
 
 def _watermark(
-    reader: ColumnReader,
-    shape: WatermarkShape | None,
-    columns: tuple[Column, ...],
-    key: Key | None,
+    reader: ColumnReader, shape: WatermarkShape | None, columns: tuple[Column, ...], key: Key | None
 ) -> Watermark | None:
     if shape is None:
         return None

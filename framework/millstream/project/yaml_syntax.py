@@ -17,11 +17,7 @@ _EXPLANATIONS: tuple[tuple[str, str, str], ...] = (
         "a second document begins here",
         "keep one document per file: remove the '---'",
     ),
-    (
-        "mapping values are not allowed",
-        "unexpected ':'",
-        "quote texts that contain ': ', and align the keys",
-    ),
+    ("mapping values are not allowed", "unexpected ':'", "quote texts that contain ': ', and align the keys"),
     (
         "found undefined alias",
         "an alias without an anchor",
@@ -32,16 +28,8 @@ _EXPLANATIONS: tuple[tuple[str, str, str], ...] = (
         "an unknown escape in a quoted text",
         "write '\\\\' for one backslash, or use single quotes",
     ),
-    (
-        "did not find expected ',' or ']'",
-        "a list is not closed",
-        "add the missing ']' or ',' before this",
-    ),
-    (
-        "did not find expected ',' or '}'",
-        "a mapping is not closed",
-        "add the missing '}' or ',' before this",
-    ),
+    ("did not find expected ',' or ']'", "a list is not closed", "add the missing ']' or ',' before this"),
+    ("did not find expected ',' or '}'", "a mapping is not closed", "add the missing '}' or ',' before this"),
     (
         "did not find expected '-' indicator",
         "expected '-' for the next item of the list",

@@ -46,8 +46,4 @@ def tuple_(walk: Expressions, node: exp.Tuple) -> Value:
     return struct_of(walk, node.expressions)
 
 
-HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.Bracket: element,
-    exp.Dot: dot,
-    exp.Tuple: tuple_,
-}
+HANDLERS: dict[type[exp.Expr], Handler] = {exp.Bracket: element, exp.Dot: dot, exp.Tuple: tuple_}

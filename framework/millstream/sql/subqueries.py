@@ -32,6 +32,4 @@ def check_subquery(walk: Expressions, node: exp.Expr, result: Result) -> Result:
     return result
 
 
-HANDLERS: dict[type[exp.Expr], Handler] = {
-    **dict.fromkeys((exp.Subquery, exp.Select, exp.Union), scalar),
-}
+HANDLERS: dict[type[exp.Expr], Handler] = dict.fromkeys((exp.Subquery, exp.Select, exp.Union), scalar)
