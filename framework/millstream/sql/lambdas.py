@@ -8,22 +8,11 @@ from millstream.sql.expressions import Expressions
 from millstream.sql.value import Value, computed
 from millstream.types import BOOLEAN, INT, UNKNOWN, Array, Map, Type
 
-LAMBDAS = frozenset(
-    [
-        "transform",
-        "filter",
-        "exists",
-        "forall",
-        "aggregate",
-        "reduce",
-        "zip_with",
-        "array_sort",
-        "map_filter",
-        "map_zip_with",
-        "transform_keys",
-        "transform_values",
-    ]
-)
+_WORDS = """
+transform filter exists forall aggregate reduce zip_with array_sort map_filter map_zip_with transform_keys
+transform_values
+"""
+LAMBDAS = frozenset(_WORDS.split())
 _ALWAYS_NULLABLE = frozenset(("exists", "forall", "aggregate", "reduce"))
 
 
