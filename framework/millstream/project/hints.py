@@ -269,10 +269,8 @@ class Hints(Struct):
         try:
             return types.parse_type(ddl)
         except types.TypeSyntaxError as error:
-            message, remedy = (
-                f"this SQL type can't be parsed: {error}",
-                "write it as in DDL, such as 'decimal(10,2)'.",
-            )
+            message = f"this SQL type can't be parsed: {error}"
+            remedy = "write it as in DDL, such as 'decimal(10,2)'."
             remedy = did_you_mean(error.name, types.NAMES, remedy) if error.name else remedy
             inner = self._inside(node, ddl)
             if inner is None:

@@ -20,10 +20,8 @@ def check_random(walk: Expressions, node: exp.Expr, name: str) -> None:
     """Report such a value in an aggregate or in the condition of a join."""
     where = "an aggregate" if walk.inside_aggregate else walk.no_aggregates
     if name in _NAMES and (walk.inside_aggregate or where.startswith("JOIN")):
-        message, remedy = (
-            f"{name} is not allowed in {where}",
-            "compute it as a column in a subquery or CTE, and use the column",
-        )
+        message = f"{name} is not allowed in {where}"
+        remedy = "compute it as a column in a subquery or CTE, and use the column"
         # Without parentheses, the tree has no position for it.
         found = None if node.meta else re.search(rf"\b{name}\b", walk.findings.sql, re.IGNORECASE)
         start, stop = found.span() if found else span_of(node, walk.findings.sql)
