@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from millstream.expressions import Expression
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
@@ -205,3 +206,9 @@ def unused(name: str, used: set[str]) -> str:
         count += 1
         found = f"{name}_{count}"
     return found
+
+
+def renamed(columns: list[Bound], names: list[str]) -> list[Bound]:
+    """Return columns with the names of an alias, `as t(a, b)`; those without a new name stay."""
+    changed = [replace(column, name=name) for column, name in zip(columns, names, strict=False)]
+    return changed + columns[len(changed) :]

@@ -50,13 +50,9 @@ def _combined(findings: Findings, node: exp.SetOperation, left: Bound, right: Bo
     found = found or UNKNOWN
     sides = [nullable_as(Value(side.type, side.nullable), found) for side in (left, right)]
     # Rows of EXCEPT come from the left side; those of INTERSECT are on both sides.
-    nullable = (
-        any(sides)
-        if isinstance(node, exp.Union)
-        else all(sides)
-        if isinstance(node, exp.Intersect)
-        else sides[0]
-    )
+    nullable = sides[0]
+    if isinstance(node, exp.Union | exp.Intersect):
+        nullable = any(sides) if isinstance(node, exp.Union) else all(sides)
     return Bound(left.name, found, nullable, left.sources | right.sources)
 
 
