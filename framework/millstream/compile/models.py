@@ -310,15 +310,10 @@ class Models:
         """Warn about a model with unknown columns, which hide errors in its readers."""
         if not relation.open or not analysis.opaque or model.diagnostics:
             return []
-        return [
-            Diagnostic(
-                "MS414",
-                f"the columns of '{model.file.name}' are unknown: {analysis.opaque[0]}",
-                Location(model.file.path, 1, 1, 2),
-                "declare them with their types under `models:` in YAML",
-                severity="warning",
-            )
-        ]
+        message = f"the columns of '{model.file.name}' are unknown: {analysis.opaque[0]}"
+        location = Location(model.file.path, 1, 1, 2)
+        remedy = "declare them with their types under `models:` in YAML"
+        return [Diagnostic("MS414", message, location, remedy, severity="warning")]
 
     def catalog(self, order: Iterable[str]) -> bytes:
         """Return the encoded catalog."""

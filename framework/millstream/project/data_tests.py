@@ -161,7 +161,7 @@ def _data_test(reader: Reader, key: Node, value: Node | None, *, column: bool) -
     node = _mapping(reader, name, value, key)
     before = len(reader.diagnostics)
     shape = reader.read(node, kind.arguments) if node else None
-    if shape is None:
+    if node is None or shape is None:
         return None
     if name == "relationships" and len(reader.diagnostics) == before:
         _check_relation(reader, node)
@@ -224,10 +224,8 @@ def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | Non
     return DataTest(name, reader.locate(key), given, severity)
 
 
-def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node | None) -> None:
-    at_most = dict(entries(node))["at_most"][1] if node else None
-    if at_most is None:
-        return
+def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node) -> None:
+    at_most = entries(node)["at_most"][1]
     if shape.severity in {"drop", "dead_letter"}:
         message = f"'at_most' has no effect with severity '{shape.severity}', which keeps out each wrong row"
         reader.report(at_most, "MS107", message, "remove it, or use severity: warn or error")
@@ -237,9 +235,9 @@ def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node
         reader.report(at_most, "MS107", message, remedy)
 
 
-def _check_relation(reader: Reader, node: Node | None) -> None:
-    to = dict(entries(node))["to"][1] if node else None
-    if to is not None and reference(str(to.value)) is None:
+def _check_relation(reader: Reader, node: Node) -> None:
+    to = entries(node)["to"][1]
+    if reference(str(to.value)) is None:
         remedy = "write to: ref('model'), or to: source('source', 'topic')"
         reader.report(to, "MS107", f"'{to.value}' is not a relation", remedy)
 

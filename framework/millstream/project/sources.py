@@ -13,16 +13,9 @@ from millstream.project.values import Column, Key, Topic, Watermark
 from millstream.types import STRING
 
 _OPTIONS = (
-    "partitions",
-    "replication",
-    "topic_config",
-    "options",
-    "starting",
-    "max_rows_per_trigger",
-    "min_rows_per_trigger",
-    "max_trigger_delay",
-    "rows_per_second",
-)
+    "partitions", "replication", "topic_config", "options", "starting", "max_rows_per_trigger",
+    "min_rows_per_trigger", "max_trigger_delay", "rows_per_second",
+)  # fmt: skip
 
 
 def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic, ...]:

@@ -110,14 +110,8 @@ def too_deep(text: Text) -> Diagnostic | None:
                 depth -= 1
             if depth > DEEPEST:
                 start = event.start_mark.index if event.start_mark else 0
-                return at(
-                    text,
-                    start,
-                    start + 1,
-                    "MS105",
-                    f"more than {DEEPEST} levels of nesting",
-                    "reduce the nesting",
-                )
+                message = f"more than {DEEPEST} levels of nesting"
+                return at(text, start, start + 1, "MS105", message, "reduce the nesting")
     except (yaml.YAMLError, ValueError) as error:
         return unreadable(text, error)
     return None
