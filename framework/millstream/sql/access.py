@@ -42,8 +42,8 @@ def dot(walk: Expressions, node: exp.Dot) -> Value:
     return value
 
 
-def tuple_(walk: Expressions, node: exp.Tuple) -> Value:
-    return struct_of(walk, node.expressions)
-
-
-HANDLERS: dict[type[exp.Expr], Handler] = {exp.Bracket: element, exp.Dot: dot, exp.Tuple: tuple_}
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Bracket: element,
+    exp.Dot: dot,
+    exp.Tuple: lambda walk, node: struct_of(walk, node.expressions),
+}

@@ -78,10 +78,6 @@ def matched(walk: Expressions, node: exp.Expr) -> Value:
     return computed(BOOLEAN, values, nullable=True if many else None)
 
 
-def is_(walk: Expressions, node: exp.Is) -> Value:
-    return computed(BOOLEAN, [walk.value(node.this)], nullable=False)
-
-
 def between(walk: Expressions, node: exp.Between) -> Value:
     if node.args.get("symmetric"):
         message = "Spark has no BETWEEN SYMMETRIC"
@@ -122,7 +118,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     ),
     **dict.fromkeys((exp.And, exp.Or, exp.Not), logical),
     **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike, exp.Escape), matched),
-    exp.Is: is_,
+    exp.Is: lambda walk, node: computed(BOOLEAN, [walk.value(node.this)], nullable=False),
     exp.Between: between,
     exp.In: in_,
     exp.Exists: exists,

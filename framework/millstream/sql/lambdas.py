@@ -45,8 +45,6 @@ def _body(walk: Expressions, node: exp.Lambda, types: list[Type], plain: list[Va
 def _variables(name: str, plain: list[Value], bodies: list[Value]) -> list[Type]:
     types = [value.type for value in plain]
     match name:
-        case "transform":
-            return [_element(types[0]), INT]
         case "aggregate" | "reduce":
             start = types[1] if len(types) > 1 else UNKNOWN
             return [start, _element(types[0])] if not bodies else [bodies[0].type]

@@ -87,14 +87,6 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
     return result
 
 
-def collated(walk: Expressions, node: exp.Collate) -> Value:
-    return computed(STRING, [walk.value(node.this)])
-
-
-def concatenated(walk: Expressions, node: exp.DPipe) -> Value:
-    return concatenation(walk, node, walk.values([node.left, node.right]))
-
-
 def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Value:
     """Evaluate `||` and `concat`, over arrays, binaries or text."""
     types = [value.type for value in values]
@@ -181,8 +173,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys(_SIGNS, calculation),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), shifted),
     **dict.fromkeys((exp.Neg, exp.BitwiseNot), negative),
-    exp.Collate: collated,
-    exp.DPipe: concatenated,
+    exp.Collate: lambda walk, node: computed(STRING, [walk.value(node.this)]),
+    exp.DPipe: lambda walk, node: concatenation(walk, node, walk.values([node.left, node.right])),
     **dict.fromkeys((exp.Cast, exp.TryCast), cast),
     exp.Case: case,
     exp.If: if_,
