@@ -8,7 +8,7 @@ import msgspec
 
 from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
-from millstream.compile.state import meaningless_state
+from millstream.compile.options import meaningless_state
 from millstream.expressions import Expression
 from millstream.materialization import materialization_of
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
