@@ -171,9 +171,7 @@ class Reader(Struct):
         try:
             return msgspec.convert(found, wanted)
         except msgspec.ValidationError:
-            what = type_name(wanted)
-            message = f"'{name}' must be {what}, not {shown(node)}"
-            self.report(node, "MS107", message, remedy(wanted, name, node))
+            self._wrong(node, wanted, name, shown(node))
 
     def _typed(self, node: Node, parts: TypeParts, name: str) -> Any:
         wanted, origin, arguments = parts.wanted, parts.origin, parts.arguments
@@ -185,13 +183,13 @@ class Reader(Struct):
             return self._union(node, arguments, name)
         if origin is Literal:
             return self._literal(node, arguments, name)
-        if origin in {list, tuple}:
-            return self._list(node, arguments[0], name, origin)
+        if origin is list:
+            return self._list(node, parts, name)
         if origin is dict or wanted is dict:
-            return self._dict(node, arguments[1] if arguments else Any, name)
+            return self._dict(node, parts, name)
         if isinstance(wanted, type) and issubclass(wanted, Struct):
             return self.read(node, wanted)
-        return self._scalar(node, parts.annotated, wanted, name)
+        return self._scalar(node, parts, name)
 
     def _union(self, node: Node, choices: tuple[Any, ...], name: str) -> Any:
         """Choose by the kind of node, so that an error is about the intended choice."""
@@ -239,32 +237,35 @@ class Reader(Struct):
         self.report(node, "MS107", f"'{name}' must be one of {choices}, not {kind(node)}", hint)
         return None
 
-    def _list(self, node: Node, item: Any, name: str, origin: Any) -> Any:
+    def _wrong(self, node: Node, wanted: Any, name: str, found: str) -> None:
+        message = f"'{name}' must be {type_name(wanted)}, not {found}"
+        self.report(node, "MS107", message, remedy(wanted, name, node))
+
+    def _list(self, node: Node, parts: TypeParts, name: str) -> list[Any] | None:
         if _is_null(node):
-            return origin()
+            return []
         if self._is_template(node):
             found = self._rendered(node, plain(node))
             if isinstance(found, list | tuple):
-                return origin(found)
+                return list(found)
         if not isinstance(node, SequenceNode):
-            self.report(node, "MS107", f"'{name}' must be a list, not {kind(node)}", f"write {name}: [ … ]")
+            self._wrong(node, parts.annotated, name, kind(node))
             return None
         before = len(self.diagnostics)
-        found = [self.value(each, item, name) for each in node.value]
-        if len(self.diagnostics) > before:
-            found = [each for each in found if each is not None]
-        return origin(found)
+        items = [self.value(each, parts.arguments[0], name) for each in node.value]
+        return [item for item in items if item is not None or len(self.diagnostics) == before]
 
-    def _dict(self, node: Node, value: Any, name: str) -> Any:
+    def _dict(self, node: Node, parts: TypeParts, name: str) -> dict[str, Any] | None:
         if _is_null(node):
             return {}
         if not isinstance(node, MappingNode):
-            message = f"'{name}' must be a mapping, not {kind(node)}"
-            self.report(node, "MS107", message, f"write {name}: {{ key: value }}")
+            self._wrong(node, parts.annotated, name, kind(node))
             return None
+        value = parts.arguments[1] if parts.arguments else Any
         return {key: self.value(each, value, key) for key, (_, each) in entries(node).items()}
 
-    def _scalar(self, node: Node, annotated: Any, wanted: Any, name: str) -> Any:
+    def _scalar(self, node: Node, parts: TypeParts, name: str) -> Any:
+        wanted = parts.wanted
         if isinstance(node, ScalarNode):
             before = len(self.diagnostics)
             found = self._rendered(node, scalar(node))
@@ -274,12 +275,7 @@ class Reader(Struct):
                 return float(found)
             if wanted is str and type(found) in {int, float}:
                 return str(found) if self._is_template(node) else str(node.value)
-        self.report(
-            node,
-            "MS107",
-            f"'{name}' must be {type_name(annotated)}, not {kind(node)}",
-            remedy(annotated, name, node),
-        )
+        self._wrong(node, parts.annotated, name, kind(node))
         return None
 
     def _is_template(self, node: Node) -> bool:
@@ -330,7 +326,7 @@ def _fits(node: Node, choice: Any) -> bool:
     if isinstance(node, MappingNode):
         return origin is dict or choice is dict or (isinstance(choice, type) and issubclass(choice, Struct))
     if isinstance(node, SequenceNode):
-        return origin in {list, tuple}
+        return origin is list
     if not isinstance(node, ScalarNode):
         return False
     if origin is Literal:
