@@ -95,9 +95,8 @@ class Functions:
             raise ProblemError("MS206", message, "write ref('model_name')", "ref")
         package, name = names if len(names) == 2 else (self.project.settings.name, names[0])
         if package != self.project.settings.name:
-            self._report(
-                Problem("MS203", f"package '{package}' does not exist", "write ref('model')", package)
-            )
+            message = f"package '{package}' does not exist"
+            self._report(Problem("MS203", message, "write ref('model')", package))
         return self._relation(name)
 
     def _relation(self, name: str) -> str:

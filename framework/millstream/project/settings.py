@@ -274,6 +274,5 @@ def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
     found = re.search(r"\(at line (\d+), column (\d+)\)", message)
     start = text.offset(int(found.group(1)), int(found.group(2))) if found else max(0, len(text.content) - 1)
     reason = message.partition(" (at ")[0]
-    return at(
-        text, start, start + 1, "MS104", reason[0].lower() + reason[1:], "check quotes, brackets and '=' here"
-    )
+    remedy = "check quotes, brackets and '=' here"
+    return at(text, start, start + 1, "MS104", reason[0].lower() + reason[1:], remedy)

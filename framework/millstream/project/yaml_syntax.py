@@ -61,9 +61,8 @@ def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
         found = yaml.reader.Reader.NON_PRINTABLE.search(text.content)
         start = found.start() if found else 0
         message = f"a control character (U+{ord(found.group()):04X})" if found else str(error.reason)
-        return at(
-            text, start, start + 1, "MS105", message, "remove it, or write it as an escape in double quotes"
-        )
+        remedy = "remove it, or write it as an escape in double quotes"
+        return at(text, start, start + 1, "MS105", message, remedy)
     if not isinstance(error, yaml.MarkedYAMLError):
         return at(text, 0, 1, "MS105", str(error).splitlines()[0], "save the file as plain UTF-8 text")
     mark = error.problem_mark or error.context_mark

@@ -26,9 +26,8 @@ def check_subquery(walk: Expressions, node: exp.Expr, result: Result) -> Result:
     walk.findings.add_form("subquery", first_word(walk.findings.source, node), result.reads)
     if walk.lambdas:
         message = "a subquery is not allowed in a lambda"
-        walk.findings.report(
-            node, "MS431", message, "join the relation that it reads, and use its column in the lambda"
-        )
+        remedy = "join the relation that it reads, and use its column in the lambda"
+        walk.findings.report(node, "MS431", message, remedy)
     return result
 
 
