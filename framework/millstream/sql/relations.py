@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
@@ -93,15 +94,12 @@ class Relations:
             case _:
                 relation = self._derived(self.findings.subquery(node, self.scope.parent), "")
         relation = self._changed(node, relation)
-        columns = renamed(relation.columns, names)
-        return Relation(
-            alias or relation.alias,
-            columns,
-            relation.open,
-            () if alias else relation.path,
-            input=relation.input,
+        return replace(
+            relation,
+            alias=alias or relation.alias,
+            columns=renamed(relation.columns, names),
+            path=() if alias else relation.path,
             renamed=relation.renamed or (tuple(c.name for c in relation.columns) if names else ()),
-            call=relation.call,
         )
 
     def _changed(self, node: exp.Expr, relation: Relation) -> Relation:
