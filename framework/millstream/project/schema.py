@@ -19,7 +19,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import NODEFAULT, Meta, Struct, UnsetType
+from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -195,7 +195,7 @@ class Reader(Struct):
         """Choose by the kind of node, so that an error is about the intended choice."""
         if _is_null(node) and NoneType in choices:
             return None
-        choices = tuple(choice for choice in choices if choice not in {NoneType, UnsetType})
+        choices = tuple(choice for choice in choices if choice is not NoneType)
         if len(choices) == 1:
             return self.value(node, choices[0], name)
         if self._is_template(node):

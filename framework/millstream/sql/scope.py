@@ -141,7 +141,7 @@ class Scope:
     def make_nullable(self, relations: list[Relation]) -> None:
         """Make every column of relations nullable, as an outer join does."""
         for relation in relations:
-            relation.columns = [nullable(column) for column in relation.columns]
+            relation.columns = [c if c.nullable else replace(c, nullable=True) for c in relation.columns]
         self._by_name = None
 
     def relation(self, alias: str) -> Relation | None:
@@ -193,10 +193,6 @@ class Scope:
         """Return all column names, for suggestions."""
         own = [column.name for relation in self.relations for column in relation.columns]
         return own + (self.parent.names() if self.parent else [])
-
-
-def nullable(column: Bound) -> Bound:
-    return column if column.nullable else Bound(column.name, column.type, True, column.sources, column.hidden)
 
 
 def unused(name: str, used: set[str]) -> str:
