@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar
@@ -208,10 +209,12 @@ class _Loader(Struct):
         """Read a file, or return the cached result for the same text; files with errors are read again."""
         key = f"{kind}:{file.path}:{file.digest}"
         if known := self.memo.get(key):
-            last = msgspec.msgpack.decode(known, type=_CachedRead)
-            if self._is_current(last):
-                self.environment |= last.env
-                return msgspec.msgpack.decode(last.result, type=wanted)
+            with suppress(msgspec.MsgspecError):
+                last = msgspec.msgpack.decode(known, type=_CachedRead)
+                if self._is_current(last):
+                    result = msgspec.msgpack.decode(last.result, type=wanted)
+                    self.environment |= last.env
+                    return result
         found, problems = read(Text(file.path, file.content))
         self.diagnostics += problems
         env = environment or {}
