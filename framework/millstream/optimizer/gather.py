@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from millstream.expressions import Expression, any_of, column
+from millstream.expressions import Expression, any_of
 from millstream.optimizer.ways import Pieces, Way
 from millstream.plan.nodes import Filter, Item, Node, Project
 from millstream.types import BOOLEAN
@@ -52,8 +52,7 @@ def with_keys(
     made = [Item(name, key) for name, key in zip(found, keys, strict=True) if key.column is None]
     if not made:
         return node, found
-    plain = (Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.columns)
-    return Project(input=node, items=(*plain, *made), models=models), found
+    return Project(input=node, items=(*(c.item for c in node.columns), *made), models=models), found
 
 
 def unused_names(names: Iterable[str], used: Iterable[str]) -> tuple[str, ...]:

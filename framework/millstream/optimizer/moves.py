@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from millstream.expressions import Expression, can_substitute, column, substitute
+from millstream.expressions import Expression, can_substitute, substitute
 from millstream.optimizer.cost import HEAVY, cost
 from millstream.plan.nodes import (
     Aggregate,
@@ -127,9 +127,7 @@ def substituted(condition: Expression, by: Mapping[str, Expression]) -> Expressi
 def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | None:
     if not condition.variables and all(name == found.name for name, found in to.items()):
         return condition
-    return substituted(
-        condition, {name: column(c.name, c.type, nullable=c.nullable) for name, c in to.items()}
-    )
+    return substituted(condition, {name: c.expression for name, c in to.items()})
 
 
 def _below_projection(node: Project, condition: Expression) -> Moves:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, column, joined
+from millstream.expressions import Expression, joined
 from millstream.formats import format_of
 from millstream.materialization import Sink
 from millstream.optimizer.context import Change, Context, Result
@@ -157,7 +157,7 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
         found = own.get(wanted.name.lower())
         if found is None or found.type != wanted.type or (found.nullable and not wanted.nullable):
             return ()
-        items.append(Item(wanted.name, column(found.name, found.type, nullable=found.nullable)))
+        items.append(Item(wanted.name, found.expression))
     return tuple(items)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, column
+from millstream.expressions import Expression
 from millstream.optimizer.calls import Call, always, calls, with_column
 from millstream.optimizer.context import Change, Context, Hints
 from millstream.optimizer.local import Applied, Site, local_rule
@@ -94,14 +94,10 @@ def _once(node: Project, twice: _Twice, at: Site) -> Project:
     source: Node = below.input if below and reading else node.input
     if below and 0 < first < len(conditions):
         source = Filter(input=source, conditions=conditions[:first], models=below.models)
-    plain = [Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in source.columns]
-    source = Project(input=source, items=(*plain, Item(twice.name, twice.result)), models=node.models)
+    items = (*(c.item for c in source.columns), Item(twice.name, twice.result))
+    source = Project(input=source, items=items, models=node.models)
     if below and reading:
         left = tuple(with_column(each, *made) for each in conditions[first:])
         source = Filter(input=source, conditions=left, models=below.models)
-    items = tuple(_item(item, twice) for item in node.items)
+    items = tuple(Item(item.name, with_column(item.expression, *made)) for item in node.items)
     return replace(node, input=source, items=items)
-
-
-def _item(item: Item, twice: _Twice) -> Item:
-    return Item(item.name, with_column(item.expression, twice.call, twice.name))

@@ -116,12 +116,9 @@ def _merges(node: Aggregate, context: Context) -> bool:
 def _parts(node: Aggregate, context: Context) -> list[_Part]:
     below = node.input
     own = below if isinstance(below, Repartition) and not context.shared(below) else None
-    wanted = [key.expression for key in node.keys]
-    for measure in node.measures:
-        wanted += [measure.call, *((measure.condition,) if measure.condition is not None else ())]
     parts = [
         _Part(node, own, way)
-        for way in ways(own.input if own else below, tuple(wanted), context)
+        for way in ways(own.input if own else below, node.expressions, context)
         if way.complete and context.allows(_NAME, *way.steps)
     ]
     return [part for part in parts if _may_filter(part)]
@@ -179,9 +176,7 @@ def _merged(parts: list[_Part], base: Node) -> _Merged:
     if first.repartition is not None:
         node = Repartition(input=node, keys=names, models=models)
     low = [node.column(name) for name in names]
-    keys = {
-        i: Item(c.name, column(c.name, c.type, nullable=c.nullable)) for i, c in zip(plain, low, strict=True)
-    }
+    keys = {i: c.item for i, c in zip(plain, low, strict=True)}
     (window,) = unused_names(["window"], node.names)
     items = tuple(keys.get(i) or Item(window, key) for i, key in enumerate(first.keys))
     measures: list[Measure] = []

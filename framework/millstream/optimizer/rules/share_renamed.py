@@ -116,10 +116,8 @@ def _renamed(node: Aggregate, host: Aggregate, made: Node) -> Project:
     measures = _measures(host)
     names = [keys[key.expression.pieces] for key in node.keys]
     names += [measures[m.call.pieces, m.condition.pieces if m.condition else None] for m in node.measures]
-    found = [made.column(name) for name in names]
     items = tuple(
-        Item(own.name, column(c.name, c.type, nullable=c.nullable))
-        for own, c in zip(node.columns, found, strict=True)
+        Item(own.name, made.column(name).expression) for own, name in zip(node.columns, names, strict=True)
     )
     own_keys = tuple(key.name for key in node.keys) if node.emit == "on_change" else ()
     return Project(input=made, items=items, keys=own_keys, label=node.label, models=node.models)
@@ -149,11 +147,7 @@ def _once(found: _Calls, below: Node) -> Project:
         if item.expression.pieces not in found.shared
         for name in item.expression.columns
     }
-    plain = [
-        Item(c.name, column(c.name, c.type, nullable=c.nullable))
-        for c in below.columns
-        if c.name.lower() in read
-    ]
+    plain = [c.item for c in below.columns if c.name.lower() in read]
     items = {pieces: item for node in reversed(found.projections) for pieces, item in _python(node)}
     calls = [items[pieces] for pieces in found.shared]
     names = unused_names((item.name for item in calls), (item.name for item in plain))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, column, joined, literal
+from millstream.expressions import Expression, Piece, Ref, joined, literal
 from millstream.optimizer.calls import calls, with_column, with_first
 from millstream.physical.emit.fuse import unused
 from millstream.plan.nodes import (
@@ -91,8 +91,7 @@ def calls_below(node: Aggregate) -> tuple[Project, Aggregate] | None:
         return None
     parts = [*(key.expression for key in node.keys), *(part for each in measures for part in _parts(each))]
     read = {name for part in parts for name in part.columns}
-    inputs = (Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.input.columns)
-    items = (*(item for item in inputs if item.name in read), *call_items.values())
+    items = (*(c.item for c in node.input.columns if c.name in read), *call_items.values())
     project = Project(input=node.input, items=items, models=node.models)
     return project, replace(node, input=project, measures=measures)
 

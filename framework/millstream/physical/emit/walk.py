@@ -273,7 +273,7 @@ class _Writer:
             draft = self.drafts[id(side)]
             items = {name: cast(draft.items[name], node, i) for i, name in enumerate(side.names)}
             sides.append(Select(replace(draft, items=items), self.reads).text())
-        columns = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
+        columns = {c.name: c.expression for c in node.columns}
         whole = Draft(columns, whole="\nunion all\n".join(sides))
         return self.closed(whole, node)
 
@@ -297,7 +297,7 @@ class _Writer:
                     parts.append(quoted(piece.column))
                 case _:
                     parts.append(piece)
-        columns = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
+        columns = {c.name: c.expression for c in node.columns}
         return self.closed(Draft(columns, whole="".join(parts).strip()), node)
 
 

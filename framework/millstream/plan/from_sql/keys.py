@@ -107,12 +107,8 @@ def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tupl
 
     Keys must determine exactly the columns that identify the rows where they come from.
     """
-    found = root.columns
     expressions = {
-        key.lower(): column(c.name, c.type, nullable=c.nullable)
-        for key in (*keys, *wanted)
-        for c in found
-        if c.name.lower() == key.lower()
+        key.lower(): root.column(key).expression for key in (*keys, *wanted) if key.lower() in root.by_name
     }
     node = root
     while True:

@@ -31,7 +31,7 @@ def select(builder: Builder, query: Select) -> Node:
     node = builder.check(_project(builder, query, node, scope), query, _as_written(query))
     if query.distinct:
         names = node.names
-        _check_times(builder, node, [column(c.name, c.type) for c in node.columns], query)
+        _check_times(builder, node, [c.expression for c in node.columns], query)
         below = [name for name, _ in builder.traits.of(node.inputs[0]).watermarks]
         together = builder.check(Repartition(input=node, keys=names, models=models), query)
         deduped = Dedupe(input=together, keys=names, models=models)
@@ -82,7 +82,7 @@ def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
 def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
     found = done.get(item.name.lower())
     if found is not None:
-        return Item(item.name, column(found.name, found.type, nullable=found.nullable))
+        return Item(item.name, found.expression)
     return Item(item.name, scope.bind(item.expression))
 
 

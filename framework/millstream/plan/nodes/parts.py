@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.expressions import Expression
+from millstream.expressions import Expression, column
 from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
 Emit = Literal["on_change", "on_close"]
@@ -18,6 +18,16 @@ class Column(Struct, frozen=True):
     name: str
     type: Type
     nullable: bool = True
+
+    @property
+    def expression(self) -> Expression:
+        """The expression that reads it."""
+        return column(self.name, self.type, nullable=self.nullable)
+
+    @property
+    def item(self) -> Item:
+        """The item that passes it on."""
+        return Item(self.name, self.expression)
 
 
 class Item(Struct, frozen=True):
