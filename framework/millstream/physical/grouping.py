@@ -157,34 +157,31 @@ def _one_trunk(members: list[Branch]) -> bool:
 def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separation]:
     """Explain why groups that share a source or a repartition are not one group."""
     separations: list[Separation] = []
-    by_source: dict[str, list[Group]] = {}
-    by_root: dict[int, list[Group]] = {}
-    for each in groups:
+    related: dict[str | int, list[Group]] = {}
+    for each in sorted(groups, key=lambda g: bool(g.branches[0].states)):
         first = each.branches[0]
-        if first.states and id(first) in roots:
-            by_root.setdefault(roots[id(first)], []).append(each)
+        if first.states:
+            related.setdefault(roots[id(first)], []).append(each)
         elif len(first.scans) == 1:
-            by_source.setdefault(first.scans[0].fingerprint, []).append(each)
-    for related in by_source.values():
-        main = max(related, key=lambda g: len(g.branches))
-        for each in related:
+            related.setdefault(first.scans[0].fingerprint, []).append(each)
+    for several in related.values():
+        main = max(several, key=lambda g: len(g.branches))
+        for each in several:
             if each is not main:
-                why = _stateless_reason(each.branches[0], main.branches[0])
-                separations += [Separation(b.model, why, main.models) for b in each.branches]
-    for related in by_root.values():
-        main = max(related, key=lambda g: len(g.branches))
-        for each in related:
-            if each is not main:
-                why = _stateful_reason(each.branches[0], main.branches[0])
+                why = _reason(each.branches[0], main.branches[0])
                 separations += [Separation(b.model, why, main.models) for b in each.branches]
     return separations
 
 
-def _stateless_reason(one: Branch, other: Branch) -> str:
+def _reason(one: Branch, other: Branch) -> str:
     if _own(one) != _own(other):
         return f"its option 'group' is '{_own(one) or 'none'}'"
     if _writer(one) != _writer(other):
         return "its producer options differ, and a query has one producer"
+    return _stateful_reason(one, other) if one.states else _stateless_reason(one, other)
+
+
+def _stateless_reason(one: Branch, other: Branch) -> str:
     if one.stored_as != other.stored_as:
         return "a table is written batch by batch, a topic is not"
     node = one.base
@@ -197,10 +194,6 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
 
 
 def _stateful_reason(one: Branch, other: Branch) -> str:
-    if _own(one) != _own(other):
-        return f"its option 'group' is '{_own(one) or 'none'}'"
-    if _writer(one) != _writer(other):
-        return "its producer options differ, and a query has one producer"
     if _store(one) != _store(other):
         return f"its state store is {_store(one)}, the others use {_store(other)}"
     if one.mode != other.mode:

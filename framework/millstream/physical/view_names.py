@@ -6,14 +6,7 @@ from collections.abc import Iterable
 
 from millstream.physical.emit.fuse import unused
 from millstream.physical.values import SourceRead, StaticRead
-from millstream.plan.nodes import (
-    Column,
-    Decode,
-    Node,
-    SeedScan,
-    TableScan,
-    TopicScan,
-)
+from millstream.plan.nodes import Column, Decode, Node, SeedScan, TableScan, TopicScan
 
 
 class Views:

@@ -116,24 +116,20 @@ class QueryPlanning(Struct, frozen=True, eq=False):
 
 class Written(Struct, frozen=True):
     steps: tuple[Step, ...]
-    ctes: tuple[Cte, ...]
-    bodies: tuple[str, ...]
-    """A SELECT for each part."""
+    sql: str
     parts: tuple[str, ...]
     """Each part as a separate statement over the shared rows; empty if no rows are shared."""
     dead_letters: tuple[Decode, ...] = ()
     """The sources whose records can be sent on as dead letters."""
 
-    def sql(self, removed_parts: Sequence[tuple[int, str]] = ()) -> str:
-        """Return the statement; `removed_parts` have their index, and SQL that gives no rows."""
-        sides = list(self.bodies)
-        for place, sql in removed_parts:
-            sides.insert(place, sql)
-        return statement(self.ctes, "\nunion all\n".join(sides))
 
+def records_sql(
+    parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
+) -> Written:
+    """Return one statement whose rows are the records of all outputs.
 
-def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
-    """Return one statement whose rows are the records of all outputs."""
+    `removed_parts` have their index, and SQL that gives no rows.
+    """
     look = _look(parts, planning)
     steps: list[Step] = list(planning.shared.steps)
     ctes: list[Cte] = []
@@ -162,13 +158,10 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
         ctes += own
         bodies.append(body)
         whole.append(statement(own, body) if planning.shared.names else "")
-    return Written(
-        tuple(steps),
-        (*planning.shared.ctes, *ctes),
-        tuple(bodies),
-        tuple(whole),
-        dead_letter_sources(parts, planning),
-    )
+    for place, sql in removed_parts:
+        bodies.insert(place, sql)
+    sql = statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
+    return Written(tuple(steps), sql, tuple(whole), dead_letter_sources(parts, planning))
 
 
 def dead_letter_sources(parts: Sequence[Part], planning: QueryPlanning) -> tuple[Decode, ...]:
@@ -272,8 +265,7 @@ def _called(base: Draft, calls: Calls, ctes: list[Cte], views: Views) -> Draft:
     (source,) = base.sources
     name = source.name
     for level in calls.levels:
-        made = {each.name: each.call for each in level}
-        select = Select(Draft(made, (replace(source, name=name),)), views.of)
+        select = Select(Draft(level, (replace(source, name=name),)), views.of)
         sql = select.text(["*", *select.items()])
         name = unused(f"{source.name}_called", [*(cte.name for cte in ctes), *views.names])
         ctes.append(Cte(name, sql))

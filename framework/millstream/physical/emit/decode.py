@@ -32,8 +32,6 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
     if node.key is not None:
         items[node.key.name] = _of_key(records, node.key.type)
     laterals: tuple[Lateral, ...] = ()
-    where: tuple[Expression, ...] = ()
-    bad: Expression | None = None
     if found.rows:
         call = _rows(found, node, records) if good and node.on_bad_record == "fail" else found.rows
         columns = (*(field.name for field in node.fields), BAD)
@@ -42,16 +40,14 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
         restored = found.fields or ((),) * len(node.fields)
         for field, pieces in zip(node.fields, restored, strict=True):
             items[field.name] = _field(field, pieces, alias)
-        bad = Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
     else:
         fails = bool(found.bad) and good and node.on_bad_record == "fail"
         for field, pieces in zip(node.fields, found.fields, strict=True):
             made = _failing(found, pieces, node, records) if fails else pieces
             items[field.name] = _over(made, records, field.type)
-        if found.bad:
-            bad = _over(found.bad, records, BOOLEAN)
-    if good and bad is not None and node.on_bad_record != "fail":
-        where = (_good(bad, node, records),)
+    where = draft.where
+    if good and node.on_bad_record != "fail" and (bad := _is_bad(found, records, alias)) is not None:
+        where = (*where, _good(bad, node, records))
     for name in node.metadata:
         items[name] = (
             _of_key(records, node.key_type)
@@ -64,7 +60,7 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
         draft,
         items=ordered,
         laterals=laterals,
-        where=(*draft.where, *where),
+        where=where,
         deleted=tombstone if deletes and node.unique_by else None,
     )
 
@@ -127,16 +123,17 @@ def _raw(names: Sequence[str], records: str) -> tuple[Piece, ...]:
 
 
 def _bad(node: Decode, records: str, alias: str) -> Expression | None:
-    found = _values(node)
-    if found.rows:
-        bad = Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
-    elif found.bad:
-        bad = _over(found.bad, records, BOOLEAN)
-    else:
-        return None
-    if not node.unique_by:
+    bad = _is_bad(_values(node), records, alias)
+    if bad is None or not node.unique_by:
         return bad
     return replace(bad, pieces=joined((*bad.pieces, " and ", Ref("value", records), " is not null")))
+
+
+def _is_bad(found: Decoded, records: str, alias: str) -> Expression | None:
+    """Return whether a record can't be decoded; None if all can be."""
+    if found.rows:
+        return Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
+    return _over(found.bad, records, BOOLEAN) if found.bad else None
 
 
 def _good(bad: Expression, node: Decode, records: str) -> Expression:
