@@ -56,11 +56,8 @@ def _warnings(spec: ModelSpec, step: StatefulStep) -> Iterator[tuple[str, str, s
         case Stateful():
             if step.node.ttl is None:
                 message = f"{step.node.function}() keeps the state of each {_each(step)} forever"
-                yield (
-                    "MS563",
-                    message,
-                    "set config(state={'ttl': '7 days'}), which forgets keys that don't come again",
-                )
+                remedy = "set config(state={'ttl': '7 days'}), which forgets keys that don't come again"
+                yield "MS563", message, remedy
 
 
 def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
@@ -76,7 +73,7 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
         return
     message = f"this aggregate keeps one row per {_each(step)} forever"
     if window is not None:
-        (*_, column) = ("", *sorted(window.expression.columns))
+        column = max(window.expression.columns, default="")
         yield "MS560", message, f"write {_watermark(column)} after the relation in FROM"
         return
     known = next(iter(times), "") or _timestamp(node.input)

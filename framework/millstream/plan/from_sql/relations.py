@@ -145,8 +145,7 @@ class Relations:
         on = self._on(each)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
         if wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
-            message, remedy = wrong
-            self.builder.problem("MS527", message, remedy, each.start or query.start, each.stop or query.stop)
+            self.builder.problem("MS527", *wrong, each.start or query.start, each.stop or query.stop)
         if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
             self._check_semi(node, each)
         return self._finished(node, each if each.stop else query)
@@ -200,16 +199,23 @@ class Relations:
     def _times(self, node: Join) -> tuple[str, ...]:
         """Return the SQL of the first event time of each side."""
         found: list[str] = []
-        for side, given in (("left", node.left), ("right", node.right)):
-            times = [name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks]
-            names = {j.name for j in node.joined if j.side == side and j.source in times}
+        for _, times in self._sides(node):
             written = (
                 f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name)
                 for (alias, name), column in self.scope.names.items()
-                if column.name in names
+                if column.name in times
             )
             found += [first] if (first := next(written, "")) else []
         return tuple(found)
+
+    def _sides(self, node: Join) -> list[tuple[set[str], set[str]]]:
+        """Return the columns of each side, and those that are event times, by their names in the join."""
+        found: list[tuple[set[str], set[str]]] = []
+        for side, given in (("left", node.left), ("right", node.right)):
+            times = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
+            joined = [j for j in node.joined if j.side == side]
+            found.append(({j.name for j in joined}, {j.name for j in joined if j.source in times}))
+        return found
 
     def _bound(self, node: Join, each: From, times: tuple[str, ...]) -> str:
         """Return how ON can bound the times of both sides."""
@@ -250,7 +256,7 @@ class Relations:
             )
 
     def _is_matched(self, node: Join, query: Select) -> bool:
-        left, right = ({j.name for j in node.joined if j.side == side} for side in ("left", "right"))
+        (left, _), (right, _) = self._sides(node)
         where = (
             conditions_on(self.scope, query.where, left | right) if node.kind in {"inner", "cross"} else []
         )
@@ -258,12 +264,7 @@ class Relations:
 
     def _unmatched(self, node: Join, each: From, query: Select) -> None:
         """Reject a join for which Spark can't look up rows (StreamingSymmetricHashJoinExec)."""
-        both = []
-        for side, given in (("left", node.left), ("right", node.right)):
-            of_time = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
-            joined = [j for j in node.joined if j.side == side]
-            times = {j.name for j in joined if j.source in of_time}
-            both.append(columns_in_sql(self.scope, {j.name for j in joined}, times))
+        both = (columns_in_sql(self.scope, names, times) for names, times in self._sides(node))
         known = suggested_equality(*both)
         remedy = "compare a column of each side by = in ON" + (f", such as {known}" if known else "")
         self.builder.problem(
@@ -280,11 +281,8 @@ class Relations:
         The bounds of a window don't count (StreamingJoinHelper), but two windows can be compared by `=`.
         """
         sides = {c.name: c for c in node.joined}
-        times: list[set[str]] = []
-        for side, given in (("left", node.left), ("right", node.right)):
-            known = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
-            times.append({j.name for j in node.joined if j.side == side and j.source in known})
-        windows = {name for name in times[0] | times[1] if is_window(self._side(node, sides[name]).type)}
+        times = [names for _, names in self._sides(node)]
+        windows = {name for name in times[0] | times[1] if is_window(node.column(name).type)}
         return any(
             all(
                 condition.columns & (names if equal_columns(condition, sides) else names - windows)
@@ -292,10 +290,6 @@ class Relations:
             )
             for condition in node.on
         )
-
-    @staticmethod
-    def _side(node: Join, joined: JoinColumn) -> Column:
-        return (node.left if joined.side == "left" else node.right).column(joined.source)
 
     def _finished(self, node: Node, span: Span) -> Node:
         node = self.builder.check(node, span)

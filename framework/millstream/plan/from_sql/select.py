@@ -8,6 +8,7 @@ from millstream.expressions import Expression, called_function, column, quoted, 
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.relations import Relations
 from millstream.plan.from_sql.scope import Scope, identity_items, unused
+from millstream.plan.from_sql.values import offsets
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
 from millstream.sql.query import Item as Written
 from millstream.sql.query import Select
@@ -120,17 +121,11 @@ def _check_times(builder: Builder, node: Node, keys: list[Expression], query: Se
     if len(found) < 2:
         return
     names = " and ".join(f"`{key.column or key}`" for key in found[:2])
-    second = next((key for key in found[1:] if key.stop), query)
-    start, stop = (
-        second.start,
-        second.stop if second is not query else min(query.stop, query.start + len("select")),
-    )
     builder.problem(
         "MS541",
         f"{names} are both event times, but Spark drops state by only one",
         "remove one of them, or use it as an aggregate (max(…)) or as text (cast(… as string))",
-        start,
-        stop,
+        *offsets(next((key for key in found[1:] if key.stop), query)),
     )
 
 
