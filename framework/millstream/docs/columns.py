@@ -49,8 +49,7 @@ def _tests(node: ManifestNode, found: Index) -> dict[str, tuple[int, ...]]:
         return {}
     listed: dict[str, list[int]] = {}
     for number in found.tests.get(found.numbers[node.id], ()):
-        column = found.checked.get(number)
-        if column:
+        if column := found.checked.get(number):
             listed.setdefault(column.lower(), []).append(number)
     return {name: tuple(numbers) for name, numbers in listed.items()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
@@ -18,16 +19,10 @@ _SETTING = re.compile(r"""(?P<name>[\w.-]+:[ ]+)(?P<value>"[^"\n]*"|'[^'\n]*'|[^
 def written(root: Path, manifest: Manifest) -> dict[str, str]:
     """Return SQL files, and the lines of functions and of tests in YAML, by id."""
     found: dict[str, str] = {}
-    modules: dict[str, str] = {}
-
-    def text(path: str) -> str:
-        if path not in modules:
-            modules[path] = _text(root / path)
-        return modules[path]
-
+    text = cache(lambda path: _text(root / path))
     for id_, node in manifest.nodes.items():
         if node.path.endswith(".sql"):
-            found[id_] = _text(root / node.path)
+            found[id_] = text(node.path)
         elif node.kind in {"test", "unit_test"} and "line" in node.meta:
             found[id_] = _item(text(node.path), int(node.meta["line"]), climb=node.kind == "unit_test")
     for name, function in manifest.functions.items():

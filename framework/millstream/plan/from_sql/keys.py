@@ -21,10 +21,8 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     option = stored.key_option
     if not option:
         return root
-    known = {name.lower(): name for name in root.names}
-    for key in spec.keys:
-        if key.lower() not in known:
-            return root  # reported by `compile.options`, with suggestions
+    if any(key.lower() not in root.by_name for key in spec.keys):
+        return root  # reported by `compile.options`, with suggestions
     traits = builder.traits.of(root)
     if traits.mode != "upsert":
         if isinstance(stored, Table) and not spec.keys:

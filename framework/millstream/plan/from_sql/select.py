@@ -19,10 +19,7 @@ def select(builder: Builder, query: Select) -> Node:
     node = Relations(builder, scope).node(query)
     models = (builder.spec.id,)
     if query.where:
-        node = builder.check(
-            Filter(input=node, conditions=scope.bind_all(query.where), models=models),
-            query,
-        )
+        node = builder.check(Filter(input=node, conditions=scope.bind_all(query.where), models=models), query)
     if query.keys is not None:
         node, scope = _grouped(builder, query, query.keys, node, scope)
         if query.having:

@@ -123,7 +123,7 @@ class _Facts:
             case "+" | "-" | "date_add" | "date_sub":
                 return shifted(name, *values)
             case _:
-                known = UNARY.get(name) or (_OF_TIME.get(name) and partial(self._of_time, name))
+                known = partial(self._of_time, name) if name in _OF_TIME else UNARY.get(name)
                 return known(values) if known and values else lost(name, *values)
 
     def _converted(self, name: str, values: list[Value]) -> Value:
@@ -240,6 +240,6 @@ def _united(texts: list[str | Texts | None]) -> Texts | None:
     return Texts(found, found)
 
 
-_OF_TIME = dict.fromkeys(
-    ("unix_micros", "unix_millis", "unix_seconds", "unix_date", "to_date", "date_trunc", "date_format"), True
+_OF_TIME = frozenset(
+    ("unix_micros", "unix_millis", "unix_seconds", "unix_date", "to_date", "date_trunc", "date_format")
 )

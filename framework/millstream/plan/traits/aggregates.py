@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from millstream.expressions import Expression, Ref
-from millstream.plan.closing import is_of_column, never_closes
+from millstream.expressions import Ref
+from millstream.plan.closing import never_closes, windowed_column
 from millstream.plan.keys import microseconds
 from millstream.plan.nodes import Aggregate, Item
 from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, require_append
@@ -32,7 +32,7 @@ def aggregated(node: Aggregate, given: Traits) -> Traits:
     window = node.window
     times: tuple[tuple[str, str], ...] = ()
     if window is not None:
-        time = _time_of(window.expression)
+        time = windowed_column(window.expression).lower()
         times = tuple((window.name, delay) for name, delay in given.watermarks if name.lower() == time)
     else:
         delays = {name.lower(): delay for name, delay in given.watermarks}
@@ -53,15 +53,6 @@ def _windows(window: Item) -> tuple[Spacing, ...]:
             return (Spacing(window.name, lengths[-1] or 1 if lengths else 1, window=True),)
         case _:
             return ()
-
-
-def _time_of(window: Expression) -> str:
-    """Return the column whose watermark closes a window; TimeWindowing supports no expressions."""
-    match window.pieces:
-        case (str() as call, Ref() as ref, str() as rest, *_) if is_of_column(call, rest):
-            return ref.column.lower()
-        case _:
-            return ""
 
 
 def _aggregate_remedy(given: Traits) -> str:
