@@ -40,11 +40,10 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             if derived := _derived(*specs):
                 what.append(f"computes {', '.join(derived)} differently")
         if columns or what:
-            parts: set[Part] = set()
-            parts |= {"body"} if what else set()
-            parts |= {"contract"} if columns else set()
+            parts: tuple[Part, ...] = ("body",) if what else ()
+            parts += ("contract",) if columns else ()
             yield NodeChange(
-                id=id_, kind="source", status="changed", path=now.path, parts=tuple(sorted(parts)),
+                id=id_, kind="source", status="changed", path=now.path, parts=parts,
                 what=tuple(what), columns=columns,
                 places=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip

@@ -108,7 +108,7 @@ def _existing(
         status=verdict.kind,
         models=plain(now.stored),
         reasons=verdict.reasons,
-        notes=(*_joined(now, joined), *_left(left)),
+        notes=(*_joined(now, joined), *(f"{model} is no longer computed by it" for model in plain(left))),
         stateful=now.signature.stateful,
         command=forward_command(now) if verdict.kind == "forward" else "",
         replay=replay(now, new, statistics) if verdict.kind in {"rebuild", "forward"} else None,
@@ -121,11 +121,6 @@ def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:
             yield f"{model} joins it, and gets records from now on"
         else:
             yield f"{model} joins it, after a backfill of the records that the query has read"
-
-
-def _left(models: Iterable[str]) -> Iterator[str]:
-    for model in plain(models):
-        yield f"{model} is no longer computed by it"
 
 
 def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Statistics) -> QueryChange:
