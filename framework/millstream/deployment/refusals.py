@@ -10,7 +10,6 @@ from millstream.physical.verdict import Verdict
 
 
 def refusal(query: Query, found: Verdict) -> Diagnostic:
-
     reasons, rebuild = "; ".join(found.reasons), rebuild_command(query)
     if found.kind == "forward":
         return Diagnostic(

@@ -81,15 +81,11 @@ def _walk(root: End, step: Step, far: Callable[[Edge], End], depth: int | None) 
             for edge in step(end):
                 yield edge
                 other = far(edge)
-                if other not in seen and _is_followed(edge, root):
+                # For a column, edges that decide which rows exist pass no values, and end there.
+                if other not in seen and (not root.column or edge.kind in VALUE_KINDS):
                     seen.add(other)
                     following.append(other)
         level, depth = following, None if depth is None else depth - 1
-
-
-def _is_followed(edge: Edge, root: End) -> bool:
-    """For a column, only edges that pass values are followed, not those that decide which rows exist."""
-    return not root.column or edge.kind in VALUE_KINDS
 
 
 def _node_steps(manifest: Manifest) -> tuple[Step, Step]:

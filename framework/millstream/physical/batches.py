@@ -130,15 +130,12 @@ def _delivery(
         dead_letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.dead_letters)
     if isinstance(stored, Sink):
         rows = record(rows, output, look)
-    elif (when := _delete_when(output)) is not None:
-        rows = _deleting(rows, when)
+    else:
+        for item in output.extras:
+            rows = _deleting(rows, item.expression) if item.name == "delete_when" else rows
     return Rows(
         statement(ctes, Select(rows, views.of).text()), rows.deleted is not None, counts_sql, dead_letters
     )
-
-
-def _delete_when(output: Output) -> Expression | None:
-    return next((item.expression for item in output.extras if item.name == "delete_when"), None)
 
 
 def _deleting(draft: Draft, when: Expression) -> Draft:

@@ -155,10 +155,13 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     with_headers = frozenset(each.relation for each in dead_letters)
     reads = sources(order, views, with_headers)
     functions = _functions(order)
+    # Stored models come first.
+    stored = (output.model for output in recipe.outputs)
+    models = tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
     query = Query(
         name=recipe.name,
         kind=recipe.kind,
-        models=_models(recipe, order),
+        models=models,
         sources=reads,
         reads=static_reads(order, views),
         steps=steps,
@@ -203,12 +206,6 @@ def _deliveries(
                 Delivery(DeadLetters(output.model, dead_letter_topic(output)), each.dead_letters)
             )
     return (*found, *dead_letters)
-
-
-def _models(recipe: Recipe, order: Sequence[Node]) -> tuple[str, ...]:
-    """Return the models whose SQL runs in a query, stored models first."""
-    stored = (output.model for output in recipe.outputs)
-    return tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
 
 
 def _moved(recipe: Recipe) -> tuple[Repartition, ...]:

@@ -79,7 +79,6 @@ def physical_plan(
 def grouped_queries(
     plan: Plan, settings: PhysicalSettings, lock: Lock | None = None, references: Sequence[Output] = ()
 ) -> Groups:
-
     drafts = _draft(_stored(plan, references), settings, lock)
     found = {r.name: tuple(b.model for b in r.branches) for r in drafts.stateless}
     for each in drafts.assigned:
@@ -246,7 +245,6 @@ def _stateful(
     cache: QueryCache | None,
     written: Plan,
 ) -> dict[str, BuiltQuery]:
-
     of = {branch.model: branch for each in groups for branch in each.branches}
     keys = Keys(settings, written) if cache is not None else None
     found: dict[str, BuiltQuery] = {}
@@ -277,7 +275,6 @@ def _optimized_separately(found: Sequence[Branch], settings: PhysicalSettings) -
 
 
 def _sorted(built: Iterable[BuiltQuery], listed: Iterable[Branch]) -> Iterable[Query]:
-
     place = {branch.model: i for i, branch in enumerate(listed)}
 
     def first(query: Query) -> int:

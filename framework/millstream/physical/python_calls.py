@@ -104,7 +104,6 @@ class Calls:
         return Expression((Ref(name, self.alias), ".error"), STRING, atomic=True)
 
     def failed(self, names: Iterable[str]) -> Expression:
-
         pieces: list[Piece] = []
         for name in names:
             pieces += [" or " if pieces else "(", *self.error(name).pieces, " is not null"]

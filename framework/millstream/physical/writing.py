@@ -204,7 +204,7 @@ def _fan_out(
     records = (
         []
         if planning.dead_letters is None
-        else [dead_letter(base, planning.dead_letters, _topic(planning.dead_letters))]
+        else [dead_letter(base, planning.dead_letters, scan_of(planning.dead_letters).topic)]
     )
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
@@ -254,7 +254,7 @@ def _with_calls(
             continue
         where.append(calls.good(name))
         if policy == "dead_letter" and part.source is not None:
-            dead_letters.append(failed_call(base, _topic(part.source), model, calls.error(name)))
+            dead_letters.append(failed_call(base, scan_of(part.source).topic, model, calls.error(name)))
     if found.columns and policy == "skip":
         dead_letters.append(skipped_row(base, output.model, [calls.failed(found.columns)]))
     return replace(found.draft, where=tuple(where)), dead_letters
@@ -270,10 +270,6 @@ def _called(base: Draft, calls: Calls, ctes: list[Cte], views: Views) -> Draft:
         name = unused(f"{source.name}_called", [*(cte.name for cte in ctes), *views.names])
         ctes.append(Cte(name, sql))
     return replace(base, sources=(replace(source, name=name),))
-
-
-def _topic(node: Decode) -> str:
-    return scan_of(node).topic
 
 
 def as_cte(draft: Draft, name: str, ctes: list[Cte], views: Views) -> Draft:

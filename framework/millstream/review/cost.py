@@ -77,19 +77,18 @@ def rule_changes(
     """
     in_one = {each.id for each in nodes.values() if each.status in {"added", "removed"}}
     before, after = _rule_effects(old, in_one), _rule_effects(new, in_one)
-    found: list[RuleChange] = []
-    for status, these, others in (("stopped", before, after), ("started", after, before)):
-        for (rule, models), what in these.items():
-            if (rule, models) not in others and models:
-                found.append(
-                    RuleChange(
-                        rule=rule,
-                        status=status,  # type: ignore[arg-type]  # literals above
-                        what="; ".join(what),
-                        models=models,
-                        place=_edited_line(models, nodes, manifest),
-                    )
-                )
+    found = [
+        RuleChange(
+            rule=rule,
+            status=status,  # type: ignore[arg-type]  # literals below
+            what="; ".join(what),
+            models=models,
+            place=_edited_line(models, nodes, manifest),
+        )
+        for status, these, others in (("stopped", before, after), ("started", after, before))
+        for (rule, models), what in these.items()
+        if (rule, models) not in others and models
+    ]
     return tuple(sorted(found, key=lambda each: (each.status != "stopped", each.rule, each.what)))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from millstream.manifest import ManifestNode
 from millstream.project.settings import read_settings
@@ -176,8 +175,11 @@ class Nodes:
         """Return edited lines of files that affect several models: macros, variables."""
         if self.new.root is None:
             return ()
-        macros = sorted(path.relative_to(self.new.root).as_posix() for path in _macro_files(self.new.root))
-        listed = [edited_lines(self.old.root, self.new.root, p, p) for p in (*macros, "pyproject.toml")]
+        root = self.new.root
+        settings, _ = read_settings(root)
+        macros = [path for folder in settings.macro_paths for path in (root / folder).rglob("*.sql")]
+        paths = (*sorted(path.relative_to(root).as_posix() for path in macros), "pyproject.toml")
+        listed = [edited_lines(self.old.root, root, path, path) for path in paths]
         return tuple(line for lines in listed for line in lines)[:3]
 
 
@@ -198,8 +200,3 @@ def _key(meaning: ModelMeaning, node: ManifestNode) -> tuple[object, ...]:
 
 def _described(node: ManifestNode) -> tuple[str, tuple[str, ...]]:
     return node.description, tuple(column.description for column in node.columns)
-
-
-def _macro_files(root: Path) -> list[Path]:
-    settings, _ = read_settings(root)
-    return [path for folder in settings.macro_paths for path in (root / folder).rglob("*.sql")]

@@ -10,7 +10,7 @@ from millstream.materialization import Sink
 from millstream.physical.differences import code
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.project.secrets import is_secret_setting
-from millstream.sql.query import Body, Derived, From, OpaqueBody, Query, Scan, Select, Union
+from millstream.sql.query import Body, Derived, OpaqueBody, Query, Scan, Select, Union
 
 
 def sql_sentences(old: Query, new: Query) -> list[str]:
@@ -62,12 +62,8 @@ def _relations(query: Query) -> Iterator[str]:
     for select in _selects(query):
         for each in select.relations:
             if isinstance(each.input, Scan):
-                yield _relation(each, each.input)
-
-
-def _relation(each: From, scan: Scan) -> str:
-    name = scan.relation.partition(".")[2]
-    return f"{each.join} join {name}" if each.join else name
+                name = each.input.relation.partition(".")[2]
+                yield f"{each.join} join {name}" if each.join else name
 
 
 def _distinct(query: Query) -> Iterator[str]:

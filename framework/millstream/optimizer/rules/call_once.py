@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from millstream.expressions import Expression
 from millstream.optimizer.calls import Call, always, calls, with_column
 from millstream.optimizer.context import Change, Context, Hints
+from millstream.optimizer.gather import unused_names
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.plan.nodes import Filter, Item, Node, Project
 
@@ -72,11 +73,8 @@ def _runs_for_all(using: list[Expression], conditions: tuple[Expression, ...]) -
 
 
 def _result(call: Call, node: Project, hints: Hints) -> tuple[Expression, str] | None:
-    used = {name.lower() for name in node.input.names}
     whole = next((item for item in node.items if item.expression.pieces == call.pieces), None)
-    name = whole.name if whole else call.function
-    while name.lower() in used:
-        name += "_"
+    (name,) = unused_names([whole.name if whole else call.function], node.input.names)
     if whole:
         return whole.expression, name
     found = hints.returns.get(call.function)

@@ -95,7 +95,8 @@ def _hosts(groups: Iterable[list[Node]]) -> dict[int, Aggregate]:
         for nodes in alike.values():
             hosts: list[Aggregate] = []
             for node in sorted(nodes, key=lambda n: -len(_measures(n))):
-                host = next((each for each in hosts if _has(each, node)), None)
+                own = _measures(node).keys()
+                host = next((each for each in hosts if own <= _measures(each).keys()), None)
                 if host is None:
                     hosts.append(node)
                 else:
@@ -105,10 +106,6 @@ def _hosts(groups: Iterable[list[Node]]) -> dict[int, Aggregate]:
 
 def _measures(node: Aggregate) -> dict[object, str]:
     return {(m.call.pieces, m.condition.pieces if m.condition else None): m.name for m in node.measures}
-
-
-def _has(host: Aggregate, node: Aggregate) -> bool:
-    return _measures(node).keys() <= _measures(host).keys()
 
 
 def _renamed(node: Aggregate, host: Aggregate, made: Node) -> Project:

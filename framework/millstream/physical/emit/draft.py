@@ -81,7 +81,6 @@ class Draft(Struct, frozen=True):
 
     @property
     def expressions(self) -> Iterator[Expression]:
-
         yield from self.items.values()
         for source in self.sources:
             yield from source.on

@@ -22,7 +22,6 @@ class Cte(Struct, frozen=True):
 
 
 def statement(ctes: Iterable[Cte], body: str) -> str:
-
     parts = []
     for cte in ctes:
         comment = f"  -- {cte.comment}\n" if cte.comment else ""
@@ -75,7 +74,6 @@ class Select:
         return found
 
     def text(self, items: list[str] | None = None) -> str:
-
         draft = self.draft
         if draft.whole:
             return draft.whole

@@ -48,7 +48,8 @@ def _head(found: Review) -> Iterator[str]:
     yield f"### {mark} Millstream: {headline(found)}"
     yield ""
     at = f" ({code(found.against.commit)})" if found.against.commit else ""
-    yield f"{_capital(plain(changed(found)))}, compared with {code(found.against.name)}{at}."
+    what = plain(changed(found))
+    yield f"{what[:1].upper()}{what[1:]}, compared with {code(found.against.name)}{at}."
     for limit in found.limits:
         yield f"\n> {sentence(limit)}"
     rows = list(lines(found))
@@ -150,7 +151,3 @@ def _rules(rules: Iterable[RuleChange]) -> str:
     if len(items) > most:
         items = [*items[:most], f"- and {count(len(items) - most, 'more', 'more')}"]
     return "\n".join(items)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
