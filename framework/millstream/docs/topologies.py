@@ -53,12 +53,7 @@ class _Stages:
     """The stages of some outputs; operators that several drawings share are stored once."""
 
     def __init__(
-        self,
-        planned: Planned,
-        found: Index,
-        queries: Queries,
-        models: frozenset[str] | None,
-        costs: Costs,
+        self, planned: Planned, found: Index, queries: Queries, models: frozenset[str] | None, costs: Costs
     ) -> None:
         self._planned, self._index, self._queries, self._models = planned, found, queries, models
         self._costs = costs

@@ -39,9 +39,7 @@ def _names(manifest: Manifest) -> dict[str, str]:
     """Return ids by all names of nodes; if two share a name, a model comes before a seed, then others."""
     found: dict[str, str] = {}
     nodes = [node for node in manifest.nodes.values() if node.kind not in _IGNORED]
-    for node in sorted(
-        nodes, key=lambda node: ("model", "seed").index(node.kind) if node.kind in {"model", "seed"} else 2
-    ):
+    for node in sorted(nodes, key=lambda node: {"model": 0, "seed": 1}.get(node.kind, 2)):
         for name in (node.id, node.name, node.id.partition(".")[2]):
             found.setdefault(name, node.id)
     return found

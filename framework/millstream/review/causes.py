@@ -119,10 +119,7 @@ def _change(
             columns[name] = _above(read, edited, known) or functions or itself
     extras = {*whole[0].extras.items()} ^ {*whole[1].extras.items()}
     return MeaningChange(
-        rows=rows,
-        columns=columns,
-        own=own[0] != own[1],
-        extras=tuple(sorted({name for name, _ in extras})),
+        rows=rows, columns=columns, own=own[0] != own[1], extras=tuple(sorted({name for name, _ in extras}))
     )
 
 

@@ -77,9 +77,7 @@ def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> t
 
 
 def levels_of(
-    contracts: Sequence[ContractChange],
-    queries: Sequence[QueryChange],
-    costs: Sequence[CostRow],
+    contracts: Sequence[ContractChange], queries: Sequence[QueryChange], costs: Sequence[CostRow]
 ) -> tuple[Level, ...]:
     reached: set[Level] = set()
     if any(each.breaking for each in contracts):

@@ -93,13 +93,10 @@ def _binding(topic: _Topic) -> dict[str, Any]:
         if isinstance(config.get(known), int):
             found[name] = config[known]
     settings = config.get("topic_config") or {}
-    configuration = {
-        name: settings[name]
+    configuration: dict[str, Any] = {
+        name: int(settings[name])
         for name in ("retention.ms", "retention.bytes", "max.message.bytes")
-        if name in settings
-    }
-    configuration = {
-        name: int(value) for name, value in configuration.items() if str(value).lstrip("-").isdigit()
+        if str(settings.get(name)).lstrip("-").isdigit()
     }
     policies = [each for each in str(settings.get("cleanup.policy") or "").split(",") if each in _CLEANUP]
     if policies:

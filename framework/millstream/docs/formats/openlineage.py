@@ -76,9 +76,7 @@ def _of_job(material: Material, node: ManifestNode) -> dict[str, Any]:
 
 
 def _dataset(manifest: Manifest, node: ManifestNode, *, lineage: bool = False) -> dict[str, Any]:
-    facets: dict[str, Any] = {
-        "schema": _facet("schema", fields=list(map(_field, node.columns))),
-    }
+    facets: dict[str, Any] = {"schema": _facet("schema", fields=list(map(_field, node.columns)))}
     if node.description:
         facets["documentation"] = _facet("documentation", description=node.description)
     if node.owner:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, called_function, joined, windows
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, fits, once, within
+from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, composed, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN
@@ -44,23 +44,12 @@ def fuse_filter(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
 
 def delete_unless(before: Expression | None, conditions: Iterable[Expression]) -> Expression:
     """Return the delete marker: the row already was a delete, or not all conditions hold."""
-    pieces: list[Piece] = []
-    parts: list[Expression] = []
-    if before is not None:
-        parts.append(before)
-        pieces += before.pieces
+    parts = [] if before is None else [before]
+    pieces: list[Piece] = [] if before is None else [*before.pieces]
     for condition in conditions:
         parts.append(condition)
         pieces += [" or not coalesce(" if pieces else "not coalesce(", *condition.pieces, ", false)"]
-    return Expression(
-        joined(pieces),
-        BOOLEAN,
-        nullable=False,
-        deterministic=all(each.deterministic for each in parts),
-        raises=any(each.raises for each in parts),
-        functions=tuple(name for each in parts for name in each.functions),
-        variables=frozenset[str]().union(*(each.variables for each in parts)),
-    )
+    return composed(parts, pieces, BOOLEAN, nullable=False, atomic=False)
 
 
 def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:

@@ -142,11 +142,7 @@ def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tupl
 
 
 def _covers(
-    builder: Builder,
-    node: Node,
-    expressions: dict[str, Expression],
-    keys: tuple[str, ...],
-    wanted: set[str],
+    builder: Builder, node: Node, expressions: dict[str, Expression], keys: tuple[str, ...], wanted: set[str]
 ) -> str | None:
     """Return what is lost of the columns that identify rows; None if exactly these are read."""
     read: set[str] = set()

@@ -11,16 +11,7 @@ from millstream.expressions import Expression
 from millstream.plan.keys import times
 from millstream.plan.keys.casts import cast, cut
 from millstream.plan.keys.functions import UNARY, all_of, defaulted, shifted
-from millstream.plan.keys.reading import (
-    Call,
-    Cast,
-    Column,
-    FieldOf,
-    Literal,
-    Tree,
-    UnreadableError,
-    read,
-)
+from millstream.plan.keys.reading import Call, Cast, Column, FieldOf, Literal, Tree, UnreadableError, read
 from millstream.plan.keys.texts import Texts, separable, texts_of
 from millstream.plan.keys.values import Columns, Value, coarse, lost
 from millstream.types import (
