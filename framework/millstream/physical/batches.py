@@ -50,10 +50,7 @@ class Batches(Struct, frozen=True):
 def batches_sql(
     parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
 ) -> Batches:
-    """Return the SQL of a batch's rows, and of each output over them.
-
-    `removed_parts` stand for parts whose models were removed: their index, and SQL that gives no rows.
-    """
+    """Return the SQL of a batch and its outputs; `removed_parts` are indexes with SQL that gives no rows."""
     views = planning.views
     found = planning.steps([part.trunk for part in parts], ())
     drafts = [final.draft for final in found.emitted.finals]

@@ -126,10 +126,7 @@ class Written(Struct, frozen=True):
 def records_sql(
     parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
 ) -> Written:
-    """Return one statement whose rows are the records of all outputs.
-
-    `removed_parts` have their index, and SQL that gives no rows.
-    """
+    """Return one statement with all records; `removed_parts` are indexes with SQL that gives no rows."""
     look = _look(parts, planning)
     steps: list[Step] = list(planning.shared.steps)
     ctes: list[Cte] = []

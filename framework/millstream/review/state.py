@@ -30,10 +30,7 @@ class Running(Struct, frozen=True):
 
 
 def running(old: Topology, new: Topology) -> Running:
-    """Return the queries of an older version and of the newer version deployed on it.
-
-    Models keep their groups, as in a deployment.
-    """
+    """Return the queries of an older version, and of the newer version deployed on it: groups stay."""
     before = groups_of(old)
     after = groups_of(new, before.lock)
     if physical_settings(old.catalog).timezone != physical_settings(new.catalog).timezone:

@@ -85,10 +85,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _names(found: Drawing) -> dict[str, str]:
-    """Return names without characters that are syntax in the format.
-
-    Viewers merge a topic or store and a processor of the same name, so all names are unique.
-    """
+    """Return names without syntax; they are unique, since viewers merge a topic or store and a processor."""
     names: dict[str, str] = {}
     used = {_plain(node.topic) for node in found.nodes}
     used |= {store for node in found.nodes for store in (*_leaf_store(node), *_table(node))}

@@ -14,13 +14,6 @@ from millstream.physical.emit.draft import RECORD, Draft, Lateral
 from millstream.plan.nodes import RAW, Column, Decode, Node
 from millstream.types import BINARY, BOOLEAN, STRING, UNKNOWN, Field, Type
 
-_METADATA = {
-    "_topic": "topic",
-    "_partition": "partition",
-    "_offset": "offset",
-    "_timestamp": "timestamp",
-    "_headers": "headers",
-}
 _TYPES = {column.name: column.type for column in RAW}
 
 
@@ -49,11 +42,10 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
     if good and node.on_bad_record != "fail" and (bad := _is_bad(found, records, alias)) is not None:
         where = (*where, _good(bad, node, records))
     for name in node.metadata:
-        items[name] = (
-            _of_key(records, node.key_type)
-            if name == "_key"
-            else Expression((Ref(_METADATA[name], records),), _TYPES[_METADATA[name]], atomic=True)
-        )
+        raw = name.removeprefix("_")
+        items[name] = Expression((Ref(raw, records),), _TYPES[raw], atomic=True)
+    if "_key" in node.metadata:
+        items["_key"] = _of_key(records, node.key_type)
     tombstone = Expression((Ref("value", records), " is null"), BOOLEAN, nullable=False)
     ordered = {column.name: items[column.name] for column in node.columns}
     return replace(

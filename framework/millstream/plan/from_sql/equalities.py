@@ -68,10 +68,7 @@ def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[
 
 
 def matches_by_equality(node: Join | Lookup) -> bool:
-    """Return whether columns compared by = decide which rows of the right side match.
-
-    Other conditions may only use one side.
-    """
+    """Return whether columns compared by = decide which right rows match; other conditions use one side."""
     sides = {joined.name: joined for joined in node.joined}
     rest = [each for each in node.on if not equal_columns(each, sides)]
     alone = all(len({sides[name].side for name in each.columns}) < 2 for each in rest)

@@ -29,6 +29,10 @@ from millstream.types import (
 )
 
 _CONCAT = frozenset(("concat", "||"))
+_CONVERSIONS: dict[str, Type] = {
+    "string": STRING, "bigint": BIGINT, "int": INT, "double": DOUBLE, "decimal": Decimal(),
+    "binary": BINARY, "date": DATE, "boolean": BOOLEAN,
+}  # fmt: skip
 
 
 def determined(
@@ -107,8 +111,8 @@ class _Facts:
                 return all_of(name, values[1::2])
             case "to_json" if len(values) == 1:
                 return self._json(arguments[0])
-            case "string" | "bigint" | "int" | "double" | "decimal" | "binary" | "date" | "boolean":
-                return self._converted(name, values)
+            case _ if name in _CONVERSIONS and len(values) == 1:
+                return self._cast(values[0], _CONVERSIONS[name])
             case "coalesce" | "ifnull" | "nvl" if len(values) == 2:
                 return defaulted(name, *values)
             case "+" | "-" | "date_add" | "date_sub":
@@ -116,13 +120,6 @@ class _Facts:
             case _:
                 known = partial(self._of_time, name) if name in _OF_TIME else UNARY.get(name)
                 return known(values) if known and values else lost(name, *values)
-
-    def _converted(self, name: str, values: list[Value]) -> Value:
-        wanted: dict[str, Type] = {
-            "string": STRING, "bigint": BIGINT, "int": INT, "double": DOUBLE, "decimal": Decimal(),
-            "binary": BINARY, "date": DATE, "boolean": BOOLEAN,
-        }  # fmt: skip
-        return self._cast(values[0], wanted[name]) if len(values) == 1 else lost(name, *values)
 
     def _of_time(self, name: str, values: list[Value]) -> Value:
         """Return a time after a function; a unit or pattern is a literal."""

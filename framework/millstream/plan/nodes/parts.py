@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.expressions import Expression, column
 from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Row, Type
@@ -78,19 +79,6 @@ class JoinColumn(Struct, frozen=True):
     source: str
 
 
-METADATA = {
-    column.name: column
-    for column in (
-        Column("_key", BINARY),
-        Column("_topic", STRING, nullable=False),
-        Column("_partition", INT, nullable=False),
-        Column("_offset", BIGINT, nullable=False),
-        Column("_timestamp", TIMESTAMP, nullable=False),
-        Column("_headers", Array(Row((Field("key", STRING), Field("value", BINARY))))),
-    )
-}
-"""The metadata columns of every record."""
-
 RAW = (
     Column("key", BINARY),
     Column("value", BINARY),
@@ -101,6 +89,9 @@ RAW = (
     Column("headers", Array(Row((Field("key", STRING), Field("value", BINARY))))),
 )
 """The columns of a TopicScan."""
+
+METADATA = {f"_{raw.name}": replace(raw, name=f"_{raw.name}") for raw in RAW if raw.name != "value"}
+"""The metadata columns of every record."""
 
 
 # -- as text

@@ -11,14 +11,7 @@ from millstream.review.values import ColumnChange, NodeChange, Review
 _MOST_NODES, _MOST_COLUMNS, _MOST_NAMES = 40, 15, 5
 _TITLES = ("column", "before", "after", "read by", "tests")
 _QUIET = {"test", "unit_test", "exposure", "metric"}
-_KINDS = {
-    "added": "new",
-    "removed": "removed",
-    "renamed": "renamed",
-    "retyped": "type",
-    "nullability": "NULL",
-    "meaning": "meaning",
-}
+_KINDS: dict[str, str] = {"added": "new", "retyped": "type", "nullability": "NULL"}
 
 
 def node_details(found: Review) -> str:
@@ -64,7 +57,7 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
     for changes in list(by_name.values())[:_MOST_COLUMNS]:
         # A column with another type is also computed differently: one row shows both.
         first, last = changes[0], changes[-1]
-        kinds = ", ".join(_KINDS[each.kind] for each in changes)
+        kinds = ", ".join(_KINDS.get(each.kind, each.kind) for each in changes)
         before, after = (first.before, first.after) if last is first else (last.before, last.after)
         if last is not first and first.kind == "retyped":
             before, after = f"{before} {first.before}".strip(), f"{after} {first.after}".strip()
