@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Ref, quoted
+from millstream.expressions import Expression, quoted
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful
 from millstream.plan.traits import Traits
@@ -153,9 +153,7 @@ def bounded_sides(node: Join, left: Traits, right: Traits) -> tuple[bool, bool]:
 def _dropped(condition: Expression, times: Mapping[str, str]) -> set[str]:
     """Return the sides whose rows a comparison allows to drop."""
     text = "".join(piece if isinstance(piece, str) else " " for piece in condition.pieces)
-    first = next(
-        (times[p.column] for p in condition.pieces if isinstance(p, Ref) and p.column in times), "left"
-    )
+    first = next((times[ref.column] for ref in condition.refs if ref.column in times), "left")
     other = "right" if first == "left" else "left"
     if " between " in text:
         return {"left", "right"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from millstream.manifest import ManifestFunction, ManifestNode
+from millstream.manifest import ManifestNode
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
@@ -72,13 +72,12 @@ def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
         else {}
         for version in (old, new)
     ]
-    for name in sorted(before.keys() | after.keys()):
-        was, now = before.get(name), after.get(name)
-        if was is None or now is None:
-            status: Status = "added" if was is None else "removed"
-            path = (was or now or ManifestFunction(name, "", 0, "")).path
-            yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
-            continue
+    for name in sorted(before.keys() ^ after.keys()):
+        status: Status = "added" if name in after else "removed"
+        path = (before | after)[name].path
+        yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
+    for name in sorted(before.keys() & after.keys()):
+        was, now = before[name], after[name]
         what = [f"is `{now.signature}`, was `{was.signature}`"] if was.signature != now.signature else []
         if digests[0].get(name) != digests[1].get(name):
             what.append("has a different body, so it may return different values")

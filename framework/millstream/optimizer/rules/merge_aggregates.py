@@ -53,10 +53,6 @@ class _Part(NamedTuple):
             found.append(replace(measure, call=call, condition=condition))
         return found
 
-    @property
-    def conditions(self) -> tuple[Expression, ...]:
-        return tuple(self.way.conditions.values())
-
 
 def merge_aggregates(plan: Plan, context: Context) -> Result:
     if not any(isinstance(node, Aggregate) for node in context.changed(_NAME)):
@@ -129,7 +125,7 @@ def _may_filter(part: _Part) -> bool:
 
     A session consists of all rows in time, so rows of others would extend it.
     """
-    if not part.conditions:
+    if not part.way.conditions:
         return True
     if any(key.text.startswith("session_window(") for key in part.keys):
         return False
@@ -144,7 +140,7 @@ def _may_filter(part: _Part) -> bool:
 def _kind(part: _Part) -> tuple[object, ...]:
     # A session depends on all of its rows, so aggregates with sessions must have the same conditions.
     session = any(key.text.startswith("session_window(") for key in part.keys)
-    own = part.aggregate if session and part.conditions else None
+    own = part.aggregate if session and part.way.conditions else None
     keys = frozenset(key.pieces for key in part.keys)
     return id(part.way.base), keys, part.aggregate.emit, part.repartition is None, own and id(own)
 

@@ -151,19 +151,13 @@ class _Shared:
         first = next((m for m in group if m.in_join), group[0])
         self.keys = first.order
         self.passing, self.making = _carried(group, self.keys)
-        used = [*base.names, *(i.name for s in self._passed() for i in s.items)]
+        steps = (step for m in group for step in m.way.steps if id(step) in self.passing)
+        passed = (item.name for step in steps if isinstance(step, Project) for item in step.items)
+        used = [*base.names, *passed]
         names = unused_names(first.repartition.keys, used)
         node, self.names = with_keys(filtered(base, kept, models), first.way.wanted, names, models)
         self.shuffled = Repartition(input=node, keys=self.names, models=models)
         self.steps: dict[int, Node] = {}
-
-    def _passed(self) -> list[Project]:
-        return [
-            step
-            for m in self.group
-            for step in m.way.steps
-            if isinstance(step, Project) and id(step) in self.passing
-        ]
 
     def above(self, member: _Member) -> Node:
         node: Node = self.shuffled

@@ -66,7 +66,8 @@ def _literal(value: str | int) -> Value:
 class _Facts:
     def __init__(self, columns: Columns, fixed_offset: bool) -> None:
         self.columns = columns
-        self.fixed_offset = fixed_offset
+        self._cast = partial(cast, fixed_offset=fixed_offset)
+        self._cut = partial(cut, fixed_offset=fixed_offset)
 
     def value(self, tree: Tree) -> Value:
         match tree:
@@ -92,12 +93,6 @@ class _Facts:
             raise UnreadableError
         nullable = known.nullable and not known.window
         return Value(known.type, frozenset((name.lower(),)), nullable, None, known.gap, known.window)
-
-    def _cast(self, value: Value, wanted: Type) -> Value:
-        return cast(value, wanted, fixed_offset=self.fixed_offset)
-
-    def _cut(self, value: Value, truncated: Value, unit: int, what: str) -> Value:
-        return cut(value, truncated, unit, what, fixed_offset=self.fixed_offset)
 
     # -- functions
 
@@ -151,9 +146,7 @@ class _Facts:
         """Return `to_json`: NULL fields are omitted, which is unambiguous; times have milliseconds."""
         if not isinstance(argument, Call) or argument.name not in {"struct", "named_struct"}:
             return lost("to_json")
-        fields = argument.arguments[
-            1 if argument.name == "named_struct" else 0 :: 1 + (argument.name != "struct")
-        ]
+        fields = argument.arguments if argument.name == "struct" else argument.arguments[1::2]
         values = [self.value(each) for each in fields]
         for value in values:
             if value.type == TIMESTAMP or value.window:
