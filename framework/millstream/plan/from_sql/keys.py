@@ -26,12 +26,9 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     traits = builder.traits.of(root)
     if traits.mode != "upsert":
         if isinstance(stored, Table) and not spec.keys:
-            builder.problem(
-                "MS518",
-                f"table '{spec.name}' has no unique_key",
-                "set the columns that identify a row: config(unique_key='…')",
-                option="materialized",
-            )
+            message = f"table '{spec.name}' has no unique_key"
+            remedy = "set the columns that identify a row: config(unique_key='…')"
+            builder.problem("MS518", message, remedy, option="materialized")
         return root
     if not spec.keys:
         if isinstance(stored, Table):
@@ -39,12 +36,9 @@ def checked_keys(builder: Builder, root: Node) -> Node:
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
         key = f"config(key={_written(traits.keys)})" if traits.keys else _FIXED.format(option)
         name = f"{stored.stored_as} '{stored.stored_name(spec.name)}'"
-        builder.problem(
-            "MS518",
-            f"{name} gets {row} again when it changes, but has no key",
-            f"{'set ' if traits.keys else ''}{key}: a reader keeps the newest row per key",
-            option="materialized",
-        )
+        message = f"{name} gets {row} again when it changes, but has no key"
+        remedy = f"{'set ' if traits.keys else ''}{key}: a reader keeps the newest row per key"
+        builder.problem("MS518", message, remedy, option="materialized")
         return root
     problem = _local_time_error(builder, root, traits)
     if problem is None and not _same(spec.keys, traits.keys):
@@ -52,13 +46,10 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     if problem is not None:
         each = f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
         because = f"; {problem}" if problem else ""
+        message = f"{option} {', '.join(spec.keys)} does not identify these rows: {each}{because}"
         all_of_them = f"use these columns: config({option}={_written(traits.keys)})"
-        builder.problem(
-            "MS518",
-            f"{option} {', '.join(spec.keys)} does not identify these rows: {each}{because}",
-            all_of_them if traits.keys else _FIXED.format(option),
-            option=option,
-        )
+        remedy = all_of_them if traits.keys else _FIXED.format(option)
+        builder.problem("MS518", message, remedy, option=option)
         return root
     if _same(spec.keys, traits.keys):
         return root

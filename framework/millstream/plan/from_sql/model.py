@@ -273,20 +273,14 @@ class ModelBuilder:
             keys, within = self.spec.dedupe
             known = self.traits.of(node)
             if within and known.mode == "append" and not known.watermarks:
-                self.problem(
-                    "MS523",
-                    "`within` needs an event time, which these rows don't have",
-                    "select the column with the source's watermark, or set `watermark` of the model",
-                    option="dedupe",
-                )
+                message = "`within` needs an event time, which these rows don't have"
+                remedy = "select the column with the source's watermark, or set `watermark` of the model"
+                self.problem("MS523", message, remedy, option="dedupe")
             elif within and known.mode == "append" and len(known.watermarks) > 1:
                 first, *_, last = (f"`{name}`" for name, _ in known.watermarks)
-                self.problem(
-                    "MS523",
-                    f"these rows have several event times: `within` could use {first} or {last}",
-                    "select only one of them, or cast the other one: cast(... as string)",
-                    option="dedupe",
-                )
+                message = f"these rows have several event times: `within` could use {first} or {last}"
+                remedy = "select only one of them, or cast the other one: cast(... as string)"
+                self.problem("MS523", message, remedy, option="dedupe")
             together = Repartition(input=node, keys=keys, models=models)
             deduped = Dedupe(input=together, keys=keys, within=within, models=models)
             self.add_state(deduped, None, keys, option="dedupe")

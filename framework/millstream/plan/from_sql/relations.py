@@ -121,14 +121,12 @@ class Relations:
             return self._lookup(left, right, each, query, kind, swapped=False)
         if "static" in modes:
             side = "right" if modes[1] == "static" else "left"
-            self.builder.problem(
-                "MS513",
+            message = (
                 f"a {kind} join returns the unmatched rows of the {side} side, which is at rest: "
-                "over a stream, it is never known which rows stay unmatched",
-                "write a left join from the stream to the table",
-                each.start or query.start,
-                each.stop or query.stop,
+                "over a stream, it is never known which rows stay unmatched"
             )
+            remedy = "write a left join from the stream to the table"
+            self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
         node = self._streams(left, right, each, kind)
         if "static" not in modes:
             times = self._times(node)
@@ -158,28 +156,21 @@ class Relations:
         named = ({j.name for j in node.joined if j.side == side} & compared for side in SIDES)
         both = [columns_in_sql(self.scope, names, ()) for names in named]
         known = suggested_equality(*both)
-        self.builder.problem(
-            "MS516",
-            f"a {node.kind} join with rows that change can only compare columns of both sides by =",
-            "compare columns of both sides by ="
-            + (f", such as {known}" if known else "")
-            + ", and other columns with those of their own side",
-            each.start,
-            each.stop,
+        such_as = f", such as {known}" if known else ""
+        message = f"a {node.kind} join with rows that change can only compare columns of both sides by ="
+        remedy = (
+            f"compare columns of both sides by ={such_as}, and other columns with those of their own side"
         )
+        self.builder.problem("MS516", message, remedy, each.start, each.stop)
 
     def _on(self, each: From) -> tuple[Expression, ...]:
         """Return the conditions of ON; Spark resolves `window_time` over one relation (ResolveWindowTime)."""
         on = self.scope.bind_all(each.on)
         for condition in on:
             if "window_time(" in condition.text.lower():
-                self.builder.problem(
-                    "MS437",
-                    "window_time() is not allowed in ON",
-                    "select it as a column in a subquery: (select *, window_time(w) as t from …)",
-                    condition.start or each.start,
-                    condition.stop or each.stop,
-                )
+                remedy = "select it as a column in a subquery: (select *, window_time(w) as t from …)"
+                start, stop = condition.start or each.start, condition.stop or each.stop
+                self.builder.problem("MS437", "window_time() is not allowed in ON", remedy, start, stop)
         return on
 
     def _streams(self, left: Node, right: Node, each: From, kind: JoinKind) -> Join:
@@ -237,23 +228,14 @@ class Relations:
     def _check_join(self, node: Join, each: From, times: tuple[str, ...], query: Select) -> None:
         """Reject joins of two streams that Spark does not support."""
         if node.kind == "anti":
-            self.builder.problem(
-                "MS513",
-                "an anti join of two streams would need rows that never arrive",
-                "store the right side as a table, and join the table",
-                each.start,
-                each.stop,
-            )
+            message = "an anti join of two streams would need rows that never arrive"
+            remedy = "store the right side as a table, and join the table"
+            self.builder.problem("MS513", message, remedy, each.start, each.stop)
         elif not self._is_matched(node, query):
             self._unmatched(node, each, query)
         elif node.kind in {"left", "right", "full"} and not self._bounded(node):
-            self.builder.problem(
-                "MS515",
-                f"a {node.kind} join of two streams can't know when a row has no match",
-                self._bound(node, each, times),
-                each.start,
-                each.stop,
-            )
+            message = f"a {node.kind} join of two streams can't know when a row has no match"
+            self.builder.problem("MS515", message, self._bound(node, each, times), each.start, each.stop)
 
     def _is_matched(self, node: Join, query: Select) -> bool:
         (left, _), (right, _) = self._sides(node)
@@ -267,13 +249,8 @@ class Relations:
         both = (columns_in_sql(self.scope, names, times) for names, times in self._sides(node))
         known = suggested_equality(*both)
         remedy = "compare a column of each side by = in ON" + (f", such as {known}" if known else "")
-        self.builder.problem(
-            "MS513",
-            "Spark can only join two streams if a column of one side equals a column of the other",
-            remedy,
-            each.start or query.start,
-            each.stop or query.stop,
-        )
+        message = "Spark can only join two streams if a column of one side equals a column of the other"
+        self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
 
     def _bounded(self, node: Join) -> bool:
         """Return whether a condition compares the event times of both sides.

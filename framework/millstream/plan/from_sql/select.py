@@ -118,12 +118,10 @@ def _check_times(builder: Builder, node: Node, keys: list[Expression], query: Se
     if len(found) < 2:
         return
     names = " and ".join(f"`{key.column or key}`" for key in found[:2])
-    builder.problem(
-        "MS541",
-        f"{names} are both event times, but Spark drops state by only one",
-        "remove one of them, or use it as an aggregate (max(…)) or as text (cast(… as string))",
-        *offsets(next((key for key in found[1:] if key.stop), query)),
-    )
+    message = f"{names} are both event times, but Spark drops state by only one"
+    remedy = "remove one of them, or use it as an aggregate (max(…)) or as text (cast(… as string))"
+    second = next((key for key in found[1:] if key.stop), query)
+    builder.problem("MS541", message, remedy, *offsets(second))
 
 
 _OF_TIME = frozenset(("window", "session_window", "window_time"))

@@ -64,13 +64,7 @@ def _aggregate_remedy(given: Traits) -> str:
 def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...], given: Traits) -> None:
     if node.emit == "on_close" and not times:
         raise NotIncrementalError("MS512", *never_closes(node, [name for name, _ in given.watermarks]))
-    if (
-        node.emit == "on_change"
-        and node.window is not None
-        and node.window.expression.text.startswith("session_window(")
-    ):
-        raise NotIncrementalError(
-            "MS512",
-            "a session has no fixed bounds until it closes, so Spark can't emit it earlier",
-            "set config(emit='on_close')",
-        )
+    window = node.window.expression.text if node.window is not None else ""
+    if node.emit == "on_change" and window.startswith("session_window("):
+        message = "a session has no fixed bounds until it closes, so Spark can't emit it earlier"
+        raise NotIncrementalError("MS512", message, "set config(emit='on_close')")

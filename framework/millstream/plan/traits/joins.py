@@ -29,11 +29,11 @@ def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
         return Traits("static")
     for given in (left, right):
         if given.mode == "upsert":
-            raise NotIncrementalError(
-                "MS513",
-                f"a join of streams can't read rows that change later: the newest per {listed(given.keys)}",
-                "store that side as a table (materialized='table'), and join the table as a lookup",
+            message = (
+                f"a join of streams can't read rows that change later: the newest per {listed(given.keys)}"
             )
+            remedy = "store that side as a table (materialized='table'), and join the table as a lookup"
+            raise NotIncrementalError("MS513", message, remedy)
     times = _times(node, "left", left)
     if node.kind not in {"semi", "anti"}:
         times += _times(node, "right", right)
