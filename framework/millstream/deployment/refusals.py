@@ -21,9 +21,6 @@ def refusal(query: Query, found: Verdict) -> Diagnostic:
 
 def double_count_error(found: DoubleCount) -> Diagnostic:
     """Return the error for a query that would count rows twice."""
-    message = (
-        f"{found.writer.title} would send its rows again, and {found.reader.title} would count them twice"
-    )
-    return Diagnostic(
-        "MS882", message, None, f"rebuild both: --rebuild {found.model.removeprefix('model.')}+"
-    )
+    name, writer, reader = found.model.removeprefix("model."), found.writer.title, found.reader.title
+    message = f"{writer} would send its rows again, and {reader} would count them twice"
+    return Diagnostic("MS882", message, None, f"rebuild both: --rebuild {name}+")

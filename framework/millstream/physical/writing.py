@@ -198,11 +198,9 @@ def _fan_out(
     """Return the SELECT of all records of each row; calls of functions become columns below it."""
     first = base
     place = base.sources[0].alias if part.placed else None
-    records = (
-        []
-        if planning.dead_letters is None
-        else [dead_letter(base, planning.dead_letters, scan_of(planning.dead_letters).topic)]
-    )
+    records: list[Draft] = []
+    if (source := planning.dead_letters) is not None:
+        records.append(dead_letter(base, source, scan_of(source).topic))
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
         calls = Calls(base.sources[0].alias, used)

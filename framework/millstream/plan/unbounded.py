@@ -108,9 +108,7 @@ def _dedupe(node: Dedupe, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
     remedy = f"set {bound}" if step.option else f"use {bound} instead of DISTINCT"
     if not times:
         known = next(iter(step.times), "")
-        remedy += (
-            f", and also select {known}" if known else ", and also select an event time with a watermark"
-        )
+        remedy += f", and also select {known or 'an event time with a watermark'}"
     yield "MS561", message, remedy
 
 

@@ -213,12 +213,8 @@ def _topic(was: Contract, now: Contract) -> Findings:
     if was.format != now.format:
         yield "breaking", f"its format is {now.format} instead of {was.format}"
     if was.upsert != now.upsert:
-        text = (
-            "holds the newest row of each key"
-            if now.upsert
-            else "holds every row, not only the newest of each key"
-        )
-        yield "breaking", f"it now {text}"
+        rows = "the newest row of each key" if now.upsert else "every row, not only the newest of each key"
+        yield "breaking", f"it now holds {rows}"
     if now.deletes and not was.deletes:
         yield "breaking", "records without a value (tombstones) now delete keys"
     before, after = was.options.get("partitions"), now.options.get("partitions")

@@ -101,9 +101,8 @@ def _binding(topic: _Topic) -> dict[str, Any]:
     policies = [each for each in str(settings.get("cleanup.policy") or "").split(",") if each in _CLEANUP]
     if policies:
         configuration["cleanup.policy"] = policies
-    return (
-        found | ({"topicConfiguration": configuration} if configuration else {}) | {"bindingVersion": "0.5.0"}
-    )
+    found |= {"topicConfiguration": configuration} if configuration else {}
+    return found | {"bindingVersion": "0.5.0"}
 
 
 def _message(topic: _Topic) -> dict[str, Any]:

@@ -66,11 +66,7 @@ def _encoded(name: str, types: tuple[Type, ...], values: list[Value]) -> Value:
 def _negative(values: list[Value]) -> Value:
     (first,) = values
     fits = first.type in INTEGERS or isinstance(first.type, Decimal)
-    return (
-        replace(first, literal=None)
-        if fits and first.literal is None
-        else Value(why=first.why or "the minus is not supported")
-    )
+    return first if fits and first.literal is None else Value(why=first.why or "the minus is not supported")
 
 
 UNARY: dict[str, Callable[[list[Value]], Value]] = {

@@ -112,9 +112,8 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
 
 def _expanded(node: Expand, given: Traits) -> Traits:
     if given.mode == "upsert":
-        message = (
-            f"{node.function}() can't expand rows that change later: the newest per {listed(given.keys)}"
-        )
+        keys = listed(given.keys)
+        message = f"{node.function}() can't expand rows that change later: the newest per {keys}"
         raise NotIncrementalError("MS510", message, "expand the events before they are aggregated")
     return given
 

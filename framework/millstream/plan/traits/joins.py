@@ -29,9 +29,8 @@ def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
         return Traits("static")
     for given in (left, right):
         if given.mode == "upsert":
-            message = (
-                f"a join of streams can't read rows that change later: the newest per {listed(given.keys)}"
-            )
+            changing = listed(given.keys)
+            message = f"a join of streams can't read rows that change later: the newest per {changing}"
             remedy = "store that side as a table (materialized='table'), and join the table as a lookup"
             raise NotIncrementalError("MS513", message, remedy)
     times = _times(node, "left", left)

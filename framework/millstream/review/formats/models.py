@@ -12,6 +12,8 @@ _MOST_NODES, _MOST_COLUMNS, _MOST_NAMES = 40, 15, 5
 _TITLES = ("column", "before", "after", "read by", "tests")
 _QUIET = {"test", "unit_test", "exposure", "metric"}
 _KINDS: dict[str, str] = {"added": "new", "retyped": "type", "nullability": "NULL"}
+_NAMED = {"model", "source", "seed", "function", "setting", "test", "exposure", "metric"}
+"""The kinds that are shown without the prefix of their ids."""
 
 
 def node_details(found: Review) -> str:
@@ -113,8 +115,4 @@ def _names(names: Iterable[str], most: int = _MOST_NAMES) -> str:
 
 def _plain(id_: str) -> str:
     kind, _, name = id_.partition(".")
-    return (
-        name
-        if kind in {"model", "source", "seed", "function", "setting", "test", "exposure", "metric"}
-        else id_
-    )
+    return name if kind in _NAMED else id_
