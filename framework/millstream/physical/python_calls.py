@@ -132,9 +132,7 @@ def _implies(conditions: Iterable[Expression], others: Iterable[Expression]) -> 
 
 def callable_in_fan_out(expression: Expression) -> bool:
     """Whether all calls of an expression can be separate columns."""
-    if not expression.functions:
-        return True
-    return len(calls(expression, anywhere=True)) == len(expression.functions)
+    return not expression.functions or len(calls(expression, anywhere=True)) == len(expression.functions)
 
 
 def _with_value(expression: Expression, column: Ref) -> Expression:

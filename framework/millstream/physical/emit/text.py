@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Read, Ref, called_function, quoted, render
+from millstream.expressions import Expression, Ref, called_function, quoted, render
 from millstream.physical.emit.draft import DELETED, Draft, Lateral, Source
 from millstream.physical.emit.fuse import JOINED_LATERALLY, unused_in
 
@@ -47,7 +47,7 @@ class Select:
         match expression.pieces:
             case (Ref() as only,):
                 return ref(only)
-        return render(expression, ref, self._read)
+        return render(expression, ref, lambda read: quoted(self.reads(read.relation)))
 
     def _ref(self, found: Ref) -> str:
         clashes = found.column.lower() in self._aliases
@@ -59,9 +59,6 @@ class Select:
 
     def _alias(self, alias: str) -> str:
         return self._renamed.get(alias, alias)
-
-    def _read(self, found: Read) -> str:
-        return quoted(self.reads(found.relation))
 
     def item(self, name: str, expression: Expression) -> str:
         text = self.expression(expression)

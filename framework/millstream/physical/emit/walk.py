@@ -110,11 +110,8 @@ def emit(
     `deletes` keeps rows of upsert relations that no longer match, with `_deleted` true; leaves that are
     upsert relations then have this column.
     """
-    return _Writer(leaf, reads or _short, how or EmitOptions(), deletes=deletes).write(roots)
-
-
-def _short(relation: str) -> str:
-    return relation.rpartition(".")[2]
+    reads = reads or (lambda relation: relation.rpartition(".")[2])
+    return _Writer(leaf, reads, how or EmitOptions(), deletes=deletes).write(roots)
 
 
 class _Writer:

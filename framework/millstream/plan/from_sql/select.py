@@ -40,9 +40,9 @@ def select(builder: Builder, query: Select) -> Node:
 
 def _sql(query: Select, expression: Expression) -> str:
     """Return an expression as SQL of the SELECT; columns of a single relation need no alias."""
-    return (
-        render(expression, lambda ref: quoted(ref.column)) if len(query.relations) == 1 else expression.text
-    )
+    if len(query.relations) != 1:
+        return expression.text
+    return render(expression, lambda ref: quoted(ref.column))
 
 
 def _as_written(query: Select) -> dict[str, str]:

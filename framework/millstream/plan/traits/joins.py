@@ -15,7 +15,7 @@ def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
         raise TypeError(f"the right side of a lookup is {table.mode}")
     left = {joined.source.lower(): joined.name for joined in node.joined if joined.side == "left"}
     keys = tuple(left[key.lower()] for key in stream.keys)
-    partitioned = None if stream.partitioned is None else renamed(stream.partitioned, left)
+    partitioned = renamed(stream.partitioned, left)
     spacings = tuple(
         replace(each, column=left[each.column.lower()])
         for each in stream.spacings
