@@ -172,6 +172,8 @@ _WORDS = {
     "bytes_shuffled": ("byte/s shuffled at least", "bytes/s shuffled at least"),
     "python_rows": ("row/s through Python", "rows/s through Python"),
 }
+NAMES = {name: many for name, (_, many) in _WORDS.items()}
+"""The plural words for each number."""
 
 
 def in_words(found: Cost) -> list[str]:
@@ -205,8 +207,3 @@ def table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
 
 def _number(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) or abs(number) >= 10 else f"{number:,.1f}"
-
-
-def names_of_costs() -> dict[str, str]:
-    """Return the plural words for each number, by its name."""
-    return {name: many for name, (_, many) in _WORDS.items()}

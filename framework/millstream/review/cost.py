@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import asdict
 
-from millstream.explain.savings import Cost, cost, names_of_costs
+from millstream.explain.savings import NAMES, Cost, cost
 from millstream.manifest import Manifest
 from millstream.optimizer.driver import Optimized
 from millstream.physical.plan import Groups, Physical
@@ -18,18 +18,18 @@ from millstream.topology import Topology, hints_of
 
 _WORSE = ("reads", "decodes", "shuffles", "states", "python_calls", "queries")
 """The numbers by which a review decides that the cost is higher; the others follow from these."""
+_WORDS = NAMES | {
+    "queries": "queries",
+    "state_bytes": "bytes of state of the queries above, approximately",
+}
 
 
 def cost_rows(old: Topology, new: Topology, found: Running) -> tuple[CostRow, ...]:
     """Return the numbers that differ, with readable names."""
     before = dict(_numbers(old, found.groups[0], found.old))
     after = dict(_numbers(new, found.groups[1], found.new))
-    words = names_of_costs() | {
-        "queries": "queries",
-        "state_bytes": "bytes of state of the queries above, approximately",
-    }
     return tuple(
-        CostRow(words[name], before[name] or 0, number or 0)
+        CostRow(_WORDS[name], before[name] or 0, number or 0)
         for name, number in after.items()
         if number is not None and before[name] is not None and number != before[name]
     )
@@ -42,8 +42,7 @@ def is_higher(rows: Sequence[CostRow]) -> bool:
 
 def main_costs(rows: Sequence[CostRow]) -> list[CostRow]:
     """Return the rows that decide whether the cost is higher."""
-    words = names_of_costs() | {"queries": "queries"}
-    worse = {words[name] for name in _WORSE}
+    worse = {_WORDS[name] for name in _WORSE}
     return [row for row in rows if row.name in worse]
 
 
