@@ -20,56 +20,47 @@ from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, needs_rebuild, verdict
 
 
-class Refuse(Struct, frozen=True):
+class OfQuery(Struct, frozen=True):
+    query: str
+
+
+class Refuse(OfQuery, frozen=True):
     """The query's checkpoint does not fit, and the command may not rebuild it."""
 
-    query: str
     problem: Diagnostic
 
 
-class Reset(Struct, frozen=True):
+class Reset(OfQuery, frozen=True):
     """Remove the query's checkpoint and tables."""
 
-    query: str
 
-
-class Create(Struct, frozen=True):
+class Create(OfQuery, frozen=True):
     """The query is new and starts with the first records of its sources."""
 
-    query: str
 
-
-class Continue(Struct, frozen=True):
+class Continue(OfQuery, frozen=True):
     """The query continues from its checkpoint."""
 
-    query: str
 
-
-class Backfill(Struct, frozen=True):
+class Backfill(OfQuery, frozen=True):
     """Run models that join the query over what it has read before."""
 
-    query: str
     models: tuple[str, ...]
 
 
-class Rebuild(Struct, frozen=True):
+class Rebuild(OfQuery, frozen=True):
     """A second version of the query reads its sources from the start, alongside the running version."""
 
-    query: str
 
-
-class Compare(Struct, frozen=True):
+class Compare(OfQuery, frozen=True):
     """After the same records, the second version must have the same rows as the running version."""
 
-    query: str
     untouched: Mapping[str, Sequence[str]]
     accept_differences: bool
 
 
-class Start(Struct, frozen=True):
+class Start(OfQuery, frozen=True):
     """Start the query."""
-
-    query: str
 
 
 class Swap(Struct, frozen=True):
@@ -87,8 +78,7 @@ class KeepPrevious(Struct, frozen=True):
     created: tuple[str, ...]
 
 
-OfQuery = Refuse | Reset | Create | Continue | Backfill | Rebuild | Compare | Start
-Stage = OfQuery | Swap | KeepPrevious
+Stage = Refuse | Reset | Create | Continue | Backfill | Rebuild | Compare | Start | Swap | KeepPrevious
 
 
 def stages(
@@ -119,7 +109,8 @@ def chain(found: Iterable[Stage], query: str) -> tuple[Stage, ...]:
     return tuple(
         stage
         for stage in found
-        if (stage.queries == (query,) if isinstance(stage, Swap) else getattr(stage, "query", "") == query)
+        if (isinstance(stage, OfQuery) and stage.query == query)
+        or (isinstance(stage, Swap) and stage.queries == (query,))
     )
 
 
