@@ -155,8 +155,8 @@ def records_sql(
         ctes += own
         bodies.append(body)
         whole.append(statement(own, body) if planning.shared.names else "")
-    for place, sql in removed_parts:
-        bodies.insert(place, sql)
+    for index, sql in removed_parts:
+        bodies.insert(index, sql)
     sql = statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
     return Written(tuple(steps), sql, tuple(whole), dead_letter_sources(parts, planning))
 
