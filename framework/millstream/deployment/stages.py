@@ -154,10 +154,8 @@ def _updated(
             yield from (Rebuild(query.name), Swap((query.name,)))
         elif record is None:
             yield from _created(query)
-        elif needs_rebuild(
-            (found := fit(query, record, deployed)).kind, accept_forward=intent.accept_forward
-        ):
-            yield Refuse(query.name, refusal(query, found))
+        elif misfit := _misfit(query, record, deployed, intent):
+            yield Refuse(query.name, refusal(query, misfit))
         else:
             yield from _continued(query, record)
 
@@ -165,7 +163,9 @@ def _updated(
 def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Iterator[Stage]:
     records = deployed.records
     unfit = [
-        query for query in queries if _is_unfit(query, deployed, intent) or taken_over_tables(query, records)
+        query
+        for query in queries
+        if _misfit(query, records.get(query.name), deployed, intent) or taken_over_tables(query, records)
     ]
     names = {query.name for query in unfit} | with_readers(unfit, queries).keys()
     created = {query.name for query in queries} - records.keys() - names
@@ -182,11 +182,12 @@ def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Ite
             yield from _continued(query, record)
 
 
-def _is_unfit(query: Query, deployed: Deployed, intent: Apply) -> bool:
-    record = deployed.records.get(query.name)
-    if record is None:
-        return False
-    return needs_rebuild(fit(query, record, deployed).kind, accept_forward=intent.accept_forward)
+def _misfit(
+    query: Query, record: Record | None, deployed: Deployed, intent: Update | Apply
+) -> Verdict | None:
+    """Return why a query must be rebuilt before it can continue."""
+    found = fit(query, record, deployed) if record is not None else Verdict("same")
+    return found if needs_rebuild(found.kind, accept_forward=intent.accept_forward) else None
 
 
 def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:

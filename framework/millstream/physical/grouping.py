@@ -31,39 +31,29 @@ class Grouped(Struct, frozen=True, eq=False):
     separations: tuple[Separation, ...]
 
 
-Key = tuple[object, ...]
+Key = tuple[Kind, tuple[object, ...]]
 
 
 def group(listed: list[Branch], grouping: Grouping) -> Grouped:
     """Group branches where sharing a query is possible and worthwhile."""
     found: dict[Key, list[Branch]] = {}
-    kinds: dict[Key, Kind] = {}
     separations: list[Separation] = []
     roots = _related([b for b in listed if b.states])
     for branch in listed:
-        kind: Kind = "stateful" if branch.states else "stateless"
         key: Key
-        alone = grouping == "off" or (kind == "stateful" and grouping == "stateless")
+        options = _own(branch), _writer(branch)
+        alone = grouping == "off" or (branch.states and grouping == "stateless")
         if alone or not branch.scans:
-            key, kind = ("alone", branch.model), "single"
-        elif kind == "stateless":
-            key = ("stateless", _trunk(branch.base), branch.stored_as, _own(branch), _writer(branch))
+            key = "single", (branch.model,)
+        elif not branch.states:
+            key = "stateless", (_trunk(branch.base), branch.stored_as, *options)
         else:
-            key = (
-                "stateful",
-                roots[id(branch)],
-                branch.mode,
-                branch.watermarks,
-                branch.chained,
-                _own(branch),
-                _writer(branch),
-                _store(branch),
-            )
+            state = roots[id(branch)], branch.mode, branch.watermarks, branch.chained, _store(branch)
+            key = "stateful", (*state, *options)
         found.setdefault(key, []).append(branch)
-        kinds[key] = kind
     groups = [
-        Group(kinds[key] if len(members) > 1 or kinds[key] != "stateful" else "single", tuple(members))
-        for key, members in found.items()
+        Group("single" if kind == "stateful" and len(members) == 1 else kind, tuple(members))
+        for (kind, _), members in found.items()
     ]
     if grouping != "off":
         separations += _separations(groups, roots)
@@ -86,7 +76,7 @@ def _store(branch: Branch) -> str:
     return str((branch.output.options.get("state") or {}).get("store") or "rocksdb")
 
 
-def _trunk(node: Node) -> Key:
+def _trunk(node: Node) -> tuple[object, ...]:
     """Return what stateless branches must share: a source decoded the same way, or the same node."""
     if isinstance(node, Decode):
         return (node.input.fingerprint, node.format, node.on_bad_record, node.unique_by, node.key_type)

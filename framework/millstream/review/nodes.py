@@ -105,10 +105,9 @@ class Nodes:
         what = [sentence for listed in sentences.values() for sentence in listed]
         if not (parts or what or columns or meaning.changed):
             return None
-        only_affected = not what and not parts - {"persisted_descriptions"}
         if parts == {"persisted_descriptions"} and not meaning.changed:
             what = ["its descriptions changed"]
-            only_affected = False
+        only_affected = not what and not parts - {"persisted_descriptions"}
         return NodeChange(
             id=new.id,
             kind="model",

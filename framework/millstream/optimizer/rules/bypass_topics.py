@@ -61,9 +61,7 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
         readers = dict.fromkeys(m for each in context.consumers[id(before)] for m in each.models)
         name = output.model.removeprefix("model.")
         changes.append(Change(f"readers of topic {name} take its rows before they are written", (*readers,)))
-        if all(item.name == own for item, own in zip(items, rows.names, strict=False)) and (
-            len(items) == len(rows.names)
-        ):
+        if tuple(item.name for item in items) == rows.names:
             return rows
         keys = traits_of(before).keys
         label = before.label or output.label

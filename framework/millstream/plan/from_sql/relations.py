@@ -278,11 +278,10 @@ class Relations:
     ) -> tuple[tuple[JoinColumn, ...], dict[tuple[str, str], Column]]:
         """Name the columns of both sides; those that are already in scope keep their names."""
         sides = (("left", left), ("right", right))
-        first, second = sides if added == "right" else sides[::-1]
         joined: dict[str, list[JoinColumn]] = {"left": [], "right": []}
         names: dict[tuple[str, str], Column] = {}
         used: list[str] = []
-        for side, node in (first, second):
+        for side, node in sides if added == "right" else sides[::-1]:
             for found in node.columns:
                 name = unused(found.name, used, each.alias if side == added else "")
                 used.append(name)
