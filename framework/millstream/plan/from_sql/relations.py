@@ -33,7 +33,6 @@ from millstream.plan.unbounded import time_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN
 
-SIDES = ("left", "right")
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """The join with swapped sides, if the relation at rest comes first."""
 
@@ -153,7 +152,7 @@ class Relations:
         if matches_by_equality(node):
             return
         compared = {name for condition in node.on for name in condition.columns}
-        named = ({j.name for j in node.joined if j.side == side} & compared for side in SIDES)
+        named = ({j.name for j in node.joined if j.side == side} & compared for side in ("left", "right"))
         both = [columns_in_sql(self.scope, names, ()) for names in named]
         known = suggested_equality(*both)
         such_as = f", such as {known}" if known else ""
