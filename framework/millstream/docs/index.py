@@ -12,7 +12,6 @@ from millstream.docs.material import Material
 from millstream.docs.values import Entry, Result
 from millstream.explain.queries import Query
 from millstream.manifest import ManifestFunction, ManifestNode
-from millstream.physical.values import DeadLetters
 
 _ORDER = ("source", "seed", "model", "exposure", "metric", "function", "query", "test", "unit_test")
 """The order of entries: pages that are opened often share files; tests come last."""
@@ -91,8 +90,7 @@ def _queries_of(material: Material, numbers: Mapping[str, int]) -> dict[str, tup
     for query in material.physical_queries:
         number = numbers.get(f"query.{query.name}")
         if number is not None:
-            stored = [each.model for each in query.outputs if not isinstance(each, DeadLetters)]
-            for target in dict.fromkeys([*query.models, *stored]):
+            for target in dict.fromkeys([*query.models, *query.stored]):
                 found.setdefault(target, []).append(number)
     return {id_: tuple(dict.fromkeys(queries)) for id_, queries in found.items()}
 

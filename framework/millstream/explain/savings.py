@@ -182,7 +182,7 @@ def in_words(found: Cost) -> list[str]:
     for name, number in asdict(found).items():
         if number:
             one, many = _WORDS[name]
-            listed.append(f"{_number(number)} {one if number == 1 else many}")
+            listed.append(f"{shown(number)} {one if number == 1 else many}")
     return listed
 
 
@@ -201,9 +201,9 @@ def table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
     for name, (_, many) in _WORDS.items():
         numbers: list[float | None] = [getattr(cost, name) for cost in costs]
         if any(numbers):
-            rows.append((many, tuple("?" if n is None else _number(n) for n in numbers)))
+            rows.append((many, tuple("?" if n is None else shown(n) for n in numbers)))
     return rows
 
 
-def _number(number: float) -> str:
+def shown(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) or abs(number) >= 10 else f"{number:,.1f}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from millstream.explain.savings import shown
 from millstream.review.cost import main_costs
 from millstream.review.values import ContractChange, Level, NodeChange, QueryChange, Review
 
@@ -66,7 +67,7 @@ def lines(found: Review) -> Iterator[Line]:
                 yield Line(status, _query(query), _reasons(query))
     if "cost" in found.levels:
         costs = main_costs(found.costs)
-        rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in costs]
+        rows = [f"{row.name} {shown(row.before)} → {shown(row.after)}" for row in costs]
         yield Line("cost", "per record", ", ".join(rows))
     yield from _changed_rows([each for each in found.nodes if _rows_change(each)], by_id)
 
@@ -142,10 +143,6 @@ def _counted(kinds: Iterable[str]) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     name = one.replace("_", " ")
     return f"{number:,} {name if number == 1 else many or f'{name}s'}"
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10 else f"{value:,.1f}"
 
 
 def seconds(value: float) -> str:

@@ -105,10 +105,9 @@ def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tupl
             case Project():
                 if node.keys and not _same(node.keys, keys):
                     return _covers(builder, node, expressions, keys, {key.lower() for key in node.keys})
-                by = {item.name: item.expression for item in node.items}
-                if not all(can_substitute(each, by) for each in expressions.values()):
+                if not all(can_substitute(each, node.made) for each in expressions.values()):
                     return ""
-                expressions = {name: substitute(each, by) for name, each in expressions.items()}
+                expressions = {name: substitute(each, node.made) for name, each in expressions.items()}
             case Lookup() if node.kind in {"left", "inner"}:
                 names = {j.name: j.source for j in node.joined if j.side == "left"}
                 read = {name for each in expressions.values() for name in each.columns}

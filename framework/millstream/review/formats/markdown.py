@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from millstream.explain.savings import shown
 from millstream.review.formats.escape import code, fenced, plain, sentence
 from millstream.review.formats.models import node_details
 from millstream.review.outputs import plain as named
-from millstream.review.summary import changed, count, headline, lines, number, seconds
+from millstream.review.summary import changed, count, headline, lines, seconds
 from millstream.review.values import ContractChange, Level, QueryChange, Replay, Review, RuleChange
 
 LARGEST = 60_000
@@ -135,7 +136,7 @@ def _contract(contract: ContractChange) -> str:
 def _costs(found: Review) -> str:
     if not found.costs:
         return ""
-    rows = "\n".join(f"| {plain(r.name)} | {number(r.before)} | {number(r.after)} |" for r in found.costs)
+    rows = "\n".join(f"| {plain(r.name)} | {shown(r.before)} | {shown(r.after)} |" for r in found.costs)
     return f"| | before | after |\n|---|--:|--:|\n{rows}"
 
 
