@@ -200,25 +200,21 @@ def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:
 def _regrouped(
     queries: Sequence[Query], deployed: Deployed, others: Sequence[Query], lock: Lock
 ) -> Iterator[Stage]:
-    before = deployed.lock or Lock()
-    known = {model for group in before.groups for member in group.members for model in member.models}
+    recorded = deployed.lock.groups if deployed.lock else ()
+    before = {group.name: [member.models for member in group.members] for group in recorded}
+    known = {model for members in before.values() for models in members for model in models}
     moved = [
         query
         for query in queries
         if (group := lock.group(query.name)) is not None
         and known.intersection(query.stored)
-        and _members(before, query.name) != [member.models for member in group.members]
+        and before.get(query.name) != [member.models for member in group.members]
     ]
     _check_readers(moved, others)
     names = tuple(query.name for query in moved)
     yield from map(Rebuild, names)
-    groups = tuple(group for group in lock.groups if group.name in names or before.group(group.name))
+    groups = tuple(group for group in lock.groups if group.name in {*names, *before})
     yield Swap(names, Lock(groups))
-
-
-def _members(lock: Lock, name: str) -> list[tuple[str, ...]]:
-    group = lock.group(name)
-    return [] if group is None else [member.models for member in group.members]
 
 
 def _check_readers(rebuilt_queries: Sequence[Query], others: Sequence[Query]) -> None:

@@ -19,7 +19,14 @@ _SETTING = re.compile(r"""(?P<name>[\w.-]+:[ ]+)(?P<value>"[^"\n]*"|'[^'\n]*'|[^
 def written(root: Path, manifest: Manifest) -> dict[str, str]:
     """Return SQL files, and the lines of functions and of tests in YAML, by id."""
     found: dict[str, str] = {}
-    text = cache(lambda path: _text(root / path))
+
+    @cache
+    def text(path: str) -> str:
+        try:
+            return (root / path).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""  # removed since the project was compiled
+
     for id_, node in manifest.nodes.items():
         if node.path.endswith(".sql"):
             found[id_] = text(node.path)
@@ -44,13 +51,6 @@ def _test_sql(test: RowTest | TotalTest | QueryTest) -> str:
             return f"select {report}\nfrom {sql_name(relation)}\nhaving {wrong}"
         case QueryTest(sql=sql):
             return sql
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""  # removed since the project was compiled
 
 
 def _item(text: str, line: int, *, climb: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from millstream.expressions import Expression, can_substitute, substitute
@@ -62,8 +62,8 @@ def _below(node: Node, condition: Expression) -> Moves:
             # and other rows would be late.
             return STAYS
         case Expand():
-            made = [c.name for c in node.made]
-            if not node.call.deterministic or _reads(condition, made):
+            made = {c.name.lower() for c in node.made}
+            if not node.call.deterministic or not made.isdisjoint(condition.folded):
                 return STAYS
             # Without OUTER, it drops rows for which it generates none.
             return (Moved(0, condition),) if node.outer or _anywhere(condition) else STAYS
@@ -110,11 +110,6 @@ def from_on(node: Join | Lookup) -> tuple[tuple[Expression, ...], Moves]:
 def _anywhere(condition: Expression) -> bool:
     """Return whether it can be applied to more rows: it never fails, and calls no Python."""
     return condition.movable and not condition.functions
-
-
-def _reads(condition: Expression, names: Iterable[str]) -> bool:
-    folded = {name.lower() for name in names}
-    return any(name.lower() in folded for name in condition.columns)
 
 
 def substituted(condition: Expression, by: Mapping[str, Expression]) -> Expression | None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.expressions import Expression, quoted
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful
+from millstream.plan.nodes import Aggregate, Dedupe, Join, Stateful
 from millstream.plan.traits import Traits
 from millstream.types import BOOLEAN, TIMESTAMP
 
@@ -76,7 +76,8 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
         column = max(window.expression.columns, default="")
         yield "MS560", message, f"write {_watermark(column)} after the relation in FROM"
         return
-    known = next(iter(times), "") or _timestamp(node.input)
+    columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and not c.name.startswith("_"))
+    known = next(iter(times), "") or next(columns, "")
     if not known:
         yield "MS560", message, "group by a window of an event time with a watermark as well"
         return
@@ -86,11 +87,6 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
     if spec.keys:
         remedy += ", and window.start to the columns and the key"
     yield "MS560", message, remedy
-
-
-def _timestamp(node: Node) -> str:
-    found = (c.name for c in node.columns if c.type == TIMESTAMP and not c.name.startswith("_"))
-    return next(found, "")
 
 
 def _watermark(column: str) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression
 from millstream.optimizer.calls import Call, always, calls, with_column
-from millstream.optimizer.context import Change, Context, Hints
+from millstream.optimizer.context import Change, Hints
 from millstream.optimizer.gather import unused_names
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.plan.nodes import Filter, Item, Node, Project
@@ -26,11 +26,7 @@ class _Twice(NamedTuple):
     name: str
 
 
-def _calls_python(node: Project, _context: Context) -> bool:
-    return any(item.expression.functions for item in node.items)
-
-
-@local_rule(Project, _calls_python)
+@local_rule(Project, lambda node, _: any(each.functions for each in node.expressions))
 def call_once(node: Project, at: Site) -> Applied | None:
     changes: list[Change] = []
     while (found := _twice(node, at)) is not None:

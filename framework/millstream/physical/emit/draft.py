@@ -136,13 +136,9 @@ def fits(draft: Draft, expressions: Iterable[Expression], *, again: bool = False
         (count == 1 and not again)
         or draft.freely
         or is_free(found := draft.items[name])
-        or _grouped_once(draft, found)
+        or (draft.keys is not None and found.deterministic and not found.functions)
         for name, count in used.items()
     )
-
-
-def _grouped_once(draft: Draft, expression: Expression) -> bool:
-    return draft.keys is not None and expression.deterministic and not expression.functions
 
 
 def within(draft: Draft, expression: Expression) -> Expression:
