@@ -60,7 +60,7 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
         # A column with another type is also computed differently: one row shows both.
         first, last = changes[0], changes[-1]
         kinds = ", ".join(_KINDS.get(each.kind, each.kind) for each in changes)
-        before, after = (first.before, first.after) if last is first else (last.before, last.after)
+        before, after = last.before, last.after
         if last is not first and first.kind == "retyped":
             before, after = f"{before} {first.before}".strip(), f"{after} {first.after}".strip()
         if not before and not after and first.because:
