@@ -120,7 +120,6 @@ def name_of(stage: Stage) -> str:
 
 
 def rebuilt(found: Iterable[Stage]) -> tuple[str, ...]:
-    """Return the names of the queries that are rebuilt."""
     return tuple(stage.query for stage in found if isinstance(stage, Rebuild))
 
 

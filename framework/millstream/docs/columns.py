@@ -44,7 +44,6 @@ def _of_node(node: ManifestNode, found: Index, positions: Positions) -> Columns:
 
 
 def _tests(node: ManifestNode, found: Index) -> dict[str, tuple[int, ...]]:
-    """Return the tests of each column."""
     if not any(column.tests for column in node.columns):
         return {}
     listed: dict[str, list[int]] = {}

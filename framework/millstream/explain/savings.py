@@ -103,7 +103,6 @@ def alone(plan: Plan) -> list[list[Output]]:
 
 
 def saved(before: Cost, after: Cost) -> Cost:
-    """Return the difference of two costs."""
     return _combined(before, after, sub)
 
 

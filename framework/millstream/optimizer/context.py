@@ -62,7 +62,6 @@ class Context:
 
     @property
     def order(self) -> tuple[Node, ...]:
-        """All nodes, each once and after its inputs."""
         return self.plan.order
 
     @once

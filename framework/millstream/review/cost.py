@@ -36,7 +36,6 @@ def cost_rows(old: Topology, new: Topology, found: Running) -> tuple[CostRow, ..
 
 
 def is_higher(rows: Sequence[CostRow]) -> bool:
-    """Tell whether the cost per record is higher."""
     return any(row.after > row.before for row in main_costs(rows))
 
 

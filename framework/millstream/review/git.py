@@ -17,8 +17,6 @@ _LONGEST = 300
 
 
 class Repository(Struct, frozen=True):
-    """The repository of a project."""
-
     folder: Path
     prefix: str
     """The project's folder within the repository, with a trailing `/`; empty for the root."""

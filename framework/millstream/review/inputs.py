@@ -20,7 +20,6 @@ Pair = tuple[Readers, Readers]
 
 
 def input_changes(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
-    """Compare settings, sources, seeds and functions."""
     yield from _settings(old, new)
     yield from _sources(old, new, readers)
     yield from _seeds(old, new, readers)

@@ -20,8 +20,6 @@ _TEXTS_ONLY = "its file changed; without the older plan, the effect on its rows 
 
 
 class Nodes:
-    """The nodes of two versions."""
-
     def __init__(self, old: Version, new: Version) -> None:
         self.old = old
         self.new = new

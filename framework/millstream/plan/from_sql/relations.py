@@ -46,7 +46,6 @@ class Relations:
         self.models = (builder.spec.id,)
 
     def node(self, query: Select) -> Node:
-        """Return the node of the whole FROM clause."""
         streams = any(self.builder.streams(each.input) for each in query.relations)
         node: Node | None = None
         for each in query.relations:

@@ -12,8 +12,6 @@ from millstream.plan.nodes.stateless import Output
 
 
 class Plan(Struct, frozen=True, dict=True):
-    """All outputs of a project over shared nodes."""
-
     outputs: tuple[Output, ...]
 
     @once
