@@ -101,7 +101,6 @@ class _Depths(Meanings):
     ) -> None:
         super().__init__(functions, roots)
         self._ends = ends
-        """The relations at which expressions end, by `id` of their node."""
         self._leaves = leaves
         """Facts about sources and seeds besides their names."""
         self._rows: dict[int, str] = dict(ends)
@@ -111,9 +110,6 @@ class _Depths(Meanings):
         """The sides of each union, in a canonical order."""
 
     # -- columns
-
-    def _origin(self, node: Node, name: str) -> tuple[Node, str] | None:
-        return None if id(node) in self._ends else super()._origin(node, name)
 
     def _column(self, node: Node, name: str) -> str:
         below, way = self._follow(node, name)
