@@ -32,10 +32,8 @@ class Diagnostic(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[str, int, int, str]:
-        location = self.location
-        return (
-            (location.path, location.line, location.column, self.code) if location else ("", 0, 0, self.code)
-        )
+        location = self.location or Location("", 0, 0)
+        return location.path, location.line, location.column, self.code
 
 
 class MillstreamError(Exception):

@@ -37,7 +37,7 @@ def test_it_is_not_read_from_where_the_old_one_was_left(shop, first_spark):
     _, told = built(shop.root, first_spark)
     (problem,) = problems(told)
     assert problem.code == "MS864"
-    assert "'events' was deleted and created again" in problem.message
+    assert "'events' was deleted and recreated" in problem.message
     assert not built(shop.root, first_spark, intent=FullRefresh())[0].failed
     assert sorted(row["id"] for row in table_rows(shop.root, "model.newest")) == [2, 3]
 

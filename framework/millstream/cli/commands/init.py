@@ -13,7 +13,7 @@ from millstream.cli.commands.schema import schemas, write_schemas
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
-from millstream.project.properties import IDENTIFIER
+from millstream.project.references import IDENTIFIER
 
 SCHEMAS = ("properties", "profiles", "project", "selectors")
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "project"
