@@ -88,9 +88,9 @@ class RunProgress:
                 self._stage = "" if done else f"{name}: {said}" if said else name
                 if done and said:
                     self._say("stage", f"{name}: {said}", {"name": name, "said": said})
-            case Running(query=query, anew=anew):
-                text = f"{query.name} is being rebuilt" if anew else f"{query.name} is running"
-                self._say("started", text, {"query": query.name, "rebuild": anew})
+            case Running(query=query, rebuilding=rebuilding):
+                text = f"{query.name} is being rebuilt" if rebuilding else f"{query.name} is running"
+                self._say("started", text, {"query": query.name, "rebuild": rebuilding})
             case Batched(query=name, batch=batch):
                 self._batch(name, batch)
             case Failed(query=name, problem=problem, failures=failures, again=again):

@@ -69,8 +69,8 @@ class Watcher:
                 case Waiting(query=query):
                     models = tuple(name.removeprefix("model.") for name in query.stored)
                     self._statuses[query.name] = QueryStatus(query.name, models)
-                case Running(query=query, anew=anew):
-                    self._statuses[query.name].status = "rebuilding" if anew else "running"
+                case Running(query=query, rebuilding=rebuilding):
+                    self._statuses[query.name].status = "rebuilding" if rebuilding else "running"
                 case LeftOut(query=name, model=model, problem=problem):
                     self._statuses[name].left_out[model.removeprefix("model.")] = problem
                 case Batched(query=name, batch=batch):
