@@ -44,14 +44,9 @@ def write_artifacts(
         path = error.filename or target
         obstructed = isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError)
         remedy = f"move what is in the way of {path}" if obstructed else f"make {path} writable"
-        raise MillstreamError(
-            Diagnostic(
-                "MS702",
-                f"results can't be written below {target_path}/: {reason}",
-                None,
-                f"{remedy}, or set target-path in [tool.millstream]",
-            )
-        ) from None
+        message = f"results can't be written below {target_path}/: {reason}"
+        remedy += ", or set target-path in [tool.millstream]"
+        raise MillstreamError(Diagnostic("MS702", message, None, remedy)) from None
 
 
 def _write(target: Path, name: str, compiled: Compiled, node_ids: Collection[str] | None) -> WrittenFiles:

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.expressions import literal
 from millstream.manifest import ManifestNode
 from millstream.project.values import Severity
 
@@ -145,7 +146,7 @@ def _literal(value: Any) -> str:
         case int() | float():
             return str(value)
         case _:
-            return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+            return literal(str(value))
 
 
 def _quoted(name: Any) -> str:

@@ -1,6 +1,7 @@
 """Diagnostics: what is wrong, where, and what to do about it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Literal
 
@@ -31,10 +32,8 @@ class Diagnostic(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[str, int, int, str]:
-        location = self.location
-        return (
-            (location.path, location.line, location.column, self.code) if location else ("", 0, 0, self.code)
-        )
+        location = self.location or Location("", 0, 0)
+        return location.path, location.line, location.column, self.code
 
 
 class MillstreamError(Exception):
@@ -43,6 +42,19 @@ class MillstreamError(Exception):
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("\n".join(f"{d.code}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
+
+
+def os_reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+@contextmanager
+def reporting_os_errors(code: str, message: str, remedy: str) -> Iterator[None]:
+    """Raise an error of the operating system as a diagnostic: the message, then the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise MillstreamError(Diagnostic(code, f"{message}: {os_reason(error)}", None, remedy)) from None
 
 
 def at(

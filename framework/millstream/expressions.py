@@ -142,9 +142,7 @@ def column(name: str, type_: Type, *, nullable: bool = True) -> Expression:
 
 
 def render(
-    expression: Expression,
-    ref: Callable[[Ref], str] | None = None,
-    read: Callable[[Read], str] | None = None,
+    expression: Expression, ref: Callable[[Ref], str] | None = None, read: Callable[[Read], str] | None = None
 ) -> str:
     """Return an expression as SQL; `ref` writes its columns, `read` its relations."""
     parts: list[str] = []
@@ -223,17 +221,14 @@ def replace_columns(expression: Expression, replacement: Callable[[Ref], Express
     for each in used:
         functions += each.functions
         variables |= each.variables
-    return Expression(
-        joined(pieces) if len(pieces) > 1 else tuple(pieces),
-        expression.type,
-        expression.nullable,
-        expression.deterministic and all(each.deterministic for each in used),
-        expression.raises or any(each.raises for each in used),
-        functions,
-        first.atomic if alone else expression.atomic,
-        variables,
-        expression.start,
-        expression.stop,
+    return replace(
+        expression,
+        pieces=joined(pieces) if len(pieces) > 1 else tuple(pieces),
+        deterministic=expression.deterministic and all(each.deterministic for each in used),
+        raises=expression.raises or any(each.raises for each in used),
+        functions=functions,
+        atomic=first.atomic if alone else expression.atomic,
+        variables=variables,
     )
 
 

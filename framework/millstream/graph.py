@@ -110,18 +110,12 @@ def _report(cycle: tuple[str, ...], nodes: Mapping[str, Node], locate: Locate) -
         steps[_SHOWN - 2 : -1] = [f"… {len(steps) - _SHOWN + 1} more …"]
     path = " → ".join([*steps, cycle[0]])
     if len(cycle) == 1:
-        return Diagnostic(
-            "MS501",
-            f"{cycle[0]} depends on itself: {path}",
-            locate(cycle[0], cycle[0]),
-            "read its inputs instead: another model, a seed or a source",
-        )
+        message = f"{cycle[0]} depends on itself: {path}"
+        remedy = "read its inputs instead: another model, a seed or a source"
+        return Diagnostic("MS501", message, locate(cycle[0], cycle[0]), remedy)
     refs = list(zip(cycle[1:], (*cycle[2:], cycle[0]), strict=True))[: _SHOWN - 1]
     notes = (Note(f"{child} refers to {parent} here", locate(child, parent)) for child, parent in refs)
-    return Diagnostic(
-        "MS501",
-        f"{len(cycle)} nodes depend on each other in a cycle: {path}",
-        locate(cycle[0], cycle[1]),
-        "remove one of these refs, or move what both need into a separate model",
-        notes=tuple(note for note in notes if note.location),
-    )
+    message = f"{len(cycle)} nodes depend on each other in a cycle: {path}"
+    remedy = "remove one of these refs, or move what both need into a separate model"
+    located = tuple(note for note in notes if note.location)
+    return Diagnostic("MS501", message, locate(cycle[0], cycle[1]), remedy, notes=located)

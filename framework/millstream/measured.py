@@ -114,16 +114,13 @@ def _chain(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, in
             case _ if node.one_to_one:
                 (node,) = node.inputs
             case TopicScan() if node.relation in reads:
-                return _Chain(node.relation, tuple(filters), _digest(digests))
+                digest = blake2b("\n".join(digests).encode(), digest_size=12).hexdigest()
+                return _Chain(node.relation, tuple(filters), digest)
             case TopicScan() if node.relation in outputs:
                 node = outputs[node.relation].input  # its topic is written, but not read
                 digests.append(node.fingerprint)
             case _:
                 return None
-
-
-def _digest(parts: Iterable[str]) -> str:
-    return blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
 
 
 # -- figures

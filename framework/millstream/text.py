@@ -1,5 +1,6 @@
 """Texts and locations: converts offsets to lines and columns."""
 
+import re
 from bisect import bisect_right
 from functools import cached_property
 
@@ -32,11 +33,7 @@ class Text:
 
     @cached_property
     def _starts(self) -> list[int]:
-        starts, position = [0], self.content.find("\n")
-        while position >= 0:
-            starts.append(position + 1)
-            position = self.content.find("\n", position + 1)
-        return starts
+        return [0, *(end.end() for end in re.finditer("\n", self.content))]
 
     def line(self, number: int) -> str:
         """Return a line without its line end; an empty text after the last line."""

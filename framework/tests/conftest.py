@@ -21,6 +21,14 @@ TARGET = Target(
 )  # fmt: skip
 
 
+def pytest_collection_modifyitems(config, items):
+    """Let tests marked `long` take as long as they take, unless `--timeout` limits them."""
+    if config.getoption("timeout") is None:
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.timeout(0))
+
+
 @pytest.fixture(scope="session")
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""

@@ -48,5 +48,5 @@ def test_tests_that_are_gone_are_forgotten():
 def test_coverage_stays_until_it_is_measured_again():
     first = results("2026-01-01", coverage=COVERED)
     assert with_earlier_results(results("2026-01-02"), first, set()).coverage == COVERED
-    anew = (replace(COVERED[0], reached=1),)
-    assert with_earlier_results(results("2026-01-02", coverage=anew), first, set()).coverage == anew
+    renewed = (replace(COVERED[0], reached=1),)
+    assert with_earlier_results(results("2026-01-02", coverage=renewed), first, set()).coverage == renewed

@@ -21,10 +21,6 @@ class BrokerFolder(Struct, frozen=True):
         return self.path / "logs" / "broker.log"
 
     @property
-    def server_properties(self) -> Path:
-        return self.path / "server.properties"
-
-    @property
     def state(self) -> Path:
         return self.path / "state.json"
 

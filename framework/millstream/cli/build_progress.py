@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from millstream.cli.diagnostics import count, render
-from millstream.cli.output import OutputStyle
+from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic
-from millstream.physical.values import DeadLetters, Query
-from millstream.runner.queries.results import Counts, Outcome, RunResults
+from millstream.physical.values import Query
+from millstream.results import RunResults
+from millstream.runner.queries.results import Counts, Outcome
 from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
 from millstream.text import clean
 
@@ -39,14 +37,7 @@ class BuildProgress:
     """Shows the events of a build, which arrive from several threads."""
 
     def __init__(self, style: OutputStyle) -> None:
-        # While the JVM starts, stderr is redirected to a file that the JVM inherits: keep the real one.
-        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
-        self.console = Console(
-            file=self._file,
-            color_system="auto" if style.color else None,
-            markup=False, emoji=False, highlight=False, soft_wrap=True, quiet=style.json or style.quiet,
-        )  # fmt: skip
-        self._style = style
+        self.console = console_during_jvm_start(style, quiet=style.json or style.quiet)
         columns = (
             SpinnerColumn(), TextColumn("{task.description}", markup=False),
             TextColumn("{task.fields[rows]}"), TimeElapsedColumn(),
@@ -164,9 +155,8 @@ def dropped_records(counts: Counts) -> Iterator[str]:
 
 def _query_label(query: Query) -> str:
     """Name a query after the models that it computes."""
-    names = [t.model for t in query.outputs if not isinstance(t, DeadLetters)]
     labels = [
         name.removeprefix("model.") if name.startswith("model.") else f"{name.rpartition('.')[2]} (reference)"
-        for name in names
+        for name in query.stored
     ]
     return ", ".join(labels) or query.name.replace("_", " ")

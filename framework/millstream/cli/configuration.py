@@ -50,7 +50,7 @@ def _tables(schema: dict[str, Any]) -> Iterator[str]:
 def _table(properties: dict[str, Any], required: list[str]) -> str:
     rows = [
         f"| `{name}` | {_type(found)} | {_default(found, required=name in required)} "
-        f"| {_cell(found.get('description', ''))} |"
+        f"| {cell(found.get('description', ''))} |"
         for name, found in properties.items()
     ]
     return "\n".join(["| key | type | default | |", "|---|---|---|---|", *rows])
@@ -76,12 +76,12 @@ def _default(found: dict[str, Any], *, required: bool) -> str:
     if required:
         return "required"
     default = found.get("default")
-    return f"`{_cell(str(default))}`" if default not in (None, "", [], {}) else ""
+    return f"`{cell(str(default))}`" if default not in (None, "", [], {}) else ""
 
 
 def _called(name: str) -> str:
     return name.removesuffix("Shape").removesuffix("Config").lower()
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")

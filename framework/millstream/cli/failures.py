@@ -104,15 +104,11 @@ def _usage(error: click.ClickException) -> "tuple[Diagnostic]":
 
 
 def _option_remedy(error: click.NoSuchOption, context: click.Context | None, see: str) -> str:
+    from millstream.cli.options import CHOOSING, COMMON
     from millstream.errors import did_you_mean
 
-    if context and isinstance(context.command, click.Group) and _is_common(error.option_name):
+    of_commands = error.option_name.partition("=")[0] in COMMON + CHOOSING
+    if context and isinstance(context.command, click.Group) and of_commands:
         return f"write it after the command: `{context.command_path} compile {error.option_name} …`"
     known = [name for parameter in context.command.params for name in parameter.opts] if context else []
     return did_you_mean(error.option_name, [name for name in known if name.startswith("--")], see)
-
-
-def _is_common(option: str) -> bool:
-    from millstream.cli.options import CHOOSING, COMMON
-
-    return option.partition("=")[0] in COMMON + CHOOSING

@@ -59,26 +59,13 @@ class LazyGroup(click.Group):
             return _BROKEN_PIPE
         return result
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **rest: Any
     ) -> Any:
         arguments = list(sys.argv[1:] if args is None else args)
 
         def run() -> Any:
-            return super(LazyGroup, self).main(
-                arguments,
-                prog_name,
-                complete_var,
-                standalone_mode=False,
-                windows_expand_args=windows_expand_args,
-                **extra,
-            )
+            return super(LazyGroup, self).main(arguments, standalone_mode=False, **rest)
 
         if not standalone_mode:
             return run()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
 
-from millstream.cli.output import OutputStyle, console
+from millstream.cli.output import OutputStyle, terminal
 
 Progress = Callable[[str, int, int], None]
 
@@ -16,12 +15,8 @@ Progress = Callable[[str, int, int], None]
 @contextmanager
 def fetching(style: OutputStyle) -> Iterator[Progress | None]:
     """Yield a callback for the bytes downloaded so far; nothing is shown before its first call."""
-    if style.json or style.quiet:
-        yield None
-        return
-    screen = console(style, sys.stderr)
-    if not screen.is_terminal:
-        yield _line()
+    if (screen := terminal(style)) is None:
+        yield None if style.json or style.quiet else _line()
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from click.exceptions import Exit
 from msgspec import structs
 
 from millstream.cli.options import Changes, Choice, Common
-from millstream.cli.project import compile_for, empty_selection_errors, failed, select_nodes
+from millstream.cli.output import finish
+from millstream.cli.project import (
+    compile_valid,
+    empty_selection_errors,
+    models_in,
+    project_of,
+    select_nodes,
+)
 from millstream.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
@@ -23,22 +31,40 @@ _SHOWN = 8
 
 def compiled_job(
     common: Common, root: Path, choice: Choice, changes: Changes, *, tests: bool = True
-) -> tuple[Compiled, Job | None, Sequence[Diagnostic]]:
-    """Return the compiled project, its job unless there are errors, and diagnostics.
+) -> tuple[Compiled, Job, Sequence[Diagnostic]]:
+    """Return the compiled project, its job, and diagnostics; end the command if there is nothing to do.
 
     Without `tests`, rows are not checked by data tests before they are stored.
     """
-    compiled = compile_for(common, root)
-    if failed(compiled):
-        return compiled, None, compiled.diagnostics
+    compiled = compile_valid(common, root)
     every = {id_ for id_, node in compiled.manifest.nodes.items() if node.kind == "model"}
     models, warnings = _select_models(common, compiled, choice) if every else (frozenset(), ())
     if every and not models:
-        compiled = structs.replace(compiled, diagnostics=(*compiled.diagnostics, *warnings))
-        return compiled, None, compiled.diagnostics
+        diagnostics = (*compiled.diagnostics, *warnings)
+        raise Exit(finish(common.style, diagnostics, models=models_in(compiled)))
     rebuild_choice = structs.replace(choice, select=changes.rebuild, exclude=(), selector=None)
     rebuild, more = _select_models(common, compiled, rebuild_choice) if changes.rebuild else (frozenset(), ())
-    job = _job(common, root, compiled, None if every <= models else models, rebuild, changes, tests=tests)
+
+    from millstream.artifacts import manifest_file
+    from millstream.project.folders import checkpoints_of
+    from millstream.results import read_results
+    from millstream.runner.checkpoints.files import local_lock
+    from millstream.runner.values import Job
+    from millstream.topology import compiled_topology, physical_of
+
+    project = project_of(common, root)
+    before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
+    topology = compiled_topology(compiled, before, tests=tests)
+    lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
+    job = Job(
+        project,
+        topology,
+        physical_of(topology, lock),
+        lock,
+        None if every <= models else models,
+        intent=_intent(changes, rebuild),
+        manifest=manifest_file(compiled),
+    )
     return compiled, job, [*compiled.diagnostics, *warnings, *more, *_also_built(job)]
 
 
@@ -46,7 +72,7 @@ def _select_models(
     common: Common, compiled: Compiled, choice: Choice
 ) -> tuple[frozenset[str], Sequence[Diagnostic]]:
     """Return the selected models and warnings; raise if none is selected by mistake."""
-    _, selection = select_nodes(common, compiled, choice)
+    selection = select_nodes(common, compiled, choice)
     nodes = compiled.manifest.nodes
     models = frozenset(id_ for id_ in selection.ids if nodes[id_].kind == "model")
     if not models and (problems := empty_selection_errors(choice, selection)):
@@ -77,39 +103,6 @@ def _listed(models: Sequence[str]) -> str:
     names = [f"'{model.removeprefix('model.')}'" for model in models[:_SHOWN]]
     names += [f"{len(models) - _SHOWN} more"] if len(models) > _SHOWN else []
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _job(
-    common: Common,
-    root: Path,
-    compiled: Compiled,
-    models: frozenset[str] | None,
-    rebuild: frozenset[str],
-    changes: Changes,
-    *,
-    tests: bool,
-) -> Job:
-    from millstream.artifacts import manifest_file
-    from millstream.project.folders import checkpoints_of
-    from millstream.project.load import load_project
-    from millstream.results import read_results
-    from millstream.runner.checkpoints.files import local_lock
-    from millstream.runner.values import Job
-    from millstream.topology import compiled_topology, physical_of
-
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
-    before = read_results(root / project.settings.target_path, project.settings.name, project.target.name)
-    topology = compiled_topology(compiled, before, tests=tests)
-    lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
-    return Job(
-        project,
-        topology,
-        physical_of(topology, lock),
-        lock,
-        models,
-        intent=_intent(changes, rebuild),
-        manifest=manifest_file(compiled),
-    )
 
 
 def _intent(changes: Changes, rebuild: frozenset[str]) -> Intent:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 import click
 
 SELECTOR = "SELECTOR"
-"""The metavar of these options."""
 
 
 class SeveralValues(click.Command):

@@ -64,9 +64,19 @@ class Changes(Struct, frozen=True):
     regroup: bool = False
 
 
-def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], Function]:
-    """Pass the common options to a command as its first argument; `outputs` extends --output."""
-    choices = ["text", "json", *outputs]
+def cli_command(
+    name: str,
+    *examples: str,
+    outputs: tuple[str, ...] = (),
+    formats: tuple[str, ...] = (),
+    kind: type[click.Command] = click.Command,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command, and pass it the common options as its first argument.
+
+    `outputs` and `formats` extend --output; for `formats`, it is also called --format.
+    """
+    choices = ["text", "json", *outputs, *formats]
+    only = "" if outputs or formats else ": text, or one JSON document"
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     options = (
         click.option(
@@ -80,29 +90,25 @@ def common(*outputs: str, alias: tuple[str, ...] = ()) -> Callable[[Function], F
         click.option("--target", "-t", help="A target in profiles.yml."),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
         click.option(
-            "--output", *alias, type=click.Choice(choices), default="text", help=_output_help(outputs)
+            "--output",
+            *(["--format"] if formats else []),
+            type=click.Choice(choices),
+            default="text",
+            help=f"The format of the result{only}.",
         ),
         click.option("--no-color", is_flag=True, help="Disable colors, as NO_COLOR=1 does."),
         click.option("--quiet", "-q", is_flag=True, help="Print results and errors only."),
     )
 
-    def decorate(function: Function) -> Function:
+    def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def wrapped(
-            *,
-            project_dir: Path | None,
-            profiles_dir: Path | None,
-            target: str | None,
-            vars: str | None,  # noqa: A002 - the option's name
-            output: str,
-            no_color: bool,
-            quiet: bool,
-            **rest: Any,
-        ) -> Any:
+        def wrapped(*, output: str, no_color: bool, quiet: bool, **given: Any) -> Any:
             style = OutputStyle(output == "json", not no_color and not os.environ.get("NO_COLOR"), quiet)
-            return function(Common(project_dir, profiles_dir, target, vars, output, style), **rest)
+            own = {name: given.pop(name) for name in ("project_dir", "profiles_dir", "target", "vars")}
+            return function(Common(**own, output=output, style=style), **given)
 
-        return _with(wrapped, options)  # type: ignore[return-value]
+        epilog = "\n".join(["\b", "Examples:", *(f"  {each}" for each in examples)])
+        return click.command(name, cls=kind, epilog=epilog)(_with(wrapped, options))
 
     return decorate
 
@@ -132,19 +138,12 @@ def choosing(function: Function) -> Function:
             help="What `state:modified` compares with: a branch, tag, commit, or manifest.json.",
         ),
     )
+    return _grouped(function, "choice", Choice, options)
 
-    @functools.wraps(function)
-    def wrapped(
-        *args: Any,
-        select: tuple[str, ...],
-        exclude: tuple[str, ...],
-        selector: str | None,
-        state: str | None,
-        **rest: Any,
-    ) -> Any:
-        return function(*args, choice=Choice(select, exclude, selector, state), **rest)
 
-    return _with(wrapped, options)  # type: ignore[return-value]
+accepting_forward = click.option(
+    "--accept-forward", is_flag=True, help="Continue although upstream logic changed; keep existing state."
+)
 
 
 def changing(function: Function) -> Function:
@@ -160,27 +159,25 @@ def changing(function: Function) -> Function:
                 "`totals+` includes everything downstream."
             ),
         ),
-        click.option(
-            "--accept-forward",
-            is_flag=True,
-            help="Continue although upstream logic changed; keep existing state.",
-        ),
+        accepting_forward,
         click.option(
             "--full-refresh", is_flag=True, help="Remove state and tables, and read topics from the start."
         ),
     )
+    return _grouped(function, "changes", Changes, options)
+
+
+def _grouped(
+    function: Function, name: str, kind: type[Struct], options: tuple[Callable[..., Any], ...]
+) -> Function:
+    """Pass the options to a command as one value: the fields of `kind` have their names."""
 
     @functools.wraps(function)
-    def wrapped(
-        *args: Any, rebuild: tuple[str, ...], accept_forward: bool, full_refresh: bool, **rest: Any
-    ) -> Any:
-        return function(*args, changes=Changes(full_refresh, accept_forward, rebuild), **rest)
+    def wrapped(*args: Any, **given: Any) -> Any:
+        fields = {field: given.pop(field) for field in kind.__struct_fields__ if field in given}
+        return function(*args, **{name: kind(**fields)}, **given)
 
     return _with(wrapped, options)  # type: ignore[return-value]
-
-
-def _output_help(outputs: tuple[str, ...]) -> str:
-    return "The format of the result." if outputs else "The format of the result: text, or one JSON document."
 
 
 def _with(function: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:

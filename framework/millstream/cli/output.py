@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -26,7 +27,7 @@ class OutputStyle(Struct, frozen=True):
     quiet: bool = False
 
 
-def console(style: OutputStyle, file: TextIO) -> Console:
+def console(style: OutputStyle, file: TextIO, *, quiet: bool = False) -> Console:
     """Return a console that prints texts as they are: no markup, no emoji codes, no wrapping."""
     from rich.console import Console
 
@@ -37,7 +38,25 @@ def console(style: OutputStyle, file: TextIO) -> Console:
         emoji=False,
         highlight=False,
         soft_wrap=True,
+        quiet=quiet,
     )
+
+
+def terminal(style: OutputStyle) -> Console | None:
+    """Return the console for progress; None if it is not wanted, or stderr is not a terminal."""
+    screen = None if style.json or style.quiet else console(style, sys.stderr)
+    return screen if screen is not None and screen.is_terminal else None
+
+
+def confirmed(question: str) -> bool:
+    """Ask on a terminal; elsewhere, agree."""
+    return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm(question, err=True)
+
+
+def console_during_jvm_start(style: OutputStyle, *, quiet: bool) -> Console:
+    """Return a console of the real stderr: while the JVM starts, stderr is a file that the JVM inherits."""
+    file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
+    return console(style, file, quiet=quiet)
 
 
 def finish(

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from click.exceptions import Exit
 from msgspec import structs
 
 from millstream.cli.diagnostics import with_lines
 from millstream.cli.options import Choice, Common
-from millstream.cli.output import console
+from millstream.cli.output import finish, terminal
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.graph import Graph, build_graph
+from millstream.graph import build_graph
 from millstream.manifest import Compiled
 from millstream.project.settings import FILE, find_project
 
 if TYPE_CHECKING:
+    from millstream.project.values import Project
     from millstream.review.version import Version
     from millstream.selectors import Selection
 
@@ -48,6 +49,12 @@ def current() -> Path:
     return Path()
 
 
+def project_of(common: Common, root: Path) -> Project:
+    from millstream.project.load import load_project
+
+    return load_project(root, common.target, common.vars, common.profiles_dir)
+
+
 def compile_for(common: Common, root: Path, *, use_cache: bool = True) -> Compiled:
     """Compile the project, with a progress bar on a terminal."""
     from millstream.compile import compile_project
@@ -64,16 +71,28 @@ def compile_for(common: Common, root: Path, *, use_cache: bool = True) -> Compil
     return structs.replace(compiled, diagnostics=tuple(with_lines(compiled.diagnostics, root)))
 
 
+def compile_valid(
+    common: Common, root: Path, *, use_cache: bool = True, result: Mapping[str, object] | None = None
+) -> Compiled:
+    """Compile the project; if it has errors, print them with an empty `result`, and end the command."""
+    compiled = compile_for(common, root, use_cache=use_cache)
+    end_if_invalid(common, compiled, result)
+    return compiled
+
+
+def end_if_invalid(common: Common, compiled: Compiled, result: Mapping[str, object] | None = None) -> None:
+    if any(diagnostic.severity == "error" for diagnostic in compiled.diagnostics):
+        raise Exit(finish(common.style, compiled.diagnostics, result=result, models=models_in(compiled)))
+
+
 def select_nodes(
     common: Common, compiled: Compiled, choice: Choice, *, with_tests: bool = False
-) -> tuple[Graph, Selection]:
-    """Return the graph and the selected nodes."""
+) -> Selection:
     from millstream.selectors import Selection, SelectionContext, select
 
-    graph = build_graph(compiled.manifest.nodes)
     states, warnings = _states(common, compiled, choice.state) if choice.state else (None, ())
     selection = select(
-        graph,
+        build_graph(compiled.manifest.nodes),
         choice.select,
         choice.exclude,
         compiled.manifest.selectors,
@@ -81,7 +100,7 @@ def select_nodes(
         SelectionContext(states),
         with_tests=with_tests,
     )
-    return graph, Selection(selection.ids, (*warnings, *selection.diagnostics))
+    return Selection(selection.ids, (*warnings, *selection.diagnostics))
 
 
 def empty_selection_errors(choice: Choice, selection: Selection) -> list[Diagnostic]:
@@ -132,18 +151,13 @@ def older_version(
     )
 
 
-def failed(compiled: Compiled) -> bool:
-    return any(diagnostic.severity == "error" for diagnostic in compiled.diagnostics)
-
-
 def models_in(compiled: Compiled) -> int:
     return sum(node.kind == "model" for node in compiled.manifest.nodes.values())
 
 
 @contextmanager
 def _progress(common: Common) -> Iterator[Callable[[str, int, int], None] | None]:
-    screen = None if common.style.json or common.style.quiet else console(common.style, sys.stderr)
-    if screen is None or not screen.is_terminal:
+    if (screen := terminal(common.style)) is None:
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from millstream.cli.commands.schema import as_text, schemas
-from millstream.cli.configuration import configuration_reference
+from millstream.cli.configuration import cell, configuration_reference
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
 from millstream.cli.rules import with_rules
@@ -53,9 +53,8 @@ def _command(command: click.Command, context: click.Context) -> Iterable[str]:
     yield _paragraphs(command.help or "")
     records = [option.get_help_record(context) for option in command.get_params(context)]
     rows = [record for record in records if record and record[1]]
-    yield "\n".join(
-        ["| option | |", "|---|---|", *(f"| `{_cell(name)}` | {_cell(text)} |" for name, text in rows)]
-    )
+    listed = [f"| `{cell(name)}` | {cell(text)} |" for name, text in rows]
+    yield "\n".join(["| option | |", "|---|---|", *listed])
     if command.epilog:
         lines = command.epilog.replace("\b", "").strip().splitlines()[1:]
         yield "\n".join(["```", *(line.removeprefix("  ") for line in lines), "```"])
@@ -63,10 +62,6 @@ def _command(command: click.Command, context: click.Context) -> Iterable[str]:
 
 def _paragraphs(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def errors_reference() -> str:

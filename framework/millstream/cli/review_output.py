@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from millstream.cli.options import Common
+from millstream.cli.project import project_of
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -48,10 +49,9 @@ def statistics_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) 
     if not ask_kafka:
         return known
     from millstream.kafka.opening import connected
-    from millstream.project.load import load_project
     from millstream.review.topic_facts import with_topic_facts
 
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
+    project = project_of(common, root)
     with connected(project) as admin:
         return with_topic_facts(admin, known, known.topics)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,13 +11,13 @@ from datetime import datetime, timezone
 from typing import Any
 
 import click
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from millstream.cli.diagnostics import as_data, count, render
-from millstream.cli.output import OutputStyle
+from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.seen import QueryStatus, Watcher
 from millstream.runner.values import (
@@ -54,13 +52,7 @@ class RunProgress:
     """Shows the events of a run, which arrive from several threads, and passes them to the watcher."""
 
     def __init__(self, style: OutputStyle, watcher: Watcher) -> None:
-        # While the JVM starts, stderr is redirected to a file that the JVM inherits: keep the real one.
-        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
-        self.console = Console(
-            file=self._file,
-            color_system="auto" if style.color else None,
-            markup=False, emoji=False, highlight=False, soft_wrap=True, quiet=style.quiet and not style.json,
-        )  # fmt: skip
+        self.console = console_during_jvm_start(style, quiet=style.quiet and not style.json)
         self._style = style
         self._watcher = watcher
         self._lock = threading.Lock()
@@ -96,9 +88,9 @@ class RunProgress:
                 self._stage = "" if done else f"{name}: {said}" if said else name
                 if done and said:
                     self._say("stage", f"{name}: {said}", {"name": name, "said": said})
-            case Running(query=query, anew=anew):
-                text = f"{query.name} is being rebuilt" if anew else f"{query.name} is running"
-                self._say("started", text, {"query": query.name, "rebuild": anew})
+            case Running(query=query, rebuilding=rebuilding):
+                text = f"{query.name} is being rebuilt" if rebuilding else f"{query.name} is running"
+                self._say("started", text, {"query": query.name, "rebuild": rebuilding})
             case Batched(query=name, batch=batch):
                 self._batch(name, batch)
             case Failed(query=name, problem=problem, failures=failures, again=again):
@@ -145,7 +137,6 @@ class RunProgress:
             self.console.print(Text.assemble((f"{now:%H:%M:%S} ", "dim"), clean(text)))
 
     def view(self) -> Group:
-        """Return the current table of queries."""
         seen = self._watcher.all()
         if not seen:
             return Group(Text(self._stage, "dim"))

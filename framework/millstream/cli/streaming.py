@@ -24,13 +24,10 @@ _KINDS: dict[Kind, str] = {
 def with_tables(page: str) -> str:
     """Return the page with the current tables after the mark."""
     before, mark, _ = page.partition(_BEGIN)
-    parts = [before + mark, "## Steps", _steps(), "## Upper step over lower step", _table()]
+    steps = ["| step | is |", "|---|---|", *(f"| {kind} | {_KINDS[kind]} |" for kind in STEPS)]
+    parts = [before + mark, "## Steps", "\n".join(steps), "## Upper step over lower step", _table()]
     parts += [*_reasons(), "## What a stream can't do", _refused()]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
-
-
-def _steps() -> str:
-    return "\n".join(["| step | is |", "|---|---|", *(f"| {kind} | {_KINDS[kind]} |" for kind in STEPS)])
 
 
 def _table() -> str:

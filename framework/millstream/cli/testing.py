@@ -26,7 +26,7 @@ def selected(
     """Return the selected tests; None means all, including those in Python."""
     if choice.everything and unit == data:
         return None, []
-    _, selection = select_nodes(common, compiled, choice, with_tests=True)
+    selection = select_nodes(common, compiled, choice, with_tests=True)
     if not selection.ids and (problems := empty_selection_errors(choice, selection)):
         raise MillstreamError(*problems)
     kinds = {"unit_test"} if unit and not data else {"test"} if data and not unit else {"unit_test", "test"}
@@ -38,7 +38,7 @@ def data_tests(
     common: Common, compiled: Compiled, choice: Choice, without: Collection[str]
 ) -> frozenset[str]:
     """Return the selected data tests, except those that read a relation in `without`."""
-    _, selection = select_nodes(common, compiled, choice, with_tests=True)
+    selection = select_nodes(common, compiled, choice, with_tests=True)
     nodes = compiled.manifest.nodes
     return frozenset(
         id_
@@ -60,7 +60,7 @@ def run_tests(
     from millstream import __version__
     from millstream.cli.signals import ending_well
     from millstream.tested import TestResults, read_test_results, with_earlier_results, write_test_results
-    from millstream.testing.plugin.request import TestRequest
+    from millstream.testing.plugin.project_tests import TestRequest
     from millstream.testing.plugin.run import Reporter, run_pytest
     from millstream.testing.variants import Options
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from millstream.cli.options import Common
-from millstream.cli.output import console
+from millstream.cli.output import terminal
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
 from millstream.kafka.generators import generators_of
@@ -67,18 +66,13 @@ def ready_topics(admin: Admin, generators: Sequence[GeneratorTopic]) -> tuple[st
 @contextmanager
 def sending(common: Common, totals: dict[str, int | None]) -> Iterator[Callable[[str, int], None] | None]:
     """Yield a callback for the records sent to each topic; on a terminal, show a bar for each topic."""
-    screen = None if common.style.json or common.style.quiet else console(common.style, sys.stderr)
-    if screen is None or not screen.is_terminal:
+    if (screen := terminal(common.style)) is None:
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
+    name = TextColumn("{task.description}", markup=False)
+    columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True) as bar:
         tasks = {topic: bar.add_task(topic, total=total, start=True) for topic, total in totals.items()}
         yield lambda topic, sent: bar.update(tasks[topic], completed=sent)

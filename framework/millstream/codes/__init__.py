@@ -1,5 +1,9 @@
-"""Every error code, with what the reference page says of it."""
+"""Every error code, with what the reference page says of it.
 
+A code is a line with its title, and below it the indented explanation, whose line ends are spaces.
+"""
+
+import re
 from importlib import import_module
 
 from msgspec import Struct
@@ -12,10 +16,18 @@ class Code(Struct, frozen=True):
     explanation: str
 
 
+def read_codes(text: str) -> dict[str, Code]:
+    found: dict[str, Code] = {}
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        head, *explanation = entry.splitlines()
+        name, _, title = head.partition(" ")
+        found[name] = Code(title, " ".join(map(str.strip, explanation)))
+    return found
+
+
 PARTS = (
-    "project", "templates", "functions", "sql", "graph", "plan", "state", "topics", "selectors", "machine", "kafka",
-    "tables",
-    "runner", "testing", "environment", "review",
+    "project", "templates", "functions", "sql", "graph", "plan", "state", "topics", "selectors", "machine",
+    "kafka", "tables", "runner", "testing", "environment", "review",
 )  # fmt: skip
 
 

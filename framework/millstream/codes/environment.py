@@ -1,55 +1,34 @@
 """MS7xx: the machine. MS9xx: Millstream itself."""
 
-from millstream.codes import Code
+from millstream.codes import read_codes
 
-CODES = {
-    "MS701": Code(
-        "Invalid command line",
-        "The command or option does not exist, or a value is missing or not allowed. `millstream "
-        "COMMAND --help` lists the options, with examples.",
-    ),
-    "MS702": Code(
-        "A file can't be written",
-        "The target folder, or the folder you named, is not writable, or the disk is full. Make it "
-        "writable, or set `target-path` in `[tool.millstream]`.",
-    ),
-    "MS703": Code(
-        "A project can't be created here",
-        "`millstream init` only writes into a new or empty folder, so that it never overwrites your "
-        "files. Choose another folder.",
-    ),
-    "MS704": Code(
-        "Invalid project name",
-        "A project's name is also a name in SQL and YAML: letters, digits and `_`, not starting with a "
-        "digit.",
-    ),
-    "MS705": Code(
-        "Unknown model or column",
-        "The project does not have the model or column that was passed to `millstream lineage`. "
-        "`millstream ls` lists all models.",
-    ),
-    "MS706": Code(
-        "The operating system refused an operation",
-        "The disk is full or failing, too many files are open, or the current folder was removed. The "
-        "project is not the cause: free some space, or work in another folder.",
-    ),
-    "MS707": Code(
-        "target-path can't be cleaned",
-        "`millstream clean` removes the folder that `target-path` names. It must be inside the project "
-        "and must not contain its models, macros, seeds or tests.",
-    ),
-    "MS708": Code(
-        "The port can't be used",
-        "Another program uses the port for `millstream docs serve`, or you are not allowed to use it. "
-        "Choose another `--port`, or 0 for any free port.",
-    ),
-    "MS709": Code(
-        "The site can't be written here",
-        "The folder in `millstream docs generate --to` contains a page that is not Millstream's and "
-        "would be overwritten. Choose another folder.",
-    ),
-    "MS900": Code(
-        "Internal error",
-        "This is a bug in Millstream. Run again with MILLSTREAM_TRACEBACK=1 and report what it prints.",
-    ),
-}
+CODES = read_codes("""
+MS701 Invalid command line
+    The command or option does not exist, or a value is missing or not allowed. `millstream COMMAND --help`
+    lists the options, with examples.
+MS702 A file can't be written
+    The target folder, or the folder you named, is not writable, or the disk is full. Make it writable, or set
+    `target-path` in `[tool.millstream]`.
+MS703 A project can't be created here
+    `millstream init` only writes into a new or empty folder, so that it never overwrites your files. Choose
+    another folder.
+MS704 Invalid project name
+    A project's name is also a name in SQL and YAML: letters, digits and `_`, not starting with a digit.
+MS705 Unknown model or column
+    The project does not have the model or column that was passed to `millstream lineage`. `millstream ls`
+    lists all models.
+MS706 The operating system refused an operation
+    The disk is full or failing, too many files are open, or the current folder was removed. The project is
+    not the cause: free some space, or work in another folder.
+MS707 target-path can't be cleaned
+    `millstream clean` removes the folder that `target-path` names. It must be inside the project and must not
+    contain its models, macros, seeds or tests.
+MS708 The port can't be used
+    Another program uses the port for `millstream docs serve`, or you are not allowed to use it. Choose
+    another `--port`, or 0 for any free port.
+MS709 The site can't be written here
+    The folder in `millstream docs generate --to` contains a page that is not Millstream's and would be
+    overwritten. Choose another folder.
+MS900 Internal error
+    This is a bug in Millstream. Run again with MILLSTREAM_TRACEBACK=1 and report what it prints.
+""")

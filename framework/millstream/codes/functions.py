@@ -1,114 +1,65 @@
 """Python functions and generators."""
 
-from millstream.codes import Code
+from millstream.codes import read_codes
 
-CODES = {
-    "MS301": Code(
-        "Parameter without a type hint",
-        "SQL needs the type of every parameter of a function in `macros/*.py`. Add a hint, such as `x: "
-        "int` or `x: str | None`.",
-    ),
-    "MS302": Code(
-        "No hint for the return type",
-        "SQL needs the return type of a function. Add `-> str`, or `-> Iterator[Row]` for a function "
-        "that yields.",
-    ),
-    "MS303": Code(
-        "Hint without a SQL type",
-        "Spark SQL has no type for this hint. Use bool, int, float, str, bytes, date, datetime, "
-        "Decimal, list, dict, a dataclass, TypedDict or NamedTuple of the same file, or `Annotated[X, "
-        "'ddl']`.",
-    ),
-    "MS304": Code(
-        "Hint is too general",
-        "`Any`, `object`, and a list or dict without element types don't say which SQL type to use. Be "
-        "specific, as in `list[str]`.",
-    ),
-    "MS305": Code(
-        "Unknown name in a hint",
-        "The file neither defines nor imports a name that the hint uses. Import or define it; only the "
-        "file itself is read.",
-    ),
-    "MS306": Code(
-        "SQL type in Annotated can't be parsed",
-        "The text in `Annotated[X, '...']` is not a type in Spark's DDL. Write it as in `decimal(10,2)` "
-        "or `struct<id: bigint>`.",
-    ),
-    "MS307": Code(
-        "Parameter that SQL can't pass",
-        "A call in SQL can't pass `*args`, `**kwargs`, or keyword-only parameters without a default. "
-        "Name the parameters, or give them defaults.",
-    ),
-    "MS308": Code(
-        "Async function",
-        "Functions are called row by row and can't wait for an event loop. Write a plain `def`.",
-    ),
-    "MS309": Code(
-        "Decorated function",
-        "A decorator may change what a function takes and returns, which is unknown until it runs. Only "
-        "`functools.cache` and `lru_cache` are allowed, and not on a function that yields.",
-    ),
-    "MS310": Code(
-        "Python syntax error",
-        "Python can't parse the file. The message is Python's own; fix the syntax at the location that "
-        "it names.",
-    ),
-    "MS311": Code(
-        "Function defined twice",
-        "A file defines two functions with the same name; Python would keep only the last. Rename one.",
-    ),
-    "MS312": Code(
-        "Name that SQL can't call",
-        "A function's name consists of lower-case letters, digits and `_`, starts with a letter, and is "
-        "not a reserved word of SQL. Rename the function, or start its name with `_` if it is a "
-        "helper.",
-    ),
-    "MS313": Code(
-        "Struct that contains itself",
-        "The type of a struct must be finite. Store ids instead of the inner values, or JSON as a string.",
-    ),
-    "MS314": Code(
-        "Class that is not a struct",
-        "A class in a hint must be a dataclass, TypedDict or NamedTuple. All its fields must be defined "
-        "in the same file, with names that differ in more than case.",
-    ),
-    "MS315": Code(
-        "Yield and hint disagree",
-        "A function that yields is a table function and returns `Iterator[X]`; one that doesn't yield "
-        "returns a value. Change one of the two.",
-    ),
-    "MS316": Code(
-        "None where NULL is not allowed",
-        "The key of a map, a whole row of a table function, and the iterator itself can't be NULL. "
-        "Remove the `None`.",
-    ),
-    "MS317": Code(
-        "Function with keyed state",
-        "A function `(key, rows, state)` takes `rows: Iterator[Row]` and a dataclass as `state`, and "
-        "yields rows.",
-    ),
-    "MS318": Code(
-        "Name of a built-in function",
-        "Spark has a function with this name, and SQL that calls it must mean Spark's.",
-    ),
-    "MS319": Code(
-        "Name that queries use for another function",
-        "Queries also call a function `score` as `score_where`, with the condition for calling it, and "
-        "as `score_at`, with what identifies the row. If there is a function `score`, no other function "
-        "can have these names.",
-    ),
-    "MS320": Code(
-        "Signature of a generator",
-        "A generator is `def <topic>(random: Random, now: datetime) -> Iterator[tuple[str | None, "
-        "dict[str, Any] | None]]`; further parameters need defaults.",
-    ),
-    "MS321": Code(
-        "Generator that yields nothing",
-        "Every public function of `seeds/*.py` is a generator and yields a key and a value for each "
-        "record. Start the names of helpers with `_`.",
-    ),
-    "MS322": Code(
-        "Generator defined twice",
-        "A file defines two generators with the same name. Keep one for each topic.",
-    ),
-}
+CODES = read_codes("""
+MS301 Parameter without a type hint
+    SQL needs the type of every parameter of a function in `macros/*.py`. Add a hint, such as `x: int` or `x:
+    str | None`.
+MS302 No hint for the return type
+    SQL needs the return type of a function. Add `-> str`, or `-> Iterator[Row]` for a function that yields.
+MS303 Hint without a SQL type
+    Spark SQL has no type for this hint. Use bool, int, float, str, bytes, date, datetime, Decimal, list,
+    dict, a dataclass, TypedDict or NamedTuple of the same file, or `Annotated[X, 'ddl']`.
+MS304 Hint is too general
+    `Any`, `object`, and a list or dict without element types don't say which SQL type to use. Be specific, as
+    in `list[str]`.
+MS305 Unknown name in a hint
+    The file neither defines nor imports a name that the hint uses. Import or define it; only the file itself
+    is read.
+MS306 SQL type in Annotated can't be parsed
+    The text in `Annotated[X, '...']` is not a type in Spark's DDL. Write it as in `decimal(10,2)` or
+    `struct<id: bigint>`.
+MS307 Parameter that SQL can't pass
+    A call in SQL can't pass `*args`, `**kwargs`, or keyword-only parameters without a default. Name the
+    parameters, or give them defaults.
+MS308 Async function
+    Functions are called row by row and can't wait for an event loop. Write a plain `def`.
+MS309 Decorated function
+    A decorator may change what a function takes and returns, which is unknown until it runs. Only
+    `functools.cache` and `lru_cache` are allowed, and not on a function that yields.
+MS310 Python syntax error
+    Python can't parse the file. The message is Python's own; fix the syntax at the location that it names.
+MS311 Function defined twice
+    A file defines two functions with the same name; Python would keep only the last. Rename one.
+MS312 Name that SQL can't call
+    A function's name consists of lower-case letters, digits and `_`, starts with a letter, and is not a
+    reserved word of SQL. Rename the function, or start its name with `_` if it is a helper.
+MS313 Struct that contains itself
+    The type of a struct must be finite. Store ids instead of the inner values, or JSON as a string.
+MS314 Class that is not a struct
+    A class in a hint must be a dataclass, TypedDict or NamedTuple. All its fields must be defined in the same
+    file, with names that differ in more than case.
+MS315 Yield and hint disagree
+    A function that yields is a table function and returns `Iterator[X]`; one that doesn't yield returns a
+    value. Change one of the two.
+MS316 None where NULL is not allowed
+    The key of a map, a whole row of a table function, and the iterator itself can't be NULL. Remove the
+    `None`.
+MS317 Function with keyed state
+    A function `(key, rows, state)` takes `rows: Iterator[Row]` and a dataclass as `state`, and yields rows.
+MS318 Name of a built-in function
+    Spark has a function with this name, and SQL that calls it must mean Spark's.
+MS319 Name that queries use for another function
+    Queries also call a function `score` as `score_where`, with the condition for calling it, and as
+    `score_at`, with what identifies the row. If there is a function `score`, no other function can have these
+    names.
+MS320 Signature of a generator
+    A generator is `def <topic>(random: Random, now: datetime) -> Iterator[tuple[str | None, dict[str, Any] |
+    None]]`; further parameters need defaults.
+MS321 Generator that yields nothing
+    Every public function of `seeds/*.py` is a generator and yields a key and a value for each record. Start
+    the names of helpers with `_`.
+MS322 Generator defined twice
+    A file defines two generators with the same name. Keep one for each topic.
+""")

@@ -1,201 +1,122 @@
 """Codes of the plan: what can't be kept up to date while rows come."""
 
-from millstream.codes import Code
+from millstream.codes import read_codes
 
-CODES = {
-    "MS520": Code(
-        "Unknown optimizer rule",
-        "`optimization` of a target and `optimize` of a model are `all`, `none` or names of rules; "
-        "`millstream explain` shows which rules changed something.",
-    ),
-    "MS521": Code(
-        "A table's retention needs a time",
-        "`retention` keeps a row while its `order_by` is within that time of the newest one, so "
-        "`order_by` must be a timestamp or date. Convert a number of milliseconds with "
-        "`timestamp_millis(...)` in the model.",
-    ),
-    "MS522": Code(
-        "A state option has no effect here",
-        "`state: {ttl}` is how long a Python function with keyed state remembers a key that does not "
-        "come again; such a function keeps its state in RocksDB. Other state expires by other options: "
-        "a dedupe by `within`, a window by its watermark's delay. `memory` limits RocksDB, so it needs "
-        "`store: rocksdb`.",
-    ),
-    "MS523": Code(
-        "`dedupe` with `within` needs the event time of its rows",
-        "`dedupe: {within}` forgets a key by event time: the model's SELECT must keep the watermark "
-        "column of its source, or `config(watermark=...)` must name another one. There must be exactly "
-        "one; rows of a join may have two.",
-    ),
-    "MS524": Code(
-        "A DISTINCT aggregate reads a stream",
-        "`count(distinct x)` and the like would have to remember every value, which Spark's streaming "
-        "aggregates don't do. `size(collect_set(x))` does so explicitly; `approx_count_distinct(x)` "
-        "needs little memory; `dedupe` forgets by event time.",
-    ),
-    "MS525": Code(
-        "A data test can't drop rows here",
-        "`severity: drop` and `dead_letter` apply while a model is stored: rows that fail are kept out "
-        "of its topic or table. So the model must be a sink or a table, and the test must need only a "
-        "single row: for example `not_null`, or an `expression` without subqueries, Python functions "
-        "and random values.",
-    ),
-    "MS526": Code(
-        "A second watermark in the flow of a row",
-        "Spark allows one watermark between a topic and what is computed from it. The watermark of a "
-        "source applies to all its readers; `config(watermark=...)` and `WATERMARK ... DELAY OF` are "
-        "for sources without one.",
-    ),
-    "MS527": Code(
-        "A join of two tables",
-        "Each change of the left table looks up the newest row of the right one, so a change of the "
-        "right table alone would never reach the result. Join the events that the left table is built "
-        "from with the right table, or join both tables where they are read.",
-    ),
-    "MS528": Code(
-        "Windows close over a join without time bounds",
-        "A join without time bounds keeps rows forever and produces rows that are older than the "
-        "watermark; a closing window above it would drop them as late. Compare the event times of both "
-        "sides in ON, such as `a.at between b.at - interval 1 hour and b.at`.",
-    ),
-    "MS529": Code(
-        "Two steps can't share a streaming query",
-        "Spark runs some steps with state only in separate queries: see [what may follow "
-        "what](streaming.md). Millstream connects two models by a topic, but can't do so within one "
-        "model. Move the inner step to a separate model.",
-    ),
-    "MS510": Code(
-        "Rows that change later are read as if they were final",
-        "A relation holds either events, which are only added, or the newest row per key, like an "
-        "aggregate without `emit='on_close'`. An aggregate, a dedupe, a UNION or an expansion over the "
-        "latter would count old versions of a row as well as new ones. Read the events, or let windows "
-        "emit on close.",
-    ),
-    "MS511": Code(
-        "The key of rows that change is lost",
-        "A changed row replaces the one with its key. So every SELECT over such rows must keep the key "
-        "columns, or columns that determine them: the start of a window, `unix_millis(window.start)`, a "
-        "lossless cast, or one column for all of them, such as `to_json(struct(user_id, "
-        "window.start))`. `concat(user_id, '@', unix_millis(window.start))` is such a column if "
-        "`user_id` is never NULL, since digits contain no `@`. Two concatenated texts are not unique: "
-        "('a', 'bc') and ('ab', 'c').",
-    ),
-    "MS512": Code(
-        "The emit option does not fit the aggregate",
-        "`emit='on_close'` waits until a window can't change any more: it needs a window over a column "
-        "with a watermark. A session has no fixed bounds before it closes, so it can only be emitted on "
-        "close.",
-    ),
-    "MS513": Code(
-        "The join can't be kept up to date",
-        "Streams of events can be joined with each other, or with rows at rest: a table, a seed, a "
-        "reference topic. Rows that change later can't be matched again; store them as a table and join "
-        "that. A join of two streams needs at least one comparison with `=` of a column of each side.",
-    ),
-    "MS514": Code(
-        "Opaque SQL reads rows that change later",
-        "Millstream can't determine whether opaque SQL counts a row twice when it changes. Rewrite that "
-        "part in SQL that Millstream analyzes, or read a table instead.",
-    ),
-    "MS515": Code(
-        "A join of streams keeps rows forever",
-        "An outer join must know when no match can come any more. Give both sources a watermark and "
-        "compare their event times in ON, such as `a.at between b.at - interval 1 hour and b.at`.",
-    ),
-    "MS516": Code(
-        "A semi or anti join over rows that change can't be kept up to date",
-        "For each row that changes, the join must determine whether it still has a match, and delete it "
-        "if not. So it compares a column of each side by `=`, and any other condition uses one side "
-        "only. For other comparisons, add a column in a subquery on either side.",
-    ),
-    "MS517": Code(
-        "A subquery reads a stream",
-        "A subquery in an expression gives one value for every row, so it must read rows at rest: a "
-        "table, a seed or a reference topic (`table: true`). Join a stream instead.",
-    ),
-    "MS518": Code(
-        "The key does not identify rows",
-        "A topic or table of rows that change needs a key of exactly the columns that identify a row. "
-        "Otherwise one row would overwrite another, or an old version would stay next to the new one. A "
-        "list of columns always works: `key=['user_id', 'window_start']`. A computed key must differ "
-        "wherever they do: `concat` is NULL where a part is NULL (unless a `not_null` test of the key "
-        "drops such rows), two concatenated texts are not unique, and a local time occurs twice when "
-        "clocks are set back.",
-    ),
-    "MS530": Code(
-        "A window function reads a stream",
-        "Spark's streaming has no `row_number`, `rank`, `lag`, `sum(…) over (…)` and the like: each new "
-        "row could change the results of all earlier rows. A table with `unique_key` and `order_by` "
-        "holds the newest row per key; `max_by`, `min_by` and `collect_list` with GROUP BY keep the "
-        "best ones.",
-    ),
-    "MS531": Code(
-        "ORDER BY or LIMIT over a stream",
-        "A stream has no end, so it can't be sorted, and its first rows depend on when they are read. "
-        "Sort the stored rows (`millstream query`), or keep the best of each group with `max_by` or "
-        "`min_by`.",
-    ),
-    "MS532": Code(
-        "INTERSECT or EXCEPT over a stream",
-        "Spark's streaming can't compare sets of rows. Use SELECT DISTINCT with LEFT SEMI JOIN or LEFT "
-        "ANTI JOIN instead, with a table, a seed or a reference topic on the right.",
-    ),
-    "MS533": Code(
-        "ROLLUP, CUBE or GROUPING SETS over a stream",
-        "Rows of different groupings have no common key for a table or topic. Write one model for each "
-        "grouping.",
-    ),
-    "MS534": Code(
-        "TABLESAMPLE over a stream",
-        "Spark's streaming can't sample. Use a condition on a hash of the key, which takes the same "
-        "keys in each run: `where pmod(xxhash64(id), 100) < 5`.",
-    ),
-    "MS535": Code(
-        "PIVOT over a stream",
-        "Spark's streaming can't pivot. Write one aggregate for each value: `sum(amount) filter (where "
-        "kind = 'a') as a`.",
-    ),
-    "MS536": Code(
-        "A recursive CTE reads a stream",
-        "Spark only supports recursion over rows at rest. Write one join for each level, or list all "
-        "ancestors in a seed.",
-    ),
-    "MS537": Code(
-        "A session over all rows of a stream",
-        "Spark keeps sessions per key. Add a key to GROUP BY: `group by session_window(at, '5 "
-        "minutes'), user_id`.",
-    ),
-    "MS538": Code(
-        "monotonically_increasing_id() over a stream",
-        "It would start again in each batch. `concat_ws('-', _topic, _partition, _offset)` identifies a "
-        "record, and `uuid()` gives each row a unique value.",
-    ),
-    "MS539": Code(
-        "Opaque SQL keeps state over a stream",
-        "If part of a model's SQL is opaque, the whole model runs as written, row by row. With an "
-        "aggregate, DISTINCT or a join of streams in it, Millstream could not determine what an edit "
-        "means for the state. Move the opaque part to a separate model; `millstream explain` lists it.",
-    ),
-    "MS540": Code(
-        "A UNION of a stream with rows at rest",
-        "Spark's streaming can only unite streams with streams. Rows of a seed, of a table, or written "
-        "in SQL would have to come once, before all others. Send them to a topic, and unite the topics.",
-    ),
-    "MS541": Code(
-        "State with several event times",
-        "Spark drops the state of a group, or of a row that DISTINCT has seen, by one event time. It "
-        "refuses keys with two: a window next to its own time column, or the times of both sides of a "
-        "join. Remove one, or cast it to a string.",
-    ),
-    "MS542": Code(
-        "Columns next to a function with state",
-        "A Python function with keyed state yields its own rows, one for each input row or one for "
-        "many. So only its columns can be selected. Let it yield the input columns you need, such as "
-        "the key.",
-    ),
-    "MS519": Code(
-        "An option names a column that the model does not have",
-        "`key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of "
-        "`watermark` must be columns of the model's own SELECT.",
-    ),
-}
+CODES = read_codes("""
+MS520 Unknown optimizer rule
+    `optimization` of a target and `optimize` of a model are `all`, `none` or names of rules; `millstream
+    explain` shows which rules changed something.
+MS521 A table's retention needs a time
+    `retention` keeps a row while its `order_by` is within that time of the newest one, so `order_by` must be
+    a timestamp or date. Convert a number of milliseconds with `timestamp_millis(...)` in the model.
+MS522 A state option has no effect here
+    `state: {ttl}` is how long a Python function with keyed state remembers a key that does not come again;
+    such a function keeps its state in RocksDB. Other state expires by other options: a dedupe by `within`, a
+    window by its watermark's delay. `memory` limits RocksDB, so it needs `store: rocksdb`.
+MS523 `dedupe` with `within` needs the event time of its rows
+    `dedupe: {within}` forgets a key by event time: the model's SELECT must keep the watermark column of its
+    source, or `config(watermark=...)` must name another one. There must be exactly one; rows of a join may
+    have two.
+MS524 A DISTINCT aggregate reads a stream
+    `count(distinct x)` and the like would have to remember every value, which Spark's streaming aggregates
+    don't do. `size(collect_set(x))` does so explicitly; `approx_count_distinct(x)` needs little memory;
+    `dedupe` forgets by event time.
+MS525 A data test can't drop rows here
+    `severity: drop` and `dead_letter` apply while a model is stored: rows that fail are kept out of its topic
+    or table. So the model must be a sink or a table, and the test must need only a single row: for example
+    `not_null`, or an `expression` without subqueries, Python functions and random values.
+MS526 A second watermark in the flow of a row
+    Spark allows one watermark between a topic and what is computed from it. The watermark of a source applies
+    to all its readers; `config(watermark=...)` and `WATERMARK ... DELAY OF` are for sources without one.
+MS527 A join of two tables
+    Each change of the left table looks up the newest row of the right one, so a change of the right table
+    alone would never reach the result. Join the events that the left table is built from with the right
+    table, or join both tables where they are read.
+MS528 Windows close over a join without time bounds
+    A join without time bounds keeps rows forever and produces rows that are older than the watermark; a
+    closing window above it would drop them as late. Compare the event times of both sides in ON, such as
+    `a.at between b.at - interval 1 hour and b.at`.
+MS529 Two steps can't share a streaming query
+    Spark runs some steps with state only in separate queries: see [what may follow what](streaming.md).
+    Millstream connects two models by a topic, but can't do so within one model. Move the inner step to a
+    separate model.
+MS510 Rows that change later are read as if they were final
+    A relation holds either events, which are only added, or the newest row per key, like an aggregate without
+    `emit='on_close'`. An aggregate, a dedupe, a UNION or an expansion over the latter would count old
+    versions of a row as well as new ones. Read the events, or let windows emit on close.
+MS511 The key of rows that change is lost
+    A changed row replaces the one with its key. So every SELECT over such rows must keep the key columns, or
+    columns that determine them: the start of a window, `unix_millis(window.start)`, a lossless cast, or one
+    column for all of them, such as `to_json(struct(user_id, window.start))`. `concat(user_id, '@',
+    unix_millis(window.start))` is such a column if `user_id` is never NULL, since digits contain no `@`. Two
+    concatenated texts are not unique: ('a', 'bc') and ('ab', 'c').
+MS512 The emit option does not fit the aggregate
+    `emit='on_close'` waits until a window can't change any more: it needs a window over a column with a
+    watermark. A session has no fixed bounds before it closes, so it can only be emitted on close.
+MS513 The join can't be kept up to date
+    Streams of events can be joined with each other, or with rows at rest: a table, a seed, a reference topic.
+    Rows that change later can't be matched again; store them as a table and join that. A join of two streams
+    needs at least one comparison with `=` of a column of each side.
+MS514 Opaque SQL reads rows that change later
+    Millstream can't determine whether opaque SQL counts a row twice when it changes. Rewrite that part in SQL
+    that Millstream analyzes, or read a table instead.
+MS515 A join of streams keeps rows forever
+    An outer join must know when no match can come any more. Give both sources a watermark and compare their
+    event times in ON, such as `a.at between b.at - interval 1 hour and b.at`.
+MS516 A semi or anti join over rows that change can't be kept up to date
+    For each row that changes, the join must determine whether it still has a match, and delete it if not. So
+    it compares a column of each side by `=`, and any other condition uses one side only. For other
+    comparisons, add a column in a subquery on either side.
+MS517 A subquery reads a stream
+    A subquery in an expression gives one value for every row, so it must read rows at rest: a table, a seed
+    or a reference topic (`table: true`). Join a stream instead.
+MS518 The key does not identify rows
+    A topic or table of rows that change needs a key of exactly the columns that identify a row. Otherwise one
+    row would overwrite another, or an old version would stay next to the new one. A list of columns always
+    works: `key=['user_id', 'window_start']`. A computed key must differ wherever they do: `concat` is NULL
+    where a part is NULL (unless a `not_null` test of the key drops such rows), two concatenated texts are not
+    unique, and a local time occurs twice when clocks are set back.
+MS530 A window function reads a stream
+    Spark's streaming has no `row_number`, `rank`, `lag`, `sum(…) over (…)` and the like: each new row could
+    change the results of all earlier rows. A table with `unique_key` and `order_by` holds the newest row per
+    key; `max_by`, `min_by` and `collect_list` with GROUP BY keep the best ones.
+MS531 ORDER BY or LIMIT over a stream
+    A stream has no end, so it can't be sorted, and its first rows depend on when they are read. Sort the
+    stored rows (`millstream query`), or keep the best of each group with `max_by` or `min_by`.
+MS532 INTERSECT or EXCEPT over a stream
+    Spark's streaming can't compare sets of rows. Use SELECT DISTINCT with LEFT SEMI JOIN or LEFT ANTI JOIN
+    instead, with a table, a seed or a reference topic on the right.
+MS533 ROLLUP, CUBE or GROUPING SETS over a stream
+    Rows of different groupings have no common key for a table or topic. Write one model for each grouping.
+MS534 TABLESAMPLE over a stream
+    Spark's streaming can't sample. Use a condition on a hash of the key, which takes the same keys in each
+    run: `where pmod(xxhash64(id), 100) < 5`.
+MS535 PIVOT over a stream
+    Spark's streaming can't pivot. Write one aggregate for each value: `sum(amount) filter (where kind = 'a')
+    as a`.
+MS536 A recursive CTE reads a stream
+    Spark only supports recursion over rows at rest. Write one join for each level, or list all ancestors in a
+    seed.
+MS537 A session over all rows of a stream
+    Spark keeps sessions per key. Add a key to GROUP BY: `group by session_window(at, '5 minutes'), user_id`.
+MS538 monotonically_increasing_id() over a stream
+    It would start again in each batch. `concat_ws('-', _topic, _partition, _offset)` identifies a record, and
+    `uuid()` gives each row a unique value.
+MS539 Opaque SQL keeps state over a stream
+    If part of a model's SQL is opaque, the whole model runs as written, row by row. With an aggregate,
+    DISTINCT or a join of streams in it, Millstream could not determine what an edit means for the state. Move
+    the opaque part to a separate model; `millstream explain` lists it.
+MS540 A UNION of a stream with rows at rest
+    Spark's streaming can only unite streams with streams. Rows of a seed, of a table, or written in SQL would
+    have to come once, before all others. Send them to a topic, and unite the topics.
+MS541 State with several event times
+    Spark drops the state of a group, or of a row that DISTINCT has seen, by one event time. It refuses keys
+    with two: a window next to its own time column, or the times of both sides of a join. Remove one, or cast
+    it to a string.
+MS542 Columns next to a function with state
+    A Python function with keyed state yields its own rows, one for each input row or one for many. So only
+    its columns can be selected. Let it yield the input columns you need, such as the key.
+MS519 An option names a column that the model does not have
+    `key`, `unique_key`, `order_by`, `timestamp`, the keys of `dedupe` and the column of `watermark` must be
+    columns of the model's own SELECT.
+""")

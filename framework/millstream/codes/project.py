@@ -1,91 +1,48 @@
 """MS1xx: files, settings, YAML, seeds."""
 
-from millstream.codes import Code
+from millstream.codes import read_codes
 
-CODES = {
-    "MS101": Code(
-        "No project found",
-        "Neither this folder nor any folder above it has a pyproject.toml with `[tool.millstream]`.",
-    ),
-    "MS102": Code(
-        "File can't be read",
-        "The file is missing, is a folder, or is not readable.",
-    ),
-    "MS103": Code(
-        "Wrong encoding",
-        "All files of a project must be UTF-8 (a byte order mark is allowed).",
-    ),
-    "MS104": Code(
-        "TOML syntax",
-        "pyproject.toml can't be parsed.",
-    ),
-    "MS105": Code(
-        "YAML syntax",
-        "The file is not plain YAML: bad indentation, a tab, an unclosed quote, or a tag.",
-    ),
-    "MS106": Code(
-        "Unknown key",
-        "This key does not exist here; the message suggests the nearest one.",
-    ),
-    "MS107": Code(
-        "Wrong value",
-        "The value has the wrong type, or is not one of the allowed values.",
-    ),
-    "MS108": Code(
-        "Missing key",
-        "A required key is missing.",
-    ),
-    "MS109": Code(
-        "Duplicate name",
-        "Two models, sources, seeds, functions or columns have the same name.",
-    ),
-    "MS110": Code(
-        "Invalid name",
-        "Names consist of letters, digits and `_`; some are reserved by Millstream.",
-    ),
-    "MS111": Code(
-        "Duplicate key",
-        "A mapping in a YAML file has the same key twice; YAML would silently drop the first.",
-    ),
-    "MS112": Code(
-        "Unknown profile or target",
-        "profiles.yml does not have this profile, or the profile does not have this output.",
-    ),
-    "MS113": Code(
-        "Secret in the wrong place",
-        "Secrets come from `env_var()` in profiles.yml. Elsewhere they would be written to compiled SQL.",
-    ),
-    "MS114": Code(
-        "Environment variable not set",
-        "`env_var()` without a default needs this variable.",
-    ),
-    "MS115": Code(
-        "Invalid variables",
-        "`--vars` and MILLSTREAM_VARS must be YAML mappings of names to values.",
-    ),
-    "MS116": Code(
-        "Empty file",
-        "The model's file is empty.",
-    ),
-    "MS117": Code(
-        "Description of something that does not exist",
-        "YAML or a generator names something that the project does not have.",
-    ),
-    "MS118": Code(
-        "Seed can't be read",
-        "The CSV file has rows of different lengths, bad quoting, or a value that does not fit its "
-        "column's type.",
-    ),
-    "MS119": Code(
-        "File too large",
-        "Files of a project may have at most 10 MB; store data elsewhere.",
-    ),
-    "MS120": Code(
-        "Invalid option",
-        "A model does not have this option, or the option does not allow this value.",
-    ),
-    "MS121": Code(
-        "Option of another materialization",
-        "The option only applies to another materialization.",
-    ),
-}
+CODES = read_codes("""
+MS101 No project found
+    Neither this folder nor any folder above it has a pyproject.toml with `[tool.millstream]`.
+MS102 File can't be read
+    The file is missing, is a folder, or is not readable.
+MS103 Wrong encoding
+    All files of a project must be UTF-8 (a byte order mark is allowed).
+MS104 TOML syntax
+    pyproject.toml can't be parsed.
+MS105 YAML syntax
+    The file is not plain YAML: bad indentation, a tab, an unclosed quote, or a tag.
+MS106 Unknown key
+    This key does not exist here; the message suggests the nearest one.
+MS107 Wrong value
+    The value has the wrong type, or is not one of the allowed values.
+MS108 Missing key
+    A required key is missing.
+MS109 Duplicate name
+    Two models, sources, seeds, functions or columns have the same name.
+MS110 Invalid name
+    Names consist of letters, digits and `_`; some are reserved by Millstream.
+MS111 Duplicate key
+    A mapping in a YAML file has the same key twice; YAML would silently drop the first.
+MS112 Unknown profile or target
+    profiles.yml does not have this profile, or the profile does not have this output.
+MS113 Secret in the wrong place
+    Secrets come from `env_var()` in profiles.yml. Elsewhere they would be written to compiled SQL.
+MS114 Environment variable not set
+    `env_var()` without a default needs this variable.
+MS115 Invalid variables
+    `--vars` and MILLSTREAM_VARS must be YAML mappings of names to values.
+MS116 Empty file
+    The model's file is empty.
+MS117 Description of something that does not exist
+    YAML or a generator names something that the project does not have.
+MS118 Seed can't be read
+    The CSV file has rows of different lengths, bad quoting, or a value that does not fit its column's type.
+MS119 File too large
+    Files of a project may have at most 10 MB; store data elsewhere.
+MS120 Invalid option
+    A model does not have this option, or the option does not allow this value.
+MS121 Option of another materialization
+    The option only applies to another materialization.
+""")

@@ -1,162 +1,97 @@
 """MS86x and following: queries that run."""
 
-from millstream.codes import Code
+from millstream.codes import read_codes
 
-CODES: dict[str, Code] = {
-    "MS860": Code(
-        "A query failed",
-        "Spark stopped the query for a reason that Millstream does not recognize. The message is "
-        "Spark's own; see the log for all of it. What the query had finished is kept: build again to "
-        "continue.",
-    ),
-    "MS861": Code(
-        "A Python function failed",
-        "A function of `macros/` raised an exception. The message names the function, the model, the "
-        "record, and the line that raised. Fix the function, or set `on_bad_record` of the model or its "
-        "source to `skip` or `dead_letter`. Within and above a window, an aggregate or a join, and in "
-        "tables, the record is no longer known: a failing function always stops the query, and the "
-        "message names the group, or what the row was joined by.",
-    ),
-    "MS862": Code(
-        "A record can't be decoded",
-        "The topic holds a record that does not match the source's declaration, and `on_bad_record` is "
-        "`fail`. The message says where the record is. Fix the producer of such records, or set `skip` "
-        "or `dead_letter`.",
-    ),
-    "MS863": Code(
-        "A row fails a data test",
-        "A data test with `severity: error`, the default, stops its model before the row is stored; "
-        "other models continue. Fix the cause of such rows, or choose another severity: `drop`, "
-        "`dead_letter` or `warn`. `--no-tests` stores them.",
-    ),
-    "MS864": Code(
-        "Records that a query has not read yet are gone",
-        "The topic was deleted and created again, or its retention deleted records before the query "
-        "read them. How many are missing is unknown. `millstream build --full-refresh` starts over with "
-        "the records that the topic has now.",
-    ),
-    "MS865": Code(
-        "A topic no longer exists",
-        "It existed when the build started. `millstream build` creates missing topics of sinks.",
-    ),
-    "MS867": Code(
-        "Kafka denies a query access",
-        "The user, password or permissions of the target don't allow the query to read or write its topics.",
-    ),
-    "MS868": Code(
-        "A row can't be computed",
-        "A division by zero, an overflow or a cast that fails: Spark runs in ANSI mode, where these are "
-        "errors, not silent NULLs. Use a form that gives NULL, such as `try_cast` or `try_divide`, or "
-        "filter such rows first.",
-    ),
-    "MS869": Code(
-        "A checkpoint belongs to another project",
-        "Two projects use the same folder for their checkpoints, and have a query of the same name. "
-        "Continuing would mix their state. Give each project its own folder.",
-    ),
-    "MS870": Code(
-        "A query can't continue from its checkpoint",
-        "The query's state was computed differently from what the models now say: with another window, "
-        "key, aggregate or source. Spark would accept some such changes and give wrong results. "
-        "`--full-refresh` removes state and tables, and reads the topics from the start.",
-    ),
-    "MS871": Code(
-        "Logic upstream of a state changed",
-        "Rows that were counted before stay counted by the old logic; new rows follow the new logic. "
-        "`--accept-forward` continues this way; `--full-refresh` counts all rows again.",
-    ),
-    "MS872": Code(
-        "The topic of a source does not exist",
-        "The topics of sources belong to their producers, so Millstream creates them on the local "
-        "broker only. Check `topic:` of the source and `bootstrap_servers` of the target.",
-    ),
-    "MS873": Code(
-        "Spark does not start",
-        "The JVM exited during startup: an unknown setting, too little memory, or a cluster that does "
-        "not respond. See the log that the message names.",
-    ),
-    "MS874": Code(
-        "Another command is using this target",
-        "Two builds of one target would share checkpoints and tables. Wait until the other one has ended.",
-    ),
-    "MS875": Code(
-        "The changes of a table can't be read as a stream",
-        "Not every store has a change feed: Delta records each changed row, PostgreSQL does not. Store "
-        "the table in Delta (`store: delta`), or join it to a stream as a lookup, which reads its "
-        "newest rows.",
-    ),
-    "MS876": Code(
-        "A model is new in a query that has already run",
-        "A model that joins a query is backfilled with the records that the query has already read, and "
-        "then continues with it. Here that is not possible: the query keeps state, or another version "
-        "of Spark wrote its checkpoint, so how far it has read is unknown. The model gets the records "
-        "from now on. `--full-refresh` reads the topic from its start for all models of the query, and "
-        "sends those records to their topics again.",
-    ),
-    "MS877": Code(
-        "A function with keyed state needs a missing column",
-        "A function `(key, rows, state)` gets columns by the names of the fields of its row's class. "
-        "Select the column in the relation that the function is called on, or remove the field from the "
-        "class.",
-    ),
-    "MS878": Code(
-        "A query can't run in real-time mode",
-        "Spark's real-time mode supports queries that decode, filter and project, and write to Kafka. "
-        "`millstream explain` shows what prevents it for each query.",
-    ),
-    "MS879": Code(
-        "There are fewer cores than partitions",
-        "In real-time mode, a task for each partition runs all the time. Tasks without a core would "
-        "wait forever, and Spark would not report it.",
-    ),
-    "MS881": Code(
-        "The port for metrics can't be used",
-        "`millstream run` serves `/metrics`, `/healthz` and `/readyz` on `--host` and `--port`. Another "
-        "program, or another run, uses the port. Choose another one; `--port 0` turns the endpoints "
-        "off.",
-    ),
-    "MS883": Code(
-        "Spark's JVM died",
-        "The Spark process was killed or crashed, most often because the machine or the container ran "
-        "out of memory. Checkpoints, topics and tables are intact; unfinished batches run again. Give "
-        "it more memory (`spark: {spark.driver.memory: 4g}` in profiles.yml), or process less at a "
-        "time.",
-    ),
-    "MS884": Code(
-        "A disk is full",
-        "Spark had no room to write a checkpoint, state, a table, or its own files (`spark: "
-        "{spark.local.dir: …}`). A batch that was not fully written runs again, so nothing is lost. "
-        "`run` tries again until there is room.",
-    ),
-    "MS885": Code(
-        "Kafka does not accept records",
-        "A topic was deleted while a query wrote to it, or its brokers did not respond within the "
-        "producer's timeout (`delivery.timeout.ms`, two minutes by default). `run` recreates a missing "
-        "topic of a sink, and sends the records that were not sent.",
-    ),
-    "MS882": Code(
-        "A rebuild would count rows twice",
-        "The rebuilt model sends its rows to a topic again, and a model with state reads that topic. "
-        "Rebuild both: then it reads only the new rows. `--rebuild model+` names a model and everything "
-        "downstream.",
-    ),
-    "MS886": Code(
-        "The rebuilt table differs outside the edited columns",
-        "`apply` compares a rebuilt table with the running one, after the same records, in the columns "
-        "that the edit does not touch. They should be equal. They differ if the topic has lost old "
-        "records since, if rows that came too late for a window before are counted now, or if values "
-        "depend on the clock. Nothing was swapped, and no record was sent. `--accept-differences` "
-        "accepts the new rows.",
-    ),
-    "MS887": Code(
-        "Nothing to roll back",
-        "`apply --rollback` restores what the last `apply` replaced. There was no apply on this target, "
-        "or it was already rolled back.",
-    ),
-    "MS888": Code(
-        "A rollback would count rows twice",
-        "The last `apply` sent rows to a topic again, and the older version of a model with state reads "
-        "that topic: continuing from its old offsets, it would count them once more. Check out the "
-        "older version and `apply` it.",
-    ),
-}
+CODES = read_codes("""
+MS860 A query failed
+    Spark stopped the query for a reason that Millstream does not recognize. The message is Spark's own; see
+    the log for all of it. What the query had finished is kept: build again to continue.
+MS861 A Python function failed
+    A function of `macros/` raised an exception. The message names the function, the model, the record, and
+    the line that raised. Fix the function, or set `on_bad_record` of the model or its source to `skip` or
+    `dead_letter`. Within and above a window, an aggregate or a join, and in tables, the record is no longer
+    known: a failing function always stops the query, and the message names the group, or what the row was
+    joined by.
+MS862 A record can't be decoded
+    The topic holds a record that does not match the source's declaration, and `on_bad_record` is `fail`. The
+    message says where the record is. Fix the producer of such records, or set `skip` or `dead_letter`.
+MS863 A row fails a data test
+    A data test with `severity: error`, the default, stops its model before the row is stored; other models
+    continue. Fix the cause of such rows, or choose another severity: `drop`, `dead_letter` or `warn`.
+    `--no-tests` stores them.
+MS864 Records that a query has not read yet are gone
+    The topic was deleted and created again, or its retention deleted records before the query read them. How
+    many are missing is unknown. `millstream build --full-refresh` starts over with the records that the topic
+    has now.
+MS865 A topic no longer exists
+    It existed when the build started. `millstream build` creates missing topics of sinks.
+MS867 Kafka denies a query access
+    The user, password or permissions of the target don't allow the query to read or write its topics.
+MS868 A row can't be computed
+    A division by zero, an overflow or a cast that fails: Spark runs in ANSI mode, where these are errors, not
+    silent NULLs. Use a form that gives NULL, such as `try_cast` or `try_divide`, or filter such rows first.
+MS869 A checkpoint belongs to another project
+    Two projects use the same folder for their checkpoints, and have a query of the same name. Continuing
+    would mix their state. Give each project its own folder.
+MS870 A query can't continue from its checkpoint
+    The query's state was computed differently from what the models now say: with another window, key,
+    aggregate or source. Spark would accept some such changes and give wrong results. `--full-refresh` removes
+    state and tables, and reads the topics from the start.
+MS871 Logic upstream of a state changed
+    Rows that were counted before stay counted by the old logic; new rows follow the new logic.
+    `--accept-forward` continues this way; `--full-refresh` counts all rows again.
+MS872 The topic of a source does not exist
+    The topics of sources belong to their producers, so Millstream creates them on the local broker only.
+    Check `topic:` of the source and `bootstrap_servers` of the target.
+MS873 Spark does not start
+    The JVM exited during startup: an unknown setting, too little memory, or a cluster that does not respond.
+    See the log that the message names.
+MS874 Another command is using this target
+    Two builds of one target would share checkpoints and tables. Wait until the other one has ended.
+MS875 The changes of a table can't be read as a stream
+    Not every store has a change feed: Delta records each changed row, PostgreSQL does not. Store the table in
+    Delta (`store: delta`), or join it to a stream as a lookup, which reads its newest rows.
+MS876 A model is new in a query that has already run
+    A model that joins a query is backfilled with the records that the query has already read, and then
+    continues with it. Here that is not possible: the query keeps state, or another version of Spark wrote its
+    checkpoint, so how far it has read is unknown. The model gets the records from now on. `--full-refresh`
+    reads the topic from its start for all models of the query, and sends those records to their topics again.
+MS877 A function with keyed state needs a missing column
+    A function `(key, rows, state)` gets columns by the names of the fields of its row's class. Select the
+    column in the relation that the function is called on, or remove the field from the class.
+MS878 A query can't run in real-time mode
+    Spark's real-time mode supports queries that decode, filter and project, and write to Kafka. `millstream
+    explain` shows what prevents it for each query.
+MS879 There are fewer cores than partitions
+    In real-time mode, a task for each partition runs all the time. Tasks without a core would wait forever,
+    and Spark would not report it.
+MS881 The port for metrics can't be used
+    `millstream run` serves `/metrics`, `/healthz` and `/readyz` on `--host` and `--port`. Another program, or
+    another run, uses the port. Choose another one; `--port 0` turns the endpoints off.
+MS883 Spark's JVM died
+    The Spark process was killed or crashed, most often because the machine or the container ran out of
+    memory. Checkpoints, topics and tables are intact; unfinished batches run again. Give it more memory
+    (`spark: {spark.driver.memory: 4g}` in profiles.yml), or process less at a time.
+MS884 A disk is full
+    Spark had no room to write a checkpoint, state, a table, or its own files (`spark: {spark.local.dir: …}`).
+    A batch that was not fully written runs again, so nothing is lost. `run` tries again until there is room.
+MS885 Kafka does not accept records
+    A topic was deleted while a query wrote to it, or its brokers did not respond within the producer's
+    timeout (`delivery.timeout.ms`, two minutes by default). `run` recreates a missing topic of a sink, and
+    sends the records that were not sent.
+MS882 A rebuild would count rows twice
+    The rebuilt model sends its rows to a topic again, and a model with state reads that topic. Rebuild both:
+    then it reads only the new rows. `--rebuild model+` names a model and everything downstream.
+MS886 The rebuilt table differs outside the edited columns
+    `apply` compares a rebuilt table with the running one, after the same records, in the columns that the
+    edit does not touch. They should be equal. They differ if the topic has lost old records since, if rows
+    that came too late for a window before are counted now, or if values depend on the clock. Nothing was
+    swapped, and no record was sent. `--accept-differences` accepts the new rows.
+MS887 Nothing to roll back
+    `apply --rollback` restores what the last `apply` replaced. There was no apply on this target, or it was
+    already rolled back.
+MS888 A rollback would count rows twice
+    The last `apply` sent rows to a topic again, and the older version of a model with state reads that topic:
+    continuing from its old offsets, it would count them once more. Check out the older version and `apply`
+    it.
+""")

@@ -1,110 +1,66 @@
 """MS4xx: SQL."""
 
-from millstream.codes import Code
+from millstream.codes import read_codes
 
-CODES = {
-    "MS401": Code(
-        "SQL syntax",
-        "The SQL can't be parsed. The caret marks where parsing stopped.",
-    ),
-    "MS402": Code(
-        "Unknown column",
-        "No relation in scope has a column with this name.",
-    ),
-    "MS403": Code(
-        "Ambiguous column",
-        "Several relations in scope have this column. Qualify it, as in `orders.id`.",
-    ),
-    "MS404": Code(
-        "Unknown relation",
-        "The query names a table that is neither a CTE nor comes from `ref()` or `source()`. Millstream "
-        "must know every input, so write `{{ ref('name') }}` or `{{ source('source', 'topic') }}`.",
-    ),
-    "MS405": Code(
-        "Unknown function",
-        "Neither Spark nor a file of `macros/` has a function with this name.",
-    ),
-    "MS406": Code(
-        "Wrong number of arguments",
-        "The function takes a different number of arguments.",
-    ),
-    "MS407": Code(
-        "Wrong type",
-        "An operator or function does not accept a value of this type.",
-    ),
-    "MS408": Code(
-        "Duplicate column",
-        "Two columns of the result have the same name (Spark ignores case).",
-    ),
-    "MS409": Code("Column without a name", "Every computed column of a model needs `as name`."),
-    "MS410": Code(
-        "Not one SELECT", "A model is one query: a SELECT, UNION or WITH … SELECT, without `;` after it."
-    ),
-    "MS411": Code(
-        "Neither grouped nor aggregated",
-        "With GROUP BY, every column must be a group key or inside an aggregate.",
-    ),
-    "MS412": Code(
-        "UNION of different columns",
-        "The sides of a UNION must have the same number of columns.",
-    ),
-    "MS413": Code(
-        "Ambiguous relation",
-        "Two relations in one FROM have the name that qualifies this column. Give one of them a "
-        "different alias.",
-    ),
-    "MS414": Code(
-        "Unknown columns",
-        "The SQL is opaque, so its columns are unknown. Declare them with types in YAML.",
-    ),
-    "MS416": Code(
-        "Reserved column name",
-        "`_deleted`, `_bad` and `_record` are columns that queries add to rows. Rename the column.",
-    ),
-    "MS430": Code(
-        "Time travel",
-        "`TIMESTAMP AS OF`, `VERSION AS OF` and `FOR SYSTEM_TIME AS OF` are not supported. Remove the "
-        "clause: a stream that joins a table reads the newest version of it in each batch.",
-    ),
-    "MS431": Code(
-        "Subquery not allowed here",
-        "Spark does not support subqueries within a lambda, or IN and EXISTS as arguments of a table "
-        "function. Join the relation that the subquery reads, and use its column.",
-    ),
-    "MS432": Code(
-        "Unknown literal",
-        "Spark SQL reads this differently from what it looks like. It has decimal numbers (`1`, `1.5`, "
-        "`1e3`, optionally with the suffix L, S, Y, D, F or BD), texts (`'a'`, `r'a'`), bytes (`X'1F'`) "
-        "and typed texts (`date'2026-01-01'`, `timestamp'…'`, `interval '1' day`).",
-    ),
-    "MS433": Code(
-        "Clause of another database",
-        "Models are written in Spark SQL; this clause belongs to another database and would have no effect.",
-    ),
-    "MS434": Code(
-        "Invalid duration",
-        "The durations of `window` and `session_window` are texts such as `'5 minutes'` or `'1 hour 30 "
-        "minutes'`: weeks, days, hours, minutes, seconds, milliseconds and microseconds, in words. A "
-        "window must be longer than zero and can't use months; its slide can't be longer than the "
-        "window, and its start must be shorter than its slide.",
-    ),
-    "MS435": Code(
-        "Several windows in one SELECT",
-        "Spark can only assign a row to one `window` or `session_window`. Write a separate model or "
-        "subquery for each.",
-    ),
-    "MS436": Code(
-        "Random value in an aggregate or a join",
-        "Spark does not support `rand()`, `uuid()` and the like within an aggregate or in JOIN … ON. "
-        "Compute the value as a column in a subquery or CTE.",
-    ),
-    "MS437": Code(
-        "Unknown expression",
-        "The expression belongs to another database, such as `at time zone` or `> any (select …)`, or "
-        "is newer than what Millstream supports of Spark SQL. A function usually does the same: "
-        "`from_utc_timestamp(ts, 'Europe/Berlin')`.",
-    ),
-    "MS415": Code(
-        "Aggregate not allowed here", "WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate."
-    ),
-}
+CODES = read_codes("""
+MS401 SQL syntax
+    The SQL can't be parsed. The caret marks where parsing stopped.
+MS402 Unknown column
+    No relation in scope has a column with this name.
+MS403 Ambiguous column
+    Several relations in scope have this column. Qualify it, as in `orders.id`.
+MS404 Unknown relation
+    The query names a table that is neither a CTE nor comes from `ref()` or `source()`. Millstream must know
+    every input, so write `{{ ref('name') }}` or `{{ source('source', 'topic') }}`.
+MS405 Unknown function
+    Neither Spark nor a file of `macros/` has a function with this name.
+MS406 Wrong number of arguments
+    The function takes a different number of arguments.
+MS407 Wrong type
+    An operator or function does not accept a value of this type.
+MS408 Duplicate column
+    Two columns of the result have the same name (Spark ignores case).
+MS409 Column without a name
+    Every computed column of a model needs `as name`.
+MS410 Not one SELECT
+    A model is one query: a SELECT, UNION or WITH … SELECT, without `;` after it.
+MS411 Neither grouped nor aggregated
+    With GROUP BY, every column must be a group key or inside an aggregate.
+MS412 UNION of different columns
+    The sides of a UNION must have the same number of columns.
+MS413 Ambiguous relation
+    Two relations in one FROM have the name that qualifies this column. Give one of them a different alias.
+MS414 Unknown columns
+    The SQL is opaque, so its columns are unknown. Declare them with types in YAML.
+MS416 Reserved column name
+    `_deleted`, `_bad` and `_record` are columns that queries add to rows. Rename the column.
+MS430 Time travel
+    `TIMESTAMP AS OF`, `VERSION AS OF` and `FOR SYSTEM_TIME AS OF` are not supported. Remove the clause: a
+    stream that joins a table reads the newest version of it in each batch.
+MS431 Subquery not allowed here
+    Spark does not support subqueries within a lambda, or IN and EXISTS as arguments of a table function. Join
+    the relation that the subquery reads, and use its column.
+MS432 Unknown literal
+    Spark SQL reads this differently from what it looks like. It has decimal numbers (`1`, `1.5`, `1e3`,
+    optionally with the suffix L, S, Y, D, F or BD), texts (`'a'`, `r'a'`), bytes (`X'1F'`) and typed texts
+    (`date'2026-01-01'`, `timestamp'…'`, `interval '1' day`).
+MS433 Clause of another database
+    Models are written in Spark SQL; this clause belongs to another database and would have no effect.
+MS434 Invalid duration
+    The durations of `window` and `session_window` are texts such as `'5 minutes'` or `'1 hour 30 minutes'`:
+    weeks, days, hours, minutes, seconds, milliseconds and microseconds, in words. A window must be longer
+    than zero and can't use months; its slide can't be longer than the window, and its start must be shorter
+    than its slide.
+MS435 Several windows in one SELECT
+    Spark can only assign a row to one `window` or `session_window`. Write a separate model or subquery for
+    each.
+MS436 Random value in an aggregate or a join
+    Spark does not support `rand()`, `uuid()` and the like within an aggregate or in JOIN … ON. Compute the
+    value as a column in a subquery or CTE.
+MS437 Unknown expression
+    The expression belongs to another database, such as `at time zone` or `> any (select …)`, or is newer than
+    what Millstream supports of Spark SQL. A function usually does the same: `from_utc_timestamp(ts,
+    'Europe/Berlin')`.
+MS415 Aggregate not allowed here
+    WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate.
+""")

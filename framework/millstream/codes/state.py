@@ -1,34 +1,26 @@
 """Codes of state that grows forever."""
 
-from millstream.codes import Code
+from millstream.codes import Code, read_codes
 
 _ACCEPT = (
-    " If the number of keys is small, or the disk is large, accept it: `config(unbounded_state='accept')` for a "
-    'model, or `+unbounded_state = "accept"` for a folder.'
+    "If the number of keys is small, or the disk is large, accept it: `config(unbounded_state='accept')` for "
+    'a model, or `+unbounded_state = "accept"` for a folder.'
 )
-
-CODES = {
-    "MS560": Code(
-        "An aggregate keeps a row per group forever",
-        "Without a window, or with one over a column that has no watermark, Spark can't know that a "
-        "group is complete, so its state keeps every group it has ever seen. Also group by a window of "
-        "the event time: its rows are dropped when the watermark passes their end." + _ACCEPT,
-    ),
-    "MS561": Code(
-        "A dedupe remembers every row forever",
-        "DISTINCT, UNION without ALL, and `dedupe` without `within` compare each row with all earlier "
-        "rows. `config(dedupe={'keys': [...], 'within': '1 day'})` forgets a key by event time; so does "
-        "a DISTINCT over rows that include the watermark column." + _ACCEPT,
-    ),
-    "MS562": Code(
-        "A join of streams keeps rows forever",
-        "A row of one stream waits for its match in the other. Spark drops it only if ON compares the "
-        "event times of both, with a lower and an upper bound: `a.at between b.at - interval 1 hour and "
-        "b.at + interval 1 hour`. A single bound only drops the rows of one side." + _ACCEPT,
-    ),
-    "MS563": Code(
-        "A Python function keeps the state of each key forever",
-        "A function with keyed state remembers every key it has ever seen. `config(state={'ttl': '7 "
-        "days'})` forgets keys that don't come again." + _ACCEPT,
-    ),
-}
+_CODES = read_codes("""
+MS560 An aggregate keeps a row per group forever
+    Without a window, or with one over a column that has no watermark, Spark can't know that a group is
+    complete, so its state keeps every group it has ever seen. Also group by a window of the event time: its
+    rows are dropped when the watermark passes their end.
+MS561 A dedupe remembers every row forever
+    DISTINCT, UNION without ALL, and `dedupe` without `within` compare each row with all earlier rows.
+    `config(dedupe={'keys': [...], 'within': '1 day'})` forgets a key by event time; so does a DISTINCT over
+    rows that include the watermark column.
+MS562 A join of streams keeps rows forever
+    A row of one stream waits for its match in the other. Spark drops it only if ON compares the event times
+    of both, with a lower and an upper bound: `a.at between b.at - interval 1 hour and b.at + interval 1
+    hour`. A single bound only drops the rows of one side.
+MS563 A Python function keeps the state of each key forever
+    A function with keyed state remembers every key it has ever seen. `config(state={'ttl': '7 days'})`
+    forgets keys that don't come again.
+""")
+CODES = {name: Code(code.title, f"{code.explanation} {_ACCEPT}") for name, code in _CODES.items()}

@@ -1,46 +1,32 @@
 """Codes of topics that a project writes."""
 
-from millstream.codes import Code
+from millstream.codes import read_codes
 
-CODES = {
-    "MS550": Code(
-        "A model reads what it writes",
-        "A sink writes a topic that it also reads, through sources and other models. Each build would "
-        "read the rows of the previous build, and the topic would grow without end. The message shows "
-        "the loop. Let the sink write to another topic: without `topic`, it is named after the model.",
-    ),
-    "MS551": Code(
-        "A sink writes the topic of a source",
-        "A topic has one owner: other systems write the topic of a source, and only its model writes "
-        "the topic of a sink. If the topic belongs to the model, read it with `{{ ref('model') }}` and "
-        "remove it from the sources. Only then do queries start in order, are types, keys and updates "
-        "known, and does lineage continue. Otherwise give the sink its own topic.",
-    ),
-    "MS552": Code(
-        "Several sinks write one topic",
-        "Readers can't distinguish the records of two models in one topic, and a rebuild of one sends "
-        "its records again among those of the other. To write one topic, combine the models with `union "
-        "all` in a model that is the only sink.",
-    ),
-    "MS553": Code(
-        "A sink writes a dead-letter topic",
-        "`<topic>.dead_letter` holds records that a source can't decode, and rows that a data test "
-        "keeps out of a model. A sink that writes there would mix its rows with them.",
-    ),
-    "MS554": Code(
-        "The topic's name is reserved",
-        "Names that start with `__` are reserved for Kafka's internal topics, such as "
-        "`__consumer_offsets`. Names that start with `_millstream.` are topics that Millstream creates "
-        "between its own queries. Neither a sink nor a source can use them.",
-    ),
-    "MS555": Code(
-        "Kafka rejects the topic's name",
-        "A topic's name has at most 249 characters: letters, digits, `.`, `_` and `-`. That includes "
-        "the suffix `.dead_letter` of a dead-letter topic.",
-    ),
-    "MS556": Code(
-        "Two topics differ only in `.` and `_`",
-        "Kafka names its metrics after topics with `_` in place of `.`, so `shop.events` and "
-        "`shop_events` collide: the broker refuses to create the second one.",
-    ),
-}
+CODES = read_codes("""
+MS550 A model reads what it writes
+    A sink writes a topic that it also reads, through sources and other models. Each build would read the rows
+    of the previous build, and the topic would grow without end. The message shows the loop. Let the sink
+    write to another topic: without `topic`, it is named after the model.
+MS551 A sink writes the topic of a source
+    A topic has one owner: other systems write the topic of a source, and only its model writes the topic of a
+    sink. If the topic belongs to the model, read it with `{{ ref('model') }}` and remove it from the sources.
+    Only then do queries start in order, are types, keys and updates known, and does lineage continue.
+    Otherwise give the sink its own topic.
+MS552 Several sinks write one topic
+    Readers can't distinguish the records of two models in one topic, and a rebuild of one sends its records
+    again among those of the other. To write one topic, combine the models with `union all` in a model that is
+    the only sink.
+MS553 A sink writes a dead-letter topic
+    `<topic>.dead_letter` holds records that a source can't decode, and rows that a data test keeps out of a
+    model. A sink that writes there would mix its rows with them.
+MS554 The topic's name is reserved
+    Names that start with `__` are reserved for Kafka's internal topics, such as `__consumer_offsets`. Names
+    that start with `_millstream.` are topics that Millstream creates between its own queries. Neither a sink
+    nor a source can use them.
+MS555 Kafka rejects the topic's name
+    A topic's name has at most 249 characters: letters, digits, `.`, `_` and `-`. That includes the suffix
+    `.dead_letter` of a dead-letter topic.
+MS556 Two topics differ only in `.` and `_`
+    Kafka names its metrics after topics with `_` in place of `.`, so `shop.events` and `shop_events` collide:
+    the broker refuses to create the second one.
+""")

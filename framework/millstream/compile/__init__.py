@@ -10,13 +10,7 @@ import msgspec
 
 from millstream import __version__
 from millstream.collector import collector_paused
-from millstream.compile.assemble import (
-    manifest_function,
-    other_nodes,
-    seed_node,
-    source_node,
-    test_nodes,
-)
+from millstream.compile.assemble import manifest_function, other_nodes, seed_node, source_node, test_nodes
 from millstream.compile.cache import Cache, Memo, read_cache, write_cache
 from millstream.compile.descriptions import inherit_descriptions
 from millstream.compile.follow_up_errors import broken_files, without_followups
@@ -38,10 +32,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the stage, the number of finished models, and the total."""
 
 
-def _silent(_stage: str, _done: int, _total: int) -> None:
-    """Report no progress."""
-
-
+@collector_paused()
 def compile_project(
     root: Path,
     *,
@@ -52,19 +43,6 @@ def compile_project(
     progress: Progress | None = None,
 ) -> Compiled:
     """Compile the project at `root`; raise `MillstreamError` only if nothing can be analyzed."""
-    with collector_paused():
-        return _compile_project(root, target, variables, profiles_dir, progress, use_cache=use_cache)
-
-
-def _compile_project(
-    root: Path,
-    target: str | None,
-    variables: str | Mapping[str, Any] | None,
-    profiles_dir: Path | None,
-    progress: Progress | None,
-    *,
-    use_cache: bool,
-) -> Compiled:
     settings, diagnostics = read_settings(root)
     merged, problems = merge_variables(settings.vars, variables)
     chosen, more = read_target(root, settings, target, profiles_dir, merged)
@@ -103,7 +81,7 @@ def _compile(
     memo = Memo(cache.files)
     environment: dict[str, str | None] = {}
     project, problems = load_files(root, settings, target, variables, memo, environment)
-    models = Models(project, cache.models, progress or _silent, broken_files(problems))
+    models = Models(project, cache.models, progress or (lambda *_: None), broken_files(problems))
     models.render_all()
     order, cycles = _order(models)
     models.analyse_all(order)

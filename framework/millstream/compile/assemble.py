@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import Any
 
 from millstream.compile.node import column_of
 from millstream.manifest import ManifestFunction, ManifestNode
@@ -103,17 +102,17 @@ def _tests(
     project: Project, relation: str, path: str, columns: Iterable[Column], tests: Iterable[DataTest]
 ) -> Iterable[ManifestNode]:
     for label, column, test in labelled(relation, columns, tests):
-        config: dict[str, Any] = {"severity": test.severity}
         depends = [relation]
-        if test.name == "relationships" and isinstance(to := test.arguments.get("to"), str):
-            depends += [i for i in (_relation_id(to),) if i]
+        to = test.arguments.get("to") if test.name == "relationships" else None
+        if isinstance(to, str) and to.startswith(("model.", "seed.", "source.")):
+            depends.append(to)
         yield ManifestNode(
             id=f"test.{label}",
             kind="test",
             name=label,
             path=path,
             fqn=(project.settings.name, *_folders_of(path), label),
-            config=config,
+            config={"severity": test.severity},
             depends_on=tuple(sorted(set(depends))),
             test=test.name,
             meta={
@@ -122,15 +121,6 @@ def _tests(
                 "line": test.location.line,
             },
         )
-
-
-def _relation_id(to: str) -> str | None:
-    parts = [part.strip(" '\"") for part in to.partition("(")[2].rstrip(") ").split(",")]
-    if to.startswith("ref(") and len(parts) == 1:
-        return f"model.{parts[0]}"
-    if to.startswith("source(") and len(parts) == 2:
-        return f"source.{parts[0]}.{parts[1]}"
-    return to if to.startswith(("model.", "seed.", "source.")) else None
 
 
 def other_nodes(project: Project) -> Iterable[ManifestNode]:

@@ -66,41 +66,16 @@ class Memo(dict[str, bytes]):
         self.used[key] = value
 
 
-class Snapshot(Struct, frozen=True):
-    """A whole compile without errors, for when nothing has changed."""
-
-    made_from: str
-    environment: dict[str, str | None]
-    """The environment variables that templates read, with their values."""
-    compiled: msgspec.Raw
-    """A `Compiled`, only decoded if the rest matches."""
-    format: str = FORMAT
-
-
-_CACHE, _SNAPSHOT = "cache/compile.msgpack", "cache/snapshot.msgpack"
+_FILE = "cache/compile.msgpack"
 
 
 def read_cache(target: Path) -> Cache:
-    found = read_file(target / _CACHE, Cache)
+    found = read_file(target / _FILE, Cache)
     return found if found and found.format == FORMAT else Cache()
 
 
-def read_snapshot(target: Path) -> Snapshot | None:
-    found = read_file(target / _SNAPSHOT, Snapshot)
-    return found if found and found.format == FORMAT else None
-
-
 def write_cache(target: Path, cache: Cache) -> None:
-    write_file(target / _CACHE, cache)
-
-
-def write_snapshot(target: Path, snapshot: Snapshot | None) -> None:
-    """Store a snapshot; None removes the last one."""
-    if snapshot is None:
-        with contextlib.suppress(OSError):
-            (target / _SNAPSHOT).unlink(missing_ok=True)
-        return
-    write_file(target / _SNAPSHOT, snapshot)
+    write_file(target / _FILE, cache)
 
 
 S = TypeVar("S")

@@ -52,21 +52,17 @@ def base_catalog(
 
 
 def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expression], ...]) -> TopicSpec:
-    calculated = {name for name, _ in derived}
     columns = _columns(relation)
     key = topic.key
-    has_key_column = key is not None and all(key.name.lower() != c.name.lower() for c in topic.columns)
+    own_key = key.name if key and all(key.name.lower() != c.name.lower() for c in topic.columns) else None
+    not_fields = {own_key, *(name for name, _ in derived)}
     return TopicSpec(
         id=relation.id,
         name=topic.name,
         topic=topic.topic,
         format=topic.format,
-        fields=tuple(
-            c
-            for c in columns
-            if c.name not in calculated and not (has_key_column and key and c.name == key.name)
-        ),
-        key=next((c for c in columns if has_key_column and key and c.name == key.name), None),
+        fields=tuple(c for c in columns if c.name not in not_fields),
+        key=next((c for c in columns if c.name == own_key), None),
         key_type=key.type if key else STRING,
         derived=derived,
         order=tuple(c.name for c in columns),

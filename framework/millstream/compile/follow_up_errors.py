@@ -6,17 +6,12 @@ from collections.abc import Iterable
 
 from millstream.errors import Diagnostic
 
-_FOLLOWING = {
-    # A partly unreadable file may declare what is missing elsewhere.
-    ".yml": frozenset(("MS204", "MS117")),
-    ".yaml": frozenset(("MS204", "MS117")),
-    ".py": frozenset(("MS405", "MS406", "MS407")),
-}
-_CAUSES = {
-    ".yml": frozenset(("MS102", "MS103", "MS105", "MS106", "MS107", "MS108")),
-    ".yaml": frozenset(("MS102", "MS103", "MS105", "MS106", "MS107", "MS108")),
-    ".py": frozenset(("MS102", "MS103")),
-}
+# A partly unreadable file may declare what is missing elsewhere.
+_MISSING = frozenset(("MS204", "MS117"))
+_FOLLOWING = {".yml": _MISSING, ".yaml": _MISSING, ".py": frozenset(("MS405", "MS406", "MS407"))}
+_UNREADABLE = frozenset(("MS102", "MS103"))
+_MALFORMED = _UNREADABLE | {"MS105", "MS106", "MS107", "MS108"}
+_CAUSES = {".yml": _MALFORMED, ".yaml": _MALFORMED, ".py": _UNREADABLE}
 
 
 def broken_files(diagnostics: Iterable[Diagnostic]) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
@@ -16,15 +17,17 @@ from millstream.compile.relations import input_relations
 from millstream.compile.sources import derive_columns
 from millstream.errors import Diagnostic, Note, Severity, did_you_mean
 from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.config import ConfigValue, ModelConfig, resolve_config
+from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
+from millstream.project.options import ModelConfig
 from millstream.project.templates import Rendered, Renderer
-from millstream.project.values import ModelProperties, Project, Reference, SqlFile, Uses
+from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, Problem, RelationColumn
 from millstream.text import Location
 from millstream.types import UNKNOWN
 
 Progress = Callable[[str, int, int], None]
+Find = Callable[[tuple[str, ...]], InputRelation | None]
 
 
 class Models:
@@ -46,12 +49,8 @@ class Models:
             id_: digest_of(relation, self.planning.traits.get(id_))
             for id_, relation in self.relations.items()
         }
-        self._everywhere = digest_of(
-            project.settings.name,
-            project.target.name,
-            project.target.profile,
-            project.target.settings,
-        )
+        target = project.target
+        self._everywhere = digest_of(project.settings.name, target.name, target.profile, target.settings)
         self._everything = digest_of(sorted(project.models), sorted(project.seeds), sorted(project.sources))
         self._functions = digest_of(
             [(f.name, f.parameters, f.returns, f.nullable, f.table) for f in project.functions.values()]
@@ -77,29 +76,21 @@ class Models:
             for reference in model.references:
                 if reference.id in disabled:
                     model.entry = None
-                    model.diagnostics = [*model.diagnostics, _disabled(reference)]
+                    model.diagnostics.append(_disabled(reference))
 
     def _model(self, file: SqlFile) -> Model:
-        properties = self.project.properties.get(file.name)
-        path = folders(file, self.project.settings)
-        base, _ = resolve_config(self.project.settings, path, properties, {})
+        base, _ = self._config(file, {})
         entry = self.known.get(file.name)
         if (
             entry
             and entry.rendered_from == self._rendered_from(file, base, entry.uses)
-            and self._references_exist(entry)
+            and all(self._exists(reference.id) for reference in entry.references)
         ):
             return Model(
                 file, entry.config, entry.references, entry.uses, entry.rendered_from, entry.sql, entry=entry
             )
-        return self._render(file, path, properties, base)
-
-    def _render(
-        self, file: SqlFile, path: tuple[str, ...], properties: ModelProperties | None, base: ModelConfig
-    ) -> Model:
         rendered = self.renderer.render(file, msgspec.to_builtins(base))
-        given = {name: ConfigValue(o.value, o.location, o.line) for name, o in rendered.options.items()}
-        config, problems = resolve_config(self.project.settings, path, properties, given)
+        config, problems = self._config(file, rendered.options)
         return Model(
             file,
             msgspec.to_builtins(config),
@@ -111,11 +102,13 @@ class Models:
             diagnostics=[*rendered.diagnostics, *problems],
         )
 
-    def _references_exist(self, entry: Entry) -> bool:
-        """Return whether every reference of an entry still resolves to the same node."""
-        return all(self._exists(reference.id) for reference in entry.references)
+    def _config(self, file: SqlFile, in_file: Layer) -> tuple[ModelConfig, list[Diagnostic]]:
+        settings = self.project.settings
+        properties = self.project.properties.get(file.name)
+        return resolve_config(settings, folders(file, settings), properties, in_file)
 
     def _exists(self, id_: str) -> bool:
+        """Return whether the id of a reference still is that of a node."""
         kind, _, name = id_.partition(".")
         if kind == "model":
             return name in self.project.models
@@ -124,7 +117,7 @@ class Models:
     def _rendered_from(self, file: SqlFile, base: ModelConfig, uses: Uses) -> str:
         # An empty variable differs from one that is not set.
         values = {name: (name in self.project.vars, self.project.vars.get(name)) for name in uses.vars}
-        environment = {name: self.renderer.functions.environment(name) for name in uses.env}
+        environment = {name: os.environ.get(name) for name in uses.env}
         return digest_of(
             file.digest,
             file.path,
@@ -166,7 +159,7 @@ class Models:
             analysis = self._analyze_again(model)
             relation = self._relation(model, analysis)
             model.node = model_node(self.project, model, relation, analysis, self.renderer.library.macros)
-            model.diagnostics = model.diagnostics + self._undeclared(model, relation)
+            model.diagnostics += self._undeclared(model, relation)
             model.diagnostics += self._unknown_columns(model, relation, analysis)
             self.relations[model.id] = relation
             self._plan(model, analysis)
@@ -190,14 +183,14 @@ class Models:
         problems += more
         properties = self.project.properties.get(model.file.name)
         checks, wrong = row_checks(model.config, properties, relation, self._analysed_option)
-        model.diagnostics = model.diagnostics + wrong
+        model.diagnostics += wrong
         if not problems:
             spec, model.traits, problems = self.planning.check(
                 model, analysis.query, extras, checks, self._own_options(model)
             )
             model.spec = msgspec.msgpack.encode(spec)
         found = [(each.warning, self._plan_diagnostic(model, each)) for each in problems]
-        model.diagnostics = model.diagnostics + [each for warning, each in found if not warning]
+        model.diagnostics += [each for warning, each in found if not warning]
         model.warnings = [each for warning, each in found if warning]
 
     def _own_options(self, model: Model) -> set[str]:
@@ -207,11 +200,7 @@ class Models:
         return {*in_file, *(properties.config_locations if properties else ())}
 
     def _analysed_option(self, sql: str, relation: InputRelation) -> Analysis:
-        from millstream.sql.analyze import (
-            analyze,
-        )  # imports sqlglot, which an unchanged project does not need
-
-        return analyze(sql, lambda _: relation, list, self.project.functions)
+        return self._analyze(sql, lambda _: relation, list)
 
     def _plan_diagnostic(self, model: Model, problem: PlanProblem) -> Diagnostic:
         rendered = model.rendered
@@ -234,39 +223,37 @@ class Models:
         rendered = self._rendered_again(model)
         properties = self.project.properties.get(model.file.name)
         for option in options:
-            in_file = rendered.options.get(option) if rendered is not None else None
+            in_file = rendered.options.get(option)
             if in_file is not None and in_file.location is not None:
                 return in_file.location
             if properties and option in properties.config_locations:
                 return properties.config_locations[option]
         return Location(model.file.path, 1, 1, 2)
 
-    def _rendered_again(self, model: Model) -> Rendered | None:
+    def _rendered_again(self, model: Model) -> Rendered:
         """Return a model's rendering, even if the rest of it comes from the cache."""
         if model.rendered is None:
-            path = folders(model.file, self.project.settings)
-            properties = self.project.properties.get(model.file.name)
-            base, _ = resolve_config(self.project.settings, path, properties, {})
-            model.rendered = self._render(model.file, path, properties, base).rendered
+            base, _ = self._config(model.file, {})
+            model.rendered = self.renderer.render(model.file, msgspec.to_builtins(base))
         return model.rendered
 
     def _analyze_again(self, model: Model) -> Analysis:
         model.entry = None
         rendered = self._rendered_again(model)
-        if rendered is None or rendered.failed:
+        if rendered.failed:
             return Analysis(open=True)
         analysis = self.analysed(rendered)
-        model.diagnostics = model.diagnostics + [
-            self.diagnostic(rendered, problem) for problem in analysis.problems
-        ]
+        model.diagnostics += [self.diagnostic(rendered, problem) for problem in analysis.problems]
         return analysis
 
     def analysed(self, rendered: Rendered) -> Analysis:
-        from millstream.sql.analyze import (
-            analyze,
-        )  # imports sqlglot, which an unchanged project does not need
+        return self._analyze(rendered.sql, self._lookup, lambda: [*self.project.models, *self.project.seeds])
 
-        return analyze(rendered.sql, self._lookup, self._known_relations, self.project.functions)
+    def _analyze(self, sql: str, find: Find, names: Callable[[], list[str]]) -> Analysis:
+        # Imports sqlglot, which an unchanged project does not need.
+        from millstream.sql.analyze import analyze
+
+        return analyze(sql, find, names, self.project.functions)
 
     def diagnostic(self, rendered: Rendered, problem: Problem) -> Diagnostic:
         location, line, notes = self.renderer.locate(
@@ -288,25 +275,17 @@ class Models:
                     columns[declared.name.lower()] = RelationColumn(
                         declared.name, declared.type, declared.nullable
                     )
-        is_open = analysis.open and not (properties and properties.columns)
         # Errors here are not reported again for all readers.
-        is_open = is_open or bool(model.diagnostics)
+        is_open = bool(model.diagnostics) or (analysis.open and not (properties and properties.columns))
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
 
     def _lookup(self, parts: tuple[str, ...]) -> InputRelation | None:
         match parts:
-            case ("models" | "seeds" as kind, name):
-                return self.relations.get(f"{kind[:-1]}.{name}") or InputRelation(
-                    f"{kind[:-1]}.{name}", (), open=True
-                )
-            case ("sources", source, topic):
-                id_ = f"source.{source}.{topic}"
+            case ("models" | "seeds", _) | ("sources", _, _):
+                id_ = ".".join((parts[0].removesuffix("s"), *parts[1:]))
                 return self.relations.get(id_) or InputRelation(id_, (), open=True)
             case _:
                 return None
-
-    def _known_relations(self) -> list[str]:
-        return [*self.project.models, *self.project.seeds]
 
     def _undeclared(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
         """Report columns that YAML describes but the SQL does not have."""
@@ -331,15 +310,10 @@ class Models:
         """Warn about a model with unknown columns, which hide errors in its readers."""
         if not relation.open or not analysis.opaque or model.diagnostics:
             return []
-        return [
-            Diagnostic(
-                "MS414",
-                f"the columns of '{model.file.name}' are unknown: {analysis.opaque[0]}",
-                Location(model.file.path, 1, 1, 2),
-                "declare them with their types under `models:` in YAML",
-                severity="warning",
-            )
-        ]
+        message = f"the columns of '{model.file.name}' are unknown: {analysis.opaque[0]}"
+        location = Location(model.file.path, 1, 1, 2)
+        remedy = "declare them with their types under `models:` in YAML"
+        return [Diagnostic("MS414", message, location, remedy, severity="warning")]
 
     def catalog(self, order: Iterable[str]) -> bytes:
         """Return the encoded catalog."""

@@ -5,33 +5,20 @@ from millstream.project.values import Project
 from millstream.sql.spark_functions import signatures
 
 _ENDINGS = ("_where", "_at")
-"""Suffixes that queries add to a function's name: `physical/calling.py`, `physical/emit/told.py`."""
+"""Suffixes that queries add to names: `physical/python_calls.py`, `physical/emit/error_places.py`."""
 
 
 def built_in_names(project: Project) -> list[Diagnostic]:
-    known = signatures()
-    return _variants(project) + [
-        Diagnostic(
-            "MS318",
-            f"'{function.name}' is a function of Spark",
-            function.location,
-            f"rename it, for example to my_{function.name}",
-        )
-        for function in project.functions.values()
-        if function.name in known
-    ]
-
-
-def _variants(project: Project) -> list[Diagnostic]:
-    """Find functions with a name that queries use to call another function."""
-    return [
-        Diagnostic(
-            "MS319",
-            f"queries use the name '{function.name}' to call '{function.name.removesuffix(ending)}'",
-            function.location,
-            f"rename it, for example to my_{function.name}",
-        )
-        for function in project.functions.values()
-        for ending in _ENDINGS
-        if function.name.endswith(ending) and function.name.removesuffix(ending) in project.functions
-    ]
+    """Find functions named like one of Spark, or like what queries call another function."""
+    found: list[Diagnostic] = []
+    for function in project.functions.values():
+        name, remedy = function.name, f"rename it, for example to my_{function.name}"
+        if name in signatures():
+            message = f"'{name}' is a function of Spark"
+            found.append(Diagnostic("MS318", message, function.location, remedy))
+        for ending in _ENDINGS:
+            other = name.removesuffix(ending)
+            if other != name and other in project.functions:
+                message = f"queries use the name '{name}' to call '{other}'"
+                found.append(Diagnostic("MS319", message, function.location, remedy))
+    return found

@@ -1,4 +1,4 @@
-"""Checks options of a model that name its columns, or are SQL over them."""
+"""Checks options of a model: those that name its columns, are SQL over them, or bound its state."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from millstream.expressions import Expression, replace_columns
 from millstream.expressions import column as column_of
 from millstream.materialization import Table, columns_named, materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.plan.nodes import Node, Stateful
+from millstream.plan.nodes.order import in_order
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
 from millstream.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
@@ -74,9 +76,7 @@ def unknown_rules(setting: object) -> list[tuple[str, str]]:
 
 
 def option_expressions(
-    config: Mapping[str, Any],
-    relation: InputRelation,
-    analyse: Callable[[str, InputRelation], Analysis],
+    config: Mapping[str, Any], relation: InputRelation, analyse: Callable[[str, InputRelation], Analysis]
 ) -> tuple[tuple[tuple[str, Expression], ...], list[PlanProblem]]:
     """Return `delete_when` and headers as expressions over the model's columns."""
     written: list[tuple[str, str, str]] = []
@@ -102,3 +102,21 @@ def only_expression(analysis: Analysis) -> Expression | None:
     if analysis.problems or not isinstance(body, Select) or len(body.items) != 1 or body.keys is not None:
         return None
     return replace_columns(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))
+
+
+def meaningless_state(model: str, state: Mapping[str, Any], root: Node, *, own: bool) -> list[PlanProblem]:
+    """Find options of `state` without effect; folder defaults (`own` is false) may fit only some models."""
+    keyed = any(isinstance(node, Stateful) for node in in_order((root,)))
+    found: list[tuple[str, str]] = []
+    if state.get("retention"):
+        remedy = "remove it: a watermark's delay bounds windows, and 'retention' of a table bounds its rows"
+        found.append(("'state: {retention}' has no effect on windows", remedy))
+    if state.get("memory") and state.get("store") == "memory":
+        found.append(("'state: {memory}' only limits the store rocksdb", "remove one of them"))
+    if own and state.get("ttl") and not keyed:
+        message = "'state: {ttl}' is for Python functions with keyed state, and this model calls none"
+        bounds = "a dedupe's 'within', a watermark's delay or a table's 'retention' bounds other state"
+        found.append((message, f"remove it: {bounds}"))
+    if own and state.get("store") == "memory" and keyed:
+        found.append(("Python functions only keep state in RocksDB", "remove store='memory'"))
+    return [PlanProblem(model, "MS522", message, remedy, option="state") for message, remedy in found]

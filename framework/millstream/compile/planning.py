@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
-from millstream.compile.state import meaningless_state
+from millstream.compile.options import meaningless_state
 from millstream.expressions import Expression
 from millstream.materialization import materialization_of
-from millstream.plan.from_sql.catalog import (
-    Catalog,
-    FunctionSpec,
-    Hints,
-    ModelSpec,
-    PlanProblem,
-    SeedSpec,
-    TopicSpec,
-)
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
@@ -44,9 +34,8 @@ class Planning:
         relations: Mapping[str, InputRelation],
         derived: Mapping[str, tuple[tuple[str, Expression], ...]],
     ) -> None:
-        self.project = project
         self.relations = relations
-        self.catalog: Catalog = base_catalog(project, relations, derived)
+        self.catalog = base_catalog(project, relations, derived)
         self.tables: set[str] = set()
         self.inlined: set[str] = set()
         self.traits: dict[str, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
@@ -58,8 +47,8 @@ class Planning:
         model: Model,
         query: Query,
         extras: tuple[tuple[str, Expression], ...],
-        checks: tuple[Check, ...] = (),
-        own: Container[str] = (),
+        checks: tuple[Check, ...],
+        own: Container[str],
     ) -> tuple[ModelSpec, Traits | None, list[PlanProblem]]:
         """Return a model's entry in the catalog, its traits, and its errors.
 
@@ -76,13 +65,11 @@ class Planning:
         problems = found.problems
         if state := model.config.get("state"):
             problems = problems + meaningless_state(model.id, state, found.root, own="state" in own)
-        if not problems and model.config.get("unbounded_state") != "accept":
-            return (
-                spec,
-                traits_for_readers(spec, known.of(found.root)),
-                unbounded_state(spec, found.stateful_steps),
-            )
-        return spec, None if problems else traits_for_readers(spec, known.of(found.root)), problems
+        if problems:
+            return spec, None, problems
+        accepted = model.config.get("unbounded_state") == "accept"
+        warnings = [] if accepted else unbounded_state(spec, found.stateful_steps)
+        return spec, traits_for_readers(spec, known.of(found.root)), warnings
 
     def refused(self, model: Model, query: Query) -> list[PlanProblem]:
         """Return constructs that a stream does not support, for a model with unknown columns."""
@@ -135,18 +122,6 @@ class Planning:
         )
 
 
-class _EncodedCatalog(Struct):
-    """A `Catalog` with encoded models."""
-
-    topics: dict[str, TopicSpec]
-    seeds: dict[str, SeedSpec]
-    models: dict[str, msgspec.Raw]
-    functions: dict[str, FunctionSpec]
-    hints: Hints
-    target: dict[str, Any]
-    project: str
-
-
 def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
     """Return the catalog with all models in topological order; empty if one of them has errors."""
     specs: dict[str, msgspec.Raw] = {}
@@ -154,13 +129,4 @@ def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
         if not model.spec:
             return b""
         specs[model.id] = msgspec.Raw(model.spec)
-    parts = _EncodedCatalog(
-        catalog.topics,
-        catalog.seeds,
-        specs,
-        catalog.functions,
-        catalog.hints,
-        catalog.target,
-        catalog.project,
-    )
-    return msgspec.msgpack.encode(parts)
+    return msgspec.msgpack.encode(msgspec.structs.replace(catalog, models=specs))

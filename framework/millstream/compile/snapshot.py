@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
@@ -9,11 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from millstream.compile.cache import Snapshot, digest_of, read_snapshot, write_snapshot
+from millstream.compile.cache import FORMAT, digest_of, read_file, write_file
 from millstream.manifest import Compiled
 from millstream.project.load import project_files
 from millstream.project.values import Settings, Target
+
+_FILE = "cache/snapshot.msgpack"
+
+
+class _Snapshot(Struct, frozen=True):
+    """A whole compile without errors."""
+
+    made_from: str
+    environment: dict[str, str | None]
+    """The environment variables that templates read, with their values."""
+    compiled: msgspec.Raw
+    """A `Compiled`, only decoded if the rest matches."""
+    format: str = FORMAT
 
 
 def inputs_digest(root: Path, settings: Settings, target: Target, variables: Mapping[str, Any]) -> str:
@@ -21,8 +36,7 @@ def inputs_digest(root: Path, settings: Settings, target: Target, variables: Map
     hashed = hashlib.blake2b(digest_size=16)
     for path in project_files(root, settings):
         try:
-            with (root / path).open("rb") as file:
-                data = file.read()
+            data = (root / path).read_bytes()
         except OSError as error:
             data = f"{type(error).__name__}".encode()
         hashed.update(f"{path}\0{len(data)}\0".encode())
@@ -32,8 +46,8 @@ def inputs_digest(root: Path, settings: Settings, target: Target, variables: Map
 
 def read_compiled(folder: Path, key: str) -> Compiled | None:
     """Return the last compile if its inputs and environment are the same."""
-    found = read_snapshot(folder)
-    if found is None or found.made_from != key:
+    found = read_file(folder / _FILE, _Snapshot)
+    if found is None or (found.format, found.made_from) != (FORMAT, key):
         return None
     if any(os.environ.get(name) != value for name, value in found.environment.items()):
         return None
@@ -43,11 +57,11 @@ def read_compiled(folder: Path, key: str) -> Compiled | None:
         return None
 
 
-def store_compiled(folder: Path, key: str, environment: Mapping[str, str | None], compiled: Compiled) -> None:
+def store_compiled(folder: Path, key: str, environment: dict[str, str | None], compiled: Compiled) -> None:
     """Store a compile without errors; one with errors is always repeated, to report them again."""
-    write_snapshot(
-        folder,
-        None
-        if any(each.severity == "error" for each in compiled.diagnostics)
-        else Snapshot(key, dict(environment), msgspec.Raw(msgspec.msgpack.encode(compiled))),
-    )
+    if any(each.severity == "error" for each in compiled.diagnostics):
+        with contextlib.suppress(OSError):
+            (folder / _FILE).unlink(missing_ok=True)
+    else:
+        snapshot = _Snapshot(key, environment, msgspec.Raw(msgspec.msgpack.encode(compiled)))
+        write_file(folder / _FILE, snapshot)

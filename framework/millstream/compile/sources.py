@@ -56,9 +56,7 @@ def _derived(project: Project, topic: Topic, relation: InputRelation, into: Deri
         if derived and column.type and derived.type not in {column.type, UNKNOWN, NULL}:
             into.diagnostics.append(_wrong_type(column, str(derived.type)))
         columns.append(
-            msgspec.structs.replace(
-                known, type=derived.type if derived and column.type is None else known.type
-            )
+            msgspec.structs.replace(known, type=derived.type) if derived and not column.type else known
         )
     into.expressions[topic.id] = tuple(derivations)
     return InputRelation(relation.id, tuple(columns), relation.open)

@@ -82,10 +82,8 @@ class _Topics:
             if len(sink.topic) > LONGEST:
                 code, message = "MS555", f"the topic name '{sink.topic}' is too long: {_AT_MOST}"
             elif sink.topic.startswith("__"):
-                code, message = (
-                    "MS554",
-                    f"'{sink.topic}' is reserved: Kafka's internal topics start with '__'",
-                )
+                code = "MS554"
+                message = f"'{sink.topic}' is reserved: Kafka's internal topics start with '__'"
             elif sink.topic.startswith(OWN):
                 code, message = "MS554", f"'{sink.topic}' is reserved: {_RESERVED}"
             elif (dead_letters := self.dead_letters.get(sink.topic)) is not None:

@@ -18,10 +18,7 @@ def choose_queries(queries: Sequence[Query], models: frozenset[str] | None) -> l
 
 
 def computing_queries(queries: Sequence[Query], models: frozenset[str]) -> list[Query]:
-    """Return the queries that store some models, or compute them as views.
-
-    Models that another query stores are only read.
-    """
+    """Return the queries that store some models, or compute those that no query stores."""
     stored = {model for each in queries for model in each.stored}
     return [
         query

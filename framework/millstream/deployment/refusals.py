@@ -10,29 +10,17 @@ from millstream.physical.verdict import Verdict
 
 
 def refusal(query: Query, found: Verdict) -> Diagnostic:
-
     reasons, rebuild = "; ".join(found.reasons), rebuild_command(query)
     if found.kind == "forward":
-        return Diagnostic(
-            "MS871",
-            f"{query.title}: {reasons}",
-            None,
-            f"continue from here with --accept-forward, or rebuild: {rebuild}",
-        )
-    return Diagnostic(
-        "MS870",
-        f"{query.title} can't continue from its checkpoint: {reasons}",
-        None,
-        f"rebuild it alongside the running version, then swap: {rebuild}",
-    )
+        remedy = f"continue from here with --accept-forward, or rebuild: {rebuild}"
+        return Diagnostic("MS871", f"{query.title}: {reasons}", None, remedy)
+    message = f"{query.title} can't continue from its checkpoint: {reasons}"
+    remedy = f"rebuild it alongside the running version, then swap: {rebuild}"
+    return Diagnostic("MS870", message, None, remedy)
 
 
 def double_count_error(found: DoubleCount) -> Diagnostic:
     """Return the error for a query that would count rows twice."""
-    name = found.model.removeprefix("model.")
-    return Diagnostic(
-        "MS882",
-        f"{found.writer.title} would send its rows again, and {found.reader.title} would count them twice",
-        None,
-        f"rebuild both: --rebuild {name}+",
-    )
+    name, writer, reader = found.model.removeprefix("model."), found.writer.title, found.reader.title
+    message = f"{writer} would send its rows again, and {reader} would count them twice"
+    return Diagnostic("MS882", message, None, f"rebuild both: --rebuild {name}+")

@@ -20,56 +20,47 @@ from millstream.physical.values import Query
 from millstream.physical.verdict import Verdict, needs_rebuild, verdict
 
 
-class Refuse(Struct, frozen=True):
+class OfQuery(Struct, frozen=True):
+    query: str
+
+
+class Refuse(OfQuery, frozen=True):
     """The query's checkpoint does not fit, and the command may not rebuild it."""
 
-    query: str
     problem: Diagnostic
 
 
-class Reset(Struct, frozen=True):
+class Reset(OfQuery, frozen=True):
     """Remove the query's checkpoint and tables."""
 
-    query: str
 
-
-class Create(Struct, frozen=True):
+class Create(OfQuery, frozen=True):
     """The query is new and starts with the first records of its sources."""
 
-    query: str
 
-
-class Continue(Struct, frozen=True):
+class Continue(OfQuery, frozen=True):
     """The query continues from its checkpoint."""
 
-    query: str
 
-
-class Backfill(Struct, frozen=True):
+class Backfill(OfQuery, frozen=True):
     """Run models that join the query over what it has read before."""
 
-    query: str
     models: tuple[str, ...]
 
 
-class Rebuild(Struct, frozen=True):
+class Rebuild(OfQuery, frozen=True):
     """A second version of the query reads its sources from the start, alongside the running version."""
 
-    query: str
 
-
-class Compare(Struct, frozen=True):
+class Compare(OfQuery, frozen=True):
     """After the same records, the second version must have the same rows as the running version."""
 
-    query: str
     untouched: Mapping[str, Sequence[str]]
     accept_differences: bool
 
 
-class Start(Struct, frozen=True):
+class Start(OfQuery, frozen=True):
     """Start the query."""
-
-    query: str
 
 
 class Swap(Struct, frozen=True):
@@ -87,8 +78,7 @@ class KeepPrevious(Struct, frozen=True):
     created: tuple[str, ...]
 
 
-OfQuery = Refuse | Reset | Create | Continue | Backfill | Rebuild | Compare | Start
-Stage = OfQuery | Swap | KeepPrevious
+Stage = Refuse | Reset | Create | Continue | Backfill | Rebuild | Compare | Start | Swap | KeepPrevious
 
 
 def stages(
@@ -119,7 +109,8 @@ def chain(found: Iterable[Stage], query: str) -> tuple[Stage, ...]:
     return tuple(
         stage
         for stage in found
-        if (stage.queries == (query,) if isinstance(stage, Swap) else getattr(stage, "query", "") == query)
+        if (isinstance(stage, OfQuery) and stage.query == query)
+        or (isinstance(stage, Swap) and stage.queries == (query,))
     )
 
 
@@ -129,7 +120,6 @@ def name_of(stage: Stage) -> str:
 
 
 def rebuilt(found: Iterable[Stage]) -> tuple[str, ...]:
-    """Return the names of the queries that are rebuilt."""
     return tuple(stage.query for stage in found if isinstance(stage, Rebuild))
 
 
@@ -163,10 +153,8 @@ def _updated(
             yield from (Rebuild(query.name), Swap((query.name,)))
         elif record is None:
             yield from _created(query)
-        elif needs_rebuild(
-            (found := fit(query, record, deployed)).kind, accept_forward=intent.accept_forward
-        ):
-            yield Refuse(query.name, refusal(query, found))
+        elif misfit := _misfit(query, record, deployed, intent):
+            yield Refuse(query.name, refusal(query, misfit))
         else:
             yield from _continued(query, record)
 
@@ -174,7 +162,9 @@ def _updated(
 def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Iterator[Stage]:
     records = deployed.records
     unfit = [
-        query for query in queries if _is_unfit(query, deployed, intent) or taken_over_tables(query, records)
+        query
+        for query in queries
+        if _misfit(query, records.get(query.name), deployed, intent) or taken_over_tables(query, records)
     ]
     names = {query.name for query in unfit} | with_readers(unfit, queries).keys()
     created = {query.name for query in queries} - records.keys() - names
@@ -191,11 +181,12 @@ def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Ite
             yield from _continued(query, record)
 
 
-def _is_unfit(query: Query, deployed: Deployed, intent: Apply) -> bool:
-    record = deployed.records.get(query.name)
-    if record is None:
-        return False
-    return needs_rebuild(fit(query, record, deployed).kind, accept_forward=intent.accept_forward)
+def _misfit(
+    query: Query, record: Record | None, deployed: Deployed, intent: Update | Apply
+) -> Verdict | None:
+    """Return why a query must be rebuilt before it can continue."""
+    found = fit(query, record, deployed) if record is not None else Verdict("same")
+    return found if needs_rebuild(found.kind, accept_forward=intent.accept_forward) else None
 
 
 def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:
@@ -208,25 +199,21 @@ def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:
 def _regrouped(
     queries: Sequence[Query], deployed: Deployed, others: Sequence[Query], lock: Lock
 ) -> Iterator[Stage]:
-    before = deployed.lock or Lock()
-    known = {model for group in before.groups for member in group.members for model in member.models}
+    recorded = deployed.lock.groups if deployed.lock else ()
+    before = {group.name: [member.models for member in group.members] for group in recorded}
+    known = {model for members in before.values() for models in members for model in models}
     moved = [
         query
         for query in queries
         if (group := lock.group(query.name)) is not None
         and known.intersection(query.stored)
-        and _members(before, query.name) != [member.models for member in group.members]
+        and before.get(query.name) != [member.models for member in group.members]
     ]
     _check_readers(moved, others)
     names = tuple(query.name for query in moved)
     yield from map(Rebuild, names)
-    groups = tuple(group for group in lock.groups if group.name in names or before.group(group.name))
+    groups = tuple(group for group in lock.groups if group.name in {*names, *before})
     yield Swap(names, Lock(groups))
-
-
-def _members(lock: Lock, name: str) -> list[tuple[str, ...]]:
-    group = lock.group(name)
-    return [] if group is None else [member.models for member in group.members]
 
 
 def _check_readers(rebuilt_queries: Sequence[Query], others: Sequence[Query]) -> None:

@@ -44,13 +44,11 @@ def _of_node(node: ManifestNode, found: Index, positions: Positions) -> Columns:
 
 
 def _tests(node: ManifestNode, found: Index) -> dict[str, tuple[int, ...]]:
-    """Return the tests of each column."""
     if not any(column.tests for column in node.columns):
         return {}
     listed: dict[str, list[int]] = {}
     for number in found.tests.get(found.numbers[node.id], ()):
-        column = found.checked.get(number)
-        if column:
+        if column := found.checked.get(number):
             listed.setdefault(column.lower(), []).append(number)
     return {name: tuple(numbers) for name, numbers in listed.items()}
 

@@ -12,8 +12,6 @@ from millstream.docs.material import Material
 from millstream.docs.values import Entry, Result
 from millstream.explain.queries import Query
 from millstream.manifest import ManifestFunction, ManifestNode
-from millstream.physical.values import DeadLetters
-from millstream.physical.values import Query as Physical
 
 _ORDER = ("source", "seed", "model", "exposure", "metric", "function", "query", "test", "unit_test")
 """The order of entries: pages that are opened often share files; tests come last."""
@@ -35,7 +33,7 @@ class Index(Struct, frozen=True):
 
 def index(material: Material, last: Mapping[str, Result]) -> Index:
     nodes, functions = material.manifest.nodes, material.manifest.functions
-    queries = _queries(material)
+    queries = {query.name: query for query in material.queries}
     kinds: dict[str, str] = {id_: node.kind for id_, node in nodes.items()}
     kinds |= {f"function.{name}": "function" for name in functions}
     kinds |= {f"query.{name}": "query" for name in queries}
@@ -67,21 +65,13 @@ def index(material: Material, last: Mapping[str, Result]) -> Index:
     return Index(with_last, numbers, tests, checked)
 
 
-def _queries(material: Material) -> dict[str, Query]:
-    return {query.name: query for query in material.planned.about.queries} if material.planned else {}
-
-
 def _stateful(material: Material) -> frozenset[str]:
     """Return the ids of queries and models that keep state."""
     if material.planned is None:
         return frozenset()
-    queries = (f"query.{each.name}" for each in physical_queries(material) if each.signature.stateful)
+    queries = (f"query.{each.name}" for each in material.physical_queries if each.signature.stateful)
     operators = (node for node in material.planned.explanation.optimized.nodes if node.state)
     return frozenset((*queries, *(f"model.{model}" for node in operators for model in node.models)))
-
-
-def physical_queries(material: Material) -> tuple[Physical, ...]:
-    return material.planned.physical.queries if material.planned else ()
 
 
 def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dict[int, tuple[int, ...]]:
@@ -97,11 +87,10 @@ def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dic
 def _queries_of(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     """Return the queries that compute each model or store each reference topic."""
     found: dict[str, list[int]] = {}
-    for query in physical_queries(material):
+    for query in material.physical_queries:
         number = numbers.get(f"query.{query.name}")
         if number is not None:
-            stored = [each.model for each in query.outputs if not isinstance(each, DeadLetters)]
-            for target in dict.fromkeys([*query.models, *stored]):
+            for target in dict.fromkeys([*query.models, *query.stored]):
                 found.setdefault(target, []).append(number)
     return {id_: tuple(dict.fromkeys(queries)) for id_, queries in found.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from millstream.docs.layout.layout import lay_out
 from millstream.docs.layout.values import Edge, Item, Layout
-from millstream.docs.values import Entry, Map, MapBox, MapColumn, MapEdge, MapNode
+from millstream.docs.values import Entry, Map, MapNode
 
 DRAWN = frozenset(("source", "seed", "model", "exposure", "metric"))
 _HEIGHT, _CHARACTER, _PADDING, _WIDEST = 36, 7.2, 44, 260
@@ -67,13 +67,13 @@ def as_map(
         name,
         found.width,
         found.height,
-        tuple(MapColumn(each.x, each.width) for each in found.columns),
+        found.columns,
         tuple(
             MapNode(number, box.rank, box.y, item.width, item.height)
             for number, box, item in zip(numbers, found.boxes, items, strict=True)
         ),
-        tuple(MapEdge(each.source, each.target, each.ys) for each in found.routes),
-        tuple(MapBox(each.name, each.x, each.y, each.width, each.height) for each in found.clusters),
+        found.routes,
+        found.clusters,
         down,
     )
 

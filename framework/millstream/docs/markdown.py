@@ -95,7 +95,6 @@ def _single(token: Token) -> Markup:
 
 
 def plain(tree: Markup) -> str:
-    """Return the text of a tree."""
     parts: list[str] = []
     for each in tree:
         if isinstance(each, str):

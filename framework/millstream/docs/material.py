@@ -13,8 +13,10 @@ from msgspec import Struct
 from millstream.docs.texts import compiled, written
 from millstream.explain.about import about_of
 from millstream.explain.explanation import About, Explanation, explain
+from millstream.explain.queries import Query
 from millstream.manifest import Compiled, Manifest
-from millstream.physical.plan import Physical
+from millstream.physical.plan import Physical as PhysicalPlan
+from millstream.physical.values import Query as Physical
 from millstream.results import RunResults, read_results
 from millstream.tested import TestResults, read_test_results
 from millstream.topology import Topology, compiled_topology, physical_of
@@ -26,7 +28,7 @@ Progress = Callable[[str], None]
 
 class Planned(Struct, frozen=True):
     topology: Topology
-    physical: Physical
+    physical: PhysicalPlan
     about: About
     explanation: Explanation
 
@@ -40,6 +42,15 @@ class Material(Struct, frozen=True):
     results: RunResults | None = None
     tests: TestResults | None = None
     planned: Planned | None = None
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries of the plan, as they are explained."""
+        return self.planned.about.queries if self.planned else ()
+
+    @property
+    def physical_queries(self) -> tuple[Physical, ...]:
+        return self.planned.physical.queries if self.planned else ()
 
 
 def gather(

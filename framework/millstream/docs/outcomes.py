@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from millstream.docs.material import Material
 from millstream.docs.values import Coverage, Fact, MissedWay, Result
@@ -66,8 +66,7 @@ def _worst(results: Iterable[ModelResult]) -> str:
     return next(status for status in _WORST if status in statuses)
 
 
-def _of_query(results: Iterable[ModelResult]) -> Iterator[Fact]:
-    results = list(results)
+def _of_query(results: Sequence[ModelResult]) -> Iterator[Fact]:
     reads = {id_: rows for each in results for id_, rows in each.reads.items()}
     yield Fact("records read", f"{max(each.rows_read for each in results):,}")
     for id_, rows in sorted(reads.items()):

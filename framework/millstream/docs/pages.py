@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from millstream.docs import facts
-from millstream.docs.index import Index, physical_queries
+from millstream.docs.index import Index
 from millstream.docs.markdown import markup
 from millstream.docs.material import Material, Planned
 from millstream.docs.values import Code, Coverage, Entry, Fact, Operator, Page, Result
@@ -20,8 +20,8 @@ def pages(
     material: Material, found: Index, last: Mapping[str, Result], reached: Mapping[str, Coverage]
 ) -> tuple[Page, ...]:
     notes = _notes(material)
-    explained = {query.name: query for query in material.planned.about.queries} if material.planned else {}
-    physical = {query.name: query for query in physical_queries(material)}
+    explained = {query.name: query for query in material.queries}
+    physical = {query.name: query for query in material.physical_queries}
     written: list[Page] = []
     for number, entry in enumerate(found.entries):
         if entry.id in material.manifest.nodes:
@@ -50,16 +50,16 @@ def _of_node(node: ManifestNode, number: int, found: Index, notes: Iterable[str]
 
 def _of_function(material: Material, entry: Entry) -> Page:
     function = material.manifest.functions[entry.name]
-    calls = (
-        [call for call in material.planned.explanation.calls if call.function == entry.name]
-        if material.planned
-        else []
-    )
+    calls = material.planned.explanation.calls if material.planned else ()
     return Page(
         about=markup(function.description),
         facts=(
             Fact("signature", function.signature),
-            *(Fact("runs", f"{call.runs}, on {call.rows}: {call.text}") for call in calls),
+            *(
+                Fact("runs", f"{call.runs}, on {call.rows}: {call.text}")
+                for call in calls
+                if call.function == entry.name
+            ),
         ),
     )
 
@@ -90,7 +90,7 @@ def _notes(material: Material) -> Mapping[str, tuple[str, ...]]:
 
 
 def code(material: Material, found: Index) -> tuple[Code, ...]:
-    sql = {query.name: query.sql for query in material.planned.about.queries} if material.planned else {}
+    sql = {query.name: query.sql for query in material.queries}
     return tuple(
         Code(
             material.written.get(entry.id, ""),

@@ -21,14 +21,9 @@ def serving(folder: Path, port: int = PORT) -> Iterator[tuple[str, ThreadingHTTP
         server = ThreadingHTTPServer((HOST, port), partial(_Handler, directory=str(folder)))
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise MillstreamError(
-            Diagnostic(
-                "MS708",
-                f"can't listen on {HOST}:{port}: {reason.lower()}",
-                None,
-                "choose another --port, or 0 for any free port",
-            )
-        ) from None
+        message = f"can't listen on {HOST}:{port}: {reason.lower()}"
+        remedy = "choose another --port, or 0 for any free port"
+        raise MillstreamError(Diagnostic("MS708", message, None, remedy)) from None
     try:
         yield f"http://{HOST}:{server.server_address[1]}/", server
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
@@ -18,16 +19,17 @@ _SETTING = re.compile(r"""(?P<name>[\w.-]+:[ ]+)(?P<value>"[^"\n]*"|'[^'\n]*'|[^
 def written(root: Path, manifest: Manifest) -> dict[str, str]:
     """Return SQL files, and the lines of functions and of tests in YAML, by id."""
     found: dict[str, str] = {}
-    modules: dict[str, str] = {}
 
+    @cache
     def text(path: str) -> str:
-        if path not in modules:
-            modules[path] = _text(root / path)
-        return modules[path]
+        try:
+            return (root / path).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""  # removed since the project was compiled
 
     for id_, node in manifest.nodes.items():
         if node.path.endswith(".sql"):
-            found[id_] = _text(root / node.path)
+            found[id_] = text(node.path)
         elif node.kind in {"test", "unit_test"} and "line" in node.meta:
             found[id_] = _item(text(node.path), int(node.meta["line"]), climb=node.kind == "unit_test")
     for name, function in manifest.functions.items():
@@ -49,13 +51,6 @@ def _test_sql(test: RowTest | TotalTest | QueryTest) -> str:
             return f"select {report}\nfrom {sql_name(relation)}\nhaving {wrong}"
         case QueryTest(sql=sql):
             return sql
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""  # removed since the project was compiled
 
 
 def _item(text: str, line: int, *, climb: bool) -> str:

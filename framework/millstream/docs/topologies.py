@@ -12,11 +12,10 @@ from millstream.docs.maps import as_map
 from millstream.docs.material import Planned
 from millstream.docs.values import Drawing as Drawn
 from millstream.docs.values import DrawnOperator, Fact, Map, Stage, Topology
-from millstream.explain.explanation import of_outputs
-from millstream.explain.savings import Cost, Costs, saved, savings_in_words, table
+from millstream.explain.explanation import models_of, of_outputs, same
+from millstream.explain.savings import Costs, saved, savings_in_words, table
 from millstream.explain.topology import Drawing, DrawnNode, draw
 from millstream.optimizer.driver import Step
-from millstream.plan.nodes import Plan
 from millstream.plan.nodes.order import in_order
 
 MOST_OPERATORS = 250
@@ -32,9 +31,7 @@ Queries = Sequence[tuple[str, frozenset[str]]]
 
 def topologies(planned: Planned, found: Index) -> tuple[Topology, ...]:
     """Return the plan of the project, if it is small enough, and the plan of each query."""
-    queries = [
-        (query.name, frozenset(f"model.{name}" for name in query.models)) for query in planned.about.queries
-    ]
+    queries = models_of(planned.about.queries)
     costs = Costs(planned.about.hints)
     drawn: list[Topology] = []
     left = MOST_DRAWN
@@ -56,12 +53,7 @@ class _Stages:
     """The stages of some outputs; operators that several drawings share are stored once."""
 
     def __init__(
-        self,
-        planned: Planned,
-        found: Index,
-        queries: Queries,
-        models: frozenset[str] | None,
-        costs: Costs,
+        self, planned: Planned, found: Index, queries: Queries, models: frozenset[str] | None, costs: Costs
     ) -> None:
         self._planned, self._index, self._queries, self._models = planned, found, queries, models
         self._costs = costs
@@ -106,7 +98,7 @@ class _Stages:
 
     def _stage(self, step: Step, last: Drawing) -> tuple[Stage, Drawing] | None:
         before, after = of_outputs(step.before, self._models), of_outputs(step.after, self._models)
-        if all(one is other for one, other in zip(before.outputs, after.outputs, strict=True)):
+        if same(before, after):
             return None
         drawing = draw(after)
         new, gone = _changed(last, drawing)
@@ -120,11 +112,8 @@ class _Stages:
                 if not change.models or near & {each.removeprefix("model.") for each in change.models}
             )
         )
-        saves = savings_in_words(self._saved(before, after))
+        saves = savings_in_words(saved(self._costs.of(before), self._costs.of(after)))
         return Stage(step.rule, self._drawn(drawing), changes, saves, new, gone), drawing
-
-    def _saved(self, before: Plan, after: Plan) -> Cost:
-        return saved(self._costs.of(before), self._costs.of(after))
 
     def _drawn(self, drawing: Drawing) -> int:
         operators = _operators(drawing, self._index.numbers)

@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from millstream.docs.layout.values import ClusterBox, Route
+from millstream.docs.layout.values import Column as MapColumn
+
 Kind = Literal["source", "seed", "model", "exposure", "metric", "test", "unit_test", "function", "query"]
 Markup = list[Any]
 """Texts and elements, `["a", {"href": …}, …children]`, from which the page creates descriptions."""
@@ -134,30 +137,9 @@ class Page(Struct, frozen=True, omit_defaults=True):
     """Notes for readers: opaque SQL, why it does not share a query."""
 
 
-class MapColumn(Struct, frozen=True, array_like=True):
-    x: int
-    width: int
-
-
 class MapNode(Struct, frozen=True, array_like=True):
     entry: int
     rank: int
-    y: int
-    width: int
-    height: int
-
-
-class MapEdge(Struct, frozen=True, array_like=True):
-    """An edge between nodes, by position in `Map.nodes`, with its y in each column that it crosses."""
-
-    source: int
-    target: int
-    ys: tuple[int, ...] = ()
-
-
-class MapBox(Struct, frozen=True, array_like=True):
-    name: str
-    x: int
     y: int
     width: int
     height: int
@@ -172,8 +154,9 @@ class Map(Struct, frozen=True):
     height: int
     columns: tuple[MapColumn, ...]
     nodes: tuple[MapNode, ...]
-    edges: tuple[MapEdge, ...]
-    boxes: tuple[MapBox, ...] = ()
+    edges: tuple[Route, ...]
+    """Between nodes by position in `nodes`."""
+    boxes: tuple[ClusterBox, ...] = ()
     down: bool = False
     """Edges go down instead of right: columns are rows, and x and y are exchanged."""
 

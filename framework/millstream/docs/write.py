@@ -6,7 +6,7 @@ a call of a function with one JSON value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -63,16 +63,11 @@ def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
     for name, values, starts in (
         ("columns", site.columns, even), ("pages", site.pages, even), ("code", site.code, site.start.texts)
     ):  # fmt: skip
-        yield from _chunks(name, values, starts)
+        for number, (first, end) in enumerate(zip(starts, (*starts[1:], len(values)), strict=True)):
+            yield f"data/{name}-{number}.js", chunk(f"{name}-{number}", values[first:end])
     yield "site.css", (_ASSETS / "site.css").read_bytes()
     yield "site.js", script()
     yield "index.html", (_ASSETS / "index.html").read_bytes()
-
-
-def _chunks(name: str, values: Sequence[Any], starts: Sequence[int]) -> Iterator[tuple[str, bytes]]:
-    ends = (*starts[1:], len(values))
-    for number, (first, end) in enumerate(zip(starts, ends, strict=True)):
-        yield f"data/{name}-{number}.js", chunk(f"{name}-{number}", values[first:end])
 
 
 def chunk(name: str, value: Any) -> bytes:

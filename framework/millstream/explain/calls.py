@@ -44,10 +44,7 @@ def _calls(node: Node, names: Mapping[int, str]) -> Iterator[Call]:
         text = f"{node.function}(…)" if isinstance(node, Stateful) else str(node.call)
         yield Call(node.function, name, models, text, runs, _rows(node.input, names))
         return
-    counted: Counter[tuple[str, str]] = Counter()
-    for expression in node.expressions:
-        for function in expression.functions:
-            counted[function, str(expression)] += 1
+    counted = Counter((function, str(each)) for each in node.expressions for function in each.functions)
     for (function, text), times in counted.items():
         yield Call(function, name, models, text, ARROW, _rows(node.inputs[0], names), times)
 

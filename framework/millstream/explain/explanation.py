@@ -81,7 +81,7 @@ def explain(plans: Optimized, about: About) -> Explanation:
         target=about.target,
         models=tuple(map(plain, about.models)),
         written=draw(written),
-        optimized=draw(optimized, _groups(queries)),
+        optimized=draw(optimized, models_of(queries)),
         cost_written=separately,
         cost_optimized=after,
         saves=saved(separately, after),
@@ -158,7 +158,8 @@ def _parts(
     return tuple(found), [*parts, *([output] for output in left.values())]
 
 
-def _groups(queries: Iterable[Query]) -> list[tuple[str, frozenset[str]]]:
+def models_of(queries: Iterable[Query]) -> list[tuple[str, frozenset[str]]]:
+    """Return each query's name with the ids of its models."""
     return [(query.name, frozenset(f"model.{name}" for name in query.models)) for query in queries]
 
 
@@ -167,7 +168,7 @@ def _rules(steps: Iterable[Step], chosen: Collection[str] | None, costs: Costs) 
     saves: dict[str, Cost] = {}
     for step in steps:
         before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
-        if chosen is not None and _same(before, after):
+        if chosen is not None and same(before, after):
             continue
         changes.setdefault(step.rule, []).extend(_relevant(step, before, after, everything=chosen is None))
         less = saved(costs.of(before), costs.of(after))
@@ -175,7 +176,7 @@ def _rules(steps: Iterable[Step], chosen: Collection[str] | None, costs: Costs) 
     return tuple(RuleReport(rule, tuple(dict.fromkeys(all_)), saves[rule]) for rule, all_ in changes.items())
 
 
-def _same(before: Plan, after: Plan) -> bool:
+def same(before: Plan, after: Plan) -> bool:
     return all(a is b for a, b in zip(before.outputs, after.outputs, strict=True))
 
 

@@ -76,9 +76,8 @@ def state_text(node: Node, traits: Traits) -> str:
             return f"a row per {per}{until}" if per else "one row"
         case Dedupe():
             keys = ", ".join(node.keys)
-            return (
-                f"seen {keys}, forgotten after {node.within}" if node.within else f"seen {keys}, kept forever"
-            )
+            until = f"forgotten after {node.within}" if node.within else "kept forever"
+            return f"seen {keys}, {until}"
         case Join():
             return "rows of both sides" + (_until(traits) if traits.watermarks else ", kept forever")
         case Stateful():
@@ -88,8 +87,6 @@ def state_text(node: Node, traits: Traits) -> str:
 
 def _until(traits: Traits) -> str:
     times = ", ".join(time for time, _ in traits.watermarks)
-    return (
-        f", until the watermark of {times} has passed it"
-        if times
-        else ", kept forever: there is no watermark"
-    )
+    if not times:
+        return ", kept forever: there is no watermark"
+    return f", until the watermark of {times} has passed it"

@@ -79,12 +79,12 @@ def _owners(order: Iterable[Node]) -> dict[int, str]:
     for node in order:
         if node.models:
             found[id(node)] = plain(node.models[0])
-        elif not node.inputs:
+        elif node.inputs:
+            found[id(node)] = found[id(node.inputs[0])]
+        else:
             found[id(node)] = (
                 node.label.removesuffix("_records") or node.relation.rpartition(".")[2] or "rows"
             )
-        else:
-            found[id(node)] = found[id(node.inputs[0])] if node.inputs else "rows"
     return found
 
 

@@ -41,20 +41,19 @@ class Apart(Struct, frozen=True):
 
 
 def explain_query(query: Physical) -> Query:
-    targets = [target.model for target in query.outputs if not isinstance(target, DeadLetters)]
     reads = [source.topic or f"changes of {plain(source.relation)}" for source in query.sources]
     reads += [read.relation.rpartition(".")[2] for read in query.reads]
     return Query(
         query.name,
         query.kind,
-        tuple(plain(model) for model in targets if not model.startswith("source.")),
+        tuple(plain(model) for model in query.stored if not model.startswith("source.")),
         tuple(dict.fromkeys(reads)),
         query.output_mode,
         query.realtime,
         query.memory.why if query.signature.stateful else "",
         "\n\n".join(_sql(query)),
         tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
-        next((model.rpartition(".")[2] for model in targets if model.startswith("source.")), ""),
+        next((model.rpartition(".")[2] for model in query.stored if model.startswith("source.")), ""),
     )
 
 

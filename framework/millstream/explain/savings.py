@@ -13,16 +13,7 @@ from msgspec.structs import asdict
 from millstream.explain.rates import rates
 from millstream.explain.sizes import row_size
 from millstream.optimizer.context import Hints
-from millstream.plan.nodes import (
-    Decode,
-    Node,
-    Output,
-    Plan,
-    Project,
-    Repartition,
-    TopicScan,
-    Watermark,
-)
+from millstream.plan.nodes import Decode, Node, Output, Plan, Project, Repartition, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
 
@@ -112,7 +103,6 @@ def alone(plan: Plan) -> list[list[Output]]:
 
 
 def saved(before: Cost, after: Cost) -> Cost:
-    """Return the difference of two costs."""
     return _combined(before, after, sub)
 
 
@@ -181,6 +171,8 @@ _WORDS = {
     "bytes_shuffled": ("byte/s shuffled at least", "bytes/s shuffled at least"),
     "python_rows": ("row/s through Python", "rows/s through Python"),
 }
+NAMES = {name: many for name, (_, many) in _WORDS.items()}
+"""The plural words for each number."""
 
 
 def in_words(found: Cost) -> list[str]:
@@ -189,7 +181,7 @@ def in_words(found: Cost) -> list[str]:
     for name, number in asdict(found).items():
         if number:
             one, many = _WORDS[name]
-            listed.append(f"{_number(number)} {one if number == 1 else many}")
+            listed.append(f"{shown(number)} {one if number == 1 else many}")
     return listed
 
 
@@ -208,14 +200,9 @@ def table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
     for name, (_, many) in _WORDS.items():
         numbers: list[float | None] = [getattr(cost, name) for cost in costs]
         if any(numbers):
-            rows.append((many, tuple("?" if n is None else _number(n) for n in numbers)))
+            rows.append((many, tuple("?" if n is None else shown(n) for n in numbers)))
     return rows
 
 
-def _number(number: float) -> str:
+def shown(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) or abs(number) >= 10 else f"{number:,.1f}"
-
-
-def names_of_costs() -> dict[str, str]:
-    """Return the plural words for each number, by its name."""
-    return {name: many for name, (_, many) in _WORDS.items()}

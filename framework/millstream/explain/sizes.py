@@ -8,24 +8,19 @@ from msgspec import Struct
 
 from millstream.plan.nodes import Column
 from millstream.types import (
-    BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
     FLOAT,
-    INT,
-    SMALLINT,
+    INTEGERS,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    TINYINT,
     Decimal,
     Row,
     Type,
 )
 
-_FIXED = frozenset(
-    map(str, (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ))
-)
+_FIXED = (BOOLEAN, *INTEGERS, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
 class Size(Struct, frozen=True):
@@ -50,4 +45,4 @@ def _size(found: Type) -> Size:
             inner = row_size(Column(field.name, field.type) for field in fields)
             return Size(8 + inner.bytes, inner.exact)
         case _:
-            return Size(8, str(found) in _FIXED)
+            return Size(8, found in _FIXED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -70,11 +71,8 @@ def draw(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Draw
     parts = [(name, outputs) for name, outputs in parts if outputs]
     if rest := [output for output in plan.outputs if id(output) not in grouped]:
         parts.append(("", rest))
-    within: dict[int, int] = {}
     orders = [in_order(outputs) for _, outputs in parts]
-    for order in orders:
-        for node in order:
-            within[id(node)] = within.get(id(node), 0) + 1
+    within = Counter(id(node) for order in orders for node in order)
     nodes: list[DrawnNode] = []
     edges: list[Edge] = []
     groups: list[Group] = []
@@ -105,24 +103,17 @@ def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:
         partitioned=traits.partitioned,
         watermarks=traits.watermarks,
         state=state_text(node, traits),
-        topic=_topic(node),
+        topic=node.topic if isinstance(node, TopicScan | Output) else "",
         relation=node.model if isinstance(node, Output) else node.relation,
         output=isinstance(node, Output),
     )
-
-
-def _topic(node: Node) -> str:
-    if isinstance(node, TopicScan):
-        return node.topic
-    return node.topic if isinstance(node, Output) else ""
 
 
 def line_of(node: Node, traits: Traits) -> str:
     """Return what a node does in a line; for an output, with its topic and mode."""
     text = node.summary
     if isinstance(node, Output):
-        topic = _topic(node)
-        text += f" to topic {topic}" if topic and topic != plain(node.model) else ""
+        text += f" to topic {node.topic}" if node.topic not in {"", plain(node.model)} else ""
         return f"{text} ({mode_text(traits)})"
     return brief(text)
 

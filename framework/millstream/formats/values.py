@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -60,9 +60,7 @@ def text_of(value: Any) -> str:
             return "true" if value else "false"
         case str():
             return value
-        case datetime():
-            return value.isoformat()
-        case date():
+        case date():  # or datetime
             return value.isoformat()
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
+from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import Cluster, Value, revealed
@@ -28,56 +29,42 @@ _SILENT.propagate = False
 Client = TypeVar("Client", AdminClient, Consumer, Producer)
 
 
-class ClientErrors:
-    """The last errors that a client reported."""
-
-    def __init__(self) -> None:
-        self.errors: deque[KafkaError] = deque(maxlen=20)
-
-    def __call__(self, error: KafkaError) -> None:
-        self.errors.append(error)
+ClientErrors = deque[KafkaError]
+"""The last errors that a client reported."""
 
 
-class Admin:
+class Admin(Struct, frozen=True, eq=False):
     """A connected admin client."""
 
-    def __init__(self, cluster: Cluster, client: AdminClient, errors: ClientErrors) -> None:
-        self.cluster = cluster
-        self.client = client
-        self.errors = errors
+    cluster: Cluster
+    client: AdminClient
+    errors: ClientErrors
 
-    def metadata(self, topic: str | None = None) -> ClusterMetadata:
+    def metadata(self) -> ClusterMetadata:
         try:
-            return (
-                self.client.list_topics(topic, timeout=PATIENCE)
-                if topic
-                else self.client.list_topics(timeout=PATIENCE)
-            )
+            return self.client.list_topics(timeout=PATIENCE)
         except KafkaException as error:
             raise self.failure(error, "listing topics") from None
 
     def failure(self, error: KafkaException, doing: str) -> MillstreamError:
         self.client.poll(0)
-        return failure(self.cluster, error.args[0], doing, self.errors.errors)
+        return failure(self.cluster, error.args[0], doing, self.errors)
 
 
 def admin_of(cluster: Cluster) -> Admin:
     """Connect to a cluster, or raise the reason within seconds if that fails."""
-    errors = ClientErrors()
-    client = _client(cluster, AdminClient, admin_config(cluster), errors)
+    client, errors = _client(cluster, AdminClient, admin_config(cluster))
     deadline = time.monotonic() + CONNECT
     while True:
         try:
             client.list_topics(timeout=0.5)
         except KafkaException as error:
             client.poll(0)
-            refused = next(
-                (each for each in [error.args[0], *errors.errors] if is_authentication(each)), None
-            )
+            refused = next(filter(is_authentication, [error.args[0], *errors]), None)
             if refused is not None:
                 raise refusal(cluster, refused) from None
             if time.monotonic() > deadline:
-                raise silence(cluster, errors.errors or [error.args[0]]) from None
+                raise silence(cluster, errors or [error.args[0]]) from None
         else:
             return Admin(cluster, client, errors)
 
@@ -90,28 +77,24 @@ def producer_of(
     largest: int | None = None,
 ) -> tuple[Producer, ClientErrors]:
     """Return a producer; `on_failure` is only called for records that were not accepted."""
-    errors = ClientErrors()
     more = {"on_delivery": on_failure, "delivery.report.only.error": True}
-    return _client(
-        cluster, Producer, producer_config(cluster, live=live, largest=largest), errors, more
-    ), errors
+    return _client(cluster, Producer, producer_config(cluster, live=live, largest=largest), more)
 
 
 def consumer_of(cluster: Cluster) -> tuple[Consumer, ClientErrors]:
-    errors = ClientErrors()
-    return _client(cluster, Consumer, consumer_config(cluster), errors), errors
+    return _client(cluster, Consumer, consumer_config(cluster))
 
 
 def _client(
     cluster: Cluster,
     kind: type[Client],
     options: Mapping[str, Value],
-    errors: ClientErrors,
     more: Mapping[str, Any] | None = None,
-) -> Client:
+) -> tuple[Client, ClientErrors]:
+    errors = ClientErrors(maxlen=20)
     try:
-        settings: dict[str, Any] = {**revealed(options), "error_cb": errors, **(more or {})}
-        return kind(settings, logger=_SILENT)
+        settings: dict[str, Any] = {**revealed(options), "error_cb": errors.append, **(more or {})}
+        return kind(settings, logger=_SILENT), errors
     except KafkaException as error:
         remedy = "fix it in profiles.yml, under kafka:"
         message = f"can't create a Kafka client: {error_text(cluster, error.args[0])}"

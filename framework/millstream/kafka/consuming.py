@@ -49,10 +49,9 @@ def all_records(admin: Admin, topics: Collection[str]) -> Iterator[Message]:
     """Yield all records that the topics hold now."""
     found = bounds(admin, topics)
     starts = {partition: first for partition, (first, _) in found.items()}
+    ends = {partition: end for partition, (_, end) in found.items()}
     with _reading(admin) as (consumer, errors):
-        yield from _until(
-            admin, consumer, errors, starts, {partition: end for partition, (_, end) in found.items()}
-        )
+        yield from _until(admin, consumer, errors, starts, ends)
 
 
 def follow_records(admin: Admin, starts: Mapping[PartitionKey, int]) -> Iterator[Message]:
@@ -94,16 +93,16 @@ def _until(
             at_end = error is not None and error.name() == "_PARTITION_EOF"
             if at_end or (message.offset() or 0) >= ends[partition] - 1:
                 unfinished.discard(partition)
-        good = [m for m in _without_errors(admin, errors, messages) if _before(m, ends)]
-        yield from good
+        for message in list(_without_errors(admin, errors, messages)):
+            if (message.offset() or 0) < ends[message.topic() or "", message.partition() or 0]:
+                yield message
         if messages:
             last = time.monotonic()
         elif time.monotonic() - last > _SILENCE:
-            raise _silent(admin, errors)
-
-
-def _before(message: Message, ends: Mapping[PartitionKey, int]) -> bool:
-    return (message.offset() or 0) < ends[message.topic() or "", message.partition() or 0]
+            if errors:
+                raise failure(admin.cluster, errors[-1], "reading records", errors)
+            text = f"Kafka returned no records for {_SILENCE:.0f} seconds, although the topic has some"
+            raise MillstreamError(Diagnostic("MS829", text, None, "see the log of the broker"))
 
 
 def _without_errors(admin: Admin, errors: ClientErrors, messages: list[Message]) -> Iterator[Message]:
@@ -112,11 +111,4 @@ def _without_errors(admin: Admin, errors: ClientErrors, messages: list[Message])
         if error is None:
             yield message
         elif error.name() not in {"_PARTITION_EOF", "GROUP_AUTHORIZATION_FAILED"} and not error.retriable():
-            raise failure(admin.cluster, error, f"reading records of '{message.topic()}'", errors.errors)
-
-
-def _silent(admin: Admin, errors: ClientErrors) -> MillstreamError:
-    if errors.errors:
-        return failure(admin.cluster, errors.errors[-1], "reading records", errors.errors)
-    message = f"Kafka returned no records for {_SILENCE:.0f} seconds, although the topic has some"
-    return MillstreamError(Diagnostic("MS829", message, None, "see the log of the broker"))
+            raise failure(admin.cluster, error, f"reading records of '{message.topic()}'", errors)

@@ -75,16 +75,15 @@ def _milliseconds(value: Any) -> int | None:
     """Return the time of a value: a datetime, ISO text, or seconds, as Spark casts numbers."""
     match value:
         case datetime():
-            found = _time_of(value)
-            return _possible(found.timestamp() * 1000) if found else None
+            time = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+            return _possible(time.timestamp() * 1000)
         case date():
             return None
         case str():
             try:
-                found = _time_of(datetime.fromisoformat(value.replace("Z", "+00:00")))
+                return _milliseconds(datetime.fromisoformat(value.replace("Z", "+00:00")))
             except ValueError:
                 return None
-            return _possible(found.timestamp() * 1000) if found else None
         case _:
             return _scaled(value, 1000.0)
 
@@ -92,10 +91,3 @@ def _milliseconds(value: Any) -> int | None:
 def _possible(milliseconds: float) -> int | None:
     # Kafka has no times before 1970.
     return int(milliseconds) if 0 <= milliseconds < 2**63 else None
-
-
-def _time_of(value: Any) -> datetime | None:
-    """Return a point in time; one without a zone is UTC."""
-    if not isinstance(value, datetime):
-        return None
-    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)

@@ -25,7 +25,6 @@ _SILENCE = frozenset((
     "_TRANSPORT", "_RESOLVE", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_MSG_TIMED_OUT", "_TIMED_OUT_QUEUE",
     "REQUEST_TIMED_OUT",
 ))  # fmt: skip
-EMBEDDED_REMEDY = "see `millstream broker status`"
 _BROKER = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\S*://)?\S+?/(?:bootstrap|\d+): ")
 _DURATION = re.compile(r" \((?:after|in) \d+ms[^)]*\)")
 
@@ -38,10 +37,6 @@ def is_permission(error: KafkaError) -> bool:
     return error.name() in _PERMISSION
 
 
-def is_silence(error: KafkaError) -> bool:
-    return error.name() in _SILENCE
-
-
 def failure(
     cluster: Cluster, error: KafkaError, doing: str, errors: Iterable[KafkaError] = ()
 ) -> MillstreamError:
@@ -49,11 +44,12 @@ def failure(
     known = list(errors)
     if (refused := next(filter(is_authentication, [error, *known]), None)) is not None:
         return refusal(cluster, refused)
-    if error.name() in _PERMISSION:
-        user = _user(cluster)
-        remedy = f"request {_PERMISSION[error.name()]}{f' for {user}' if user else ''}"
+    if is_permission(error):
+        user = cluster.settings.get("sasl_username")
+        whom = "" if user is None or isinstance(user, Secret) else f" for '{text(user)}'"
+        remedy = f"request {_PERMISSION[error.name()]}{whom}"
         return _error(cluster, "MS824", f"not permitted: {doing}", remedy)
-    if is_silence(error):
+    if error.name() in _SILENCE:
         return silence(cluster, known or [error])
     return _error(cluster, "MS829", f"{doing}: {error_text(cluster, error)}", "see the log of the broker")
 
@@ -66,7 +62,7 @@ def silence(cluster: Cluster, errors: Iterable[KafkaError]) -> MillstreamError:
     where = "the address from the environment" if isinstance(cluster.bootstrap_servers, Secret) else servers
     remedy = "check bootstrap_servers, and that security_protocol fits the cluster's port"
     if cluster.embedded:
-        remedy = EMBEDDED_REMEDY
+        remedy = "see `millstream broker status`"
     return _error(cluster, "MS822", f"Kafka does not answer at {where}{why}", remedy)
 
 
@@ -83,11 +79,6 @@ def error_text(cluster: Cluster, error: KafkaError) -> str:
     """Return Kafka's own text, without secrets and internals of librdkafka."""
     found = _DURATION.sub("", _BROKER.sub("", error.str()))
     return mask(" ".join(found.split()), cluster.secrets).rstrip(".")
-
-
-def _user(cluster: Cluster) -> str:
-    given = cluster.settings.get("sasl_username")
-    return "" if given is None or isinstance(given, Secret) else f"'{text(given)}'"
 
 
 def _error(cluster: Cluster, code: str, message: str, remedy: str) -> MillstreamError:

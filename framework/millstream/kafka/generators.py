@@ -6,7 +6,7 @@ import linecache
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
@@ -45,16 +45,13 @@ def generators_of(project: Project) -> dict[str, tuple[Generator, Topic]]:
     return found
 
 
-def random_of(seed: int, generator: str) -> Random:
-    """Return a generator's random numbers, which differ between generators with the same seed."""
-    return Random(f"{generator}:{seed}")  # noqa: S311 - test traffic
-
-
 def rows(project: Project, generator: Generator, seed: int = 1, start: datetime = START) -> Iterator[Any]:
     """Yield a generator's rows; errors are reported at their line."""
-    function = _function(project, generator)
+    function = getattr(_module(project, generator.path), generator.name)
+    # With the same seed, each generator has other random numbers.
+    random = Random(f"{generator.name}:{seed}")  # noqa: S311 - test traffic
     try:
-        yield from function(random_of(seed, generator.name), start)
+        yield from function(random, start)
     except (GeneratorExit, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the function raises, including SystemExit
@@ -64,7 +61,6 @@ def rows(project: Project, generator: Generator, seed: int = 1, start: datetime 
 def records(
     project: Project, generator: Generator, topic: Topic, seed: int = 1, start: datetime = START
 ) -> Iterator[Record]:
-    """Yield a generator's records, encoded for the source."""
     encode = format_of(topic.format).local.encode
     fields = fields_of(topic)
     time = event_time(topic)
@@ -93,16 +89,13 @@ def _unfit(
 ) -> MillstreamError:
     message = f"record {number:,} of the generator '{generator.name}' can't be sent: {why}"
     remedy = "yield a key and a value for each record; the value has the columns of the source"
-    return MillstreamError(_at(project, generator.location, code, message, remedy))
+    location = generator.location
+    content = Path(project.root, location.path).read_text(encoding="utf-8-sig", errors="replace")
+    line = Text(location.path, content).line(location.line)
+    return MillstreamError(Diagnostic(code, message, location, remedy, line))
 
 
 # -- the user's module
-
-
-def _function(project: Project, generator: Generator) -> Callable[..., Iterator[Any]]:
-    module = _module(project, generator.path)
-    found: Callable[..., Iterator[Any]] = getattr(module, generator.name)
-    return found
 
 
 def _module(project: Project, path: str) -> types.ModuleType:
@@ -137,17 +130,5 @@ def _failed(project: Project, path: str, error: BaseException, code: str, what: 
     column = len(text) - len(text.lstrip()) + 1
     reason = " ".join(str(error).split())
     message = f"{what} failed: {type(error).__name__}{f': {reason}' if reason else ''}"
-    return MillstreamError(
-        Diagnostic(
-            code,
-            message,
-            Location(path, line, column, len(text) + 1),
-            "fix it, or catch the exception",
-            text,
-        )
-    )
-
-
-def _at(project: Project, location: Location, code: str, message: str, remedy: str) -> Diagnostic:
-    content = Path(project.root, location.path).read_text(encoding="utf-8-sig", errors="replace")
-    return Diagnostic(code, message, location, remedy, Text(location.path, content).line(location.line))
+    location = Location(path, line, column, len(text) + 1)
+    return MillstreamError(Diagnostic(code, message, location, "fix it, or catch the exception", text))

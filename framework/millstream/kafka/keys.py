@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.formats.values import UnfitError, encoded, from_json, text_of, to_json, utf8, value_of
+from millstream.formats.values import encoded, from_json, text_of, to_json, utf8, value_of
 from millstream.types import BINARY, STRING, Array, Map, Row, Type
 
 
@@ -32,6 +32,3 @@ def decode_key(key: bytes, type_: Type = STRING) -> Any:
             return from_json(key)
         case _:
             return value_of(utf8(key), type_)
-
-
-__all__ = ["UnfitError", "decode_key", "encode_key"]

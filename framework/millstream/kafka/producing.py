@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError
-from millstream.kafka.clients import Admin, ClientErrors, producer_of
+from millstream.kafka.clients import Admin, producer_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.failures import error_text, failure
 from millstream.kafka.generators import START, Record, generators_of, records
@@ -28,10 +27,6 @@ _HOUR = 3_600_000
 
 Progress = Callable[[str, int], None]
 """Called with a topic and the number of its sent records."""
-
-
-def _no_progress(_topic: str, _sent: int) -> None:
-    pass
 
 
 class Feed(Struct, frozen=True):
@@ -56,17 +51,6 @@ class SendResult(Struct, frozen=True):
     interrupted: bool = False
 
 
-class _Failures:
-    """Stores the first record that was not accepted, and why."""
-
-    def __init__(self) -> None:
-        self.first: tuple[KafkaError, str] | None = None
-
-    def __call__(self, error: KafkaError, message: Any) -> None:
-        if self.first is None:
-            self.first = (error, message.topic())
-
-
 class _Sender:
     """A producer that counts what it has sent."""
 
@@ -75,14 +59,17 @@ class _Sender:
     ) -> None:
         self.cluster = cluster
         self.progress = progress
-        self.failures = _Failures()
+        self.failures: list[tuple[KafkaError, str]] = []
+        """Why records were not accepted, and their topics."""
         self.sent: dict[str, int] = {}
         self._limits = limits
         largest = min((each.bytes for each in limits.values() if each.bytes is not None), default=None)
-        created: tuple[Producer, ClientErrors] = producer_of(
-            cluster, self.failures, live=live, largest=largest
+        self._producer, self._errors = producer_of(
+            cluster,
+            lambda error, message: self.failures.append((error, message.topic())),
+            live=live,
+            largest=largest,
         )
-        self._producer, self._errors = created
 
     def send(self, feed: Feed, count: int | None) -> bool:
         """Send up to `count` records; return whether there were that many."""
@@ -113,17 +100,16 @@ class _Sender:
         return count is None or done == count
 
     def check(self) -> None:
-        if self.failures.first is None:
+        if not self.failures:
             return
         self._producer.purge()
-        error, topic = self.failures.first
+        error, topic = self.failures[0]
         if error.name() in {"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}:
-            message = (
-                f"topic '{topic}' does not accept records of this size: {error_text(self.cluster, error)}"
-            )
+            reason = error_text(self.cluster, error)
             remedy = "set max.request.size under producer:, and max.message.bytes of the topic"
+            message = f"topic '{topic}' does not accept records of this size: {reason}"
             raise MillstreamError(Diagnostic("MS835", message, None, remedy))
-        raise failure(self.cluster, error, f"sending records to '{topic}'", self._errors.errors)
+        raise failure(self.cluster, error, f"sending records to '{topic}'", self._errors)
 
     def finish(self) -> None:
         """Wait until Kafka has accepted all records, or raise its error."""
@@ -133,14 +119,9 @@ class _Sender:
             self.check()
             if time.monotonic() > deadline:
                 self._producer.purge()
-                raise MillstreamError(
-                    Diagnostic(
-                        "MS835",
-                        f"{len(self._producer):,} records were not accepted within {_FLUSH:.0f} seconds",
-                        None,
-                        "see the log of the broker",
-                    )
-                )
+                number = len(self._producer)
+                message = f"{number:,} records were not accepted within {_FLUSH:.0f} seconds"
+                raise MillstreamError(Diagnostic("MS835", message, None, "see the log of the broker"))
         self.check()
 
 
@@ -160,7 +141,7 @@ def send(
     limits = {t: _limits(config, now) for t, config in configs(admin, [f.topic for f in feeds]).items()}
     # At low rates, each record is sent immediately; otherwise in batches, as a busy application does.
     live = rate is not None and rate * _TICK <= 1
-    sender = _Sender(admin.cluster, limits, progress or _no_progress, live=live)
+    sender = _Sender(admin.cluster, limits, progress or (lambda _topic, _sent: None), live=live)
     interrupted = False
     try:
         if rate is None:
@@ -229,7 +210,6 @@ def fill_empty(
 
 
 def never_written(admin: Admin, topics: Iterable[str]) -> frozenset[str]:
-    """Return existing topics that have never held records."""
     ends: dict[str, int] = {}
     for (topic, _), found in bounds(admin, topics).items():
         ends[topic] = ends.get(topic, 0) + found.end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -51,9 +51,8 @@ class ShownRecord(Struct, frozen=True):
 
 
 def of_source(topic: Topic) -> Reading:
-    return Reading(
-        topic.topic, format_of(topic.format), fields_of(topic), topic.key.type if topic.key else STRING
-    )
+    key = topic.key.type if topic.key else STRING
+    return Reading(topic.topic, format_of(topic.format), fields_of(topic), key)
 
 
 def of_sink(node: ManifestNode) -> Reading:
@@ -79,14 +78,27 @@ def _type(text: str) -> Type:
 
 def show_record(message: Message, reading: Reading) -> ShownRecord:
     wrong: dict[str, str] = {}
+
+    def decoded(part: str, data: bytes | None, decode: Callable[[bytes], Any]) -> Any:
+        try:
+            return None if data is None else decode(data)
+        except UnfitError as error:
+            wrong[part] = str(error)
+            return data
+
     kind, milliseconds = message.timestamp()
+    local = reading.format.local if reading.format else None
     return ShownRecord(
         message.topic() or "",
         message.partition() or 0,
         message.offset() or 0,
         _EPOCH + timedelta(milliseconds=milliseconds) if kind else None,
-        _key(_bytes(message.key()), reading, wrong),
-        _value(_bytes(message.value()), reading, wrong),
+        decoded("key", _bytes(message.key()), lambda key: decode_key(key, reading.key)),
+        decoded(
+            "value",
+            _bytes(message.value()),
+            lambda value: local.decode(value, reading.fields) if local else _guess(value),
+        ),
         tuple((name, _guess(_bytes(value))) for name, value in _headers(message)),
         wrong,
     )
@@ -99,28 +111,6 @@ def _headers(message: Message) -> Iterable[tuple[str, Any]]:
 
 def _bytes(value: str | bytes | None) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
-
-
-def _key(key: bytes | None, reading: Reading, wrong: dict[str, str]) -> Any:
-    if key is None:
-        return None
-    try:
-        return decode_key(key, reading.key)
-    except UnfitError as error:
-        wrong["key"] = str(error)
-        return key
-
-
-def _value(value: bytes | None, reading: Reading, wrong: dict[str, str]) -> Any:
-    if value is None:
-        return None
-    if reading.format is None:
-        return _guess(value)
-    try:
-        return reading.format.local.decode(value, reading.fields)
-    except UnfitError as error:
-        wrong["value"] = str(error)
-        return value
 
 
 def _guess(value: bytes | None) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.kafka.cluster import Cluster, Options, Value, text
 from millstream.kafka.jaas import MODULES, jaas_config, jaas_options
 from millstream.project.secrets import Secret
@@ -174,8 +174,7 @@ def _credentials(settings: Mapping[str, Any], mechanism: str) -> dict[str, str]:
     for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
         if settings.get(key) is not None:
             given[name] = text(settings[key])
-    for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
-        if name not in given:
+        elif name not in given:
             _unfit(
                 f"{mechanism} needs {key}", f"write {key}: \"{{{{ env_var('KAFKA_{key[5:].upper()}') }}}}\""
             )
@@ -205,9 +204,7 @@ def _pem(cluster: Cluster, key: str) -> str:
     try:
         found = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = (
-            (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not a text file"
-        )
+        reason = os_reason(error) if isinstance(error, OSError) else "it is not a text file"
         _unfit(f"'{key}' can't be read: {reason}", f"{path} must be an existing PEM file")
     if key == "ssl_key_location" and "PRIVATE KEY" in found and "RSA PRIVATE" in found:
         _unfit(

@@ -34,29 +34,26 @@ def source_options(
     cluster: Cluster, own: Mapping[str, Any] | None = None, trigger: str | None = None
 ) -> Options:
     """Return the options of Spark's Kafka source; `own` are a source's `options`."""
-    return _of_spark(
-        cluster, consumer_defaults(trigger or cluster.trigger), _given(cluster, "consumer") | dict(own or {})
-    )
+    defaults = consumer_defaults(trigger or cluster.trigger)
+    return _of_spark(cluster, defaults | _given(cluster, "consumer") | dict(own or {}))
 
 
 def sink_options(
     cluster: Cluster, own: Mapping[str, Any] | None = None, trigger: str | None = None
 ) -> Options:
     """Return the options of Spark's Kafka sink; `own` are a model's `producer` options."""
-    return _of_spark(
-        cluster, producer_defaults(trigger or cluster.trigger), _given(cluster, "producer") | dict(own or {})
-    )
+    defaults = producer_defaults(trigger or cluster.trigger)
+    return _of_spark(cluster, defaults | _given(cluster, "producer") | dict(own or {}))
 
 
-def _of_spark(cluster: Cluster, defaults: Mapping[str, str], given: Mapping[str, Any]) -> Options:
+def _of_spark(cluster: Cluster, options: Mapping[str, Any]) -> Options:
     """Add the prefix `kafka.` to Kafka's options, but not to Spark's."""
     of_kafka = {**java_options("producer"), **java_options("consumer")}
     found: Options = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
     found |= {f"kafka.{name}": value for name, value in java_security(cluster).items()}
-    for name, value in {**defaults, **given}.items():
-        found[f"kafka.{name}" if name in of_kafka else name] = (
-            value if isinstance(value, Secret) else text(value)
-        )
+    for name, value in options.items():
+        full_name = f"kafka.{name}" if name in of_kafka else name
+        found[full_name] = value if isinstance(value, Secret) else text(value)
     return found
 
 

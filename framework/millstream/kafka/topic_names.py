@@ -16,13 +16,14 @@ from millstream.project.values import Project
 def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, Reading]:
     """Return how to decode the project's topics, by each of their names; models come before sources."""
     found: dict[str, Reading] = {}
-    sinks = [n for n in nodes.values() if isinstance(n.materialization, Sink)]
-    for node in sinks:
-        found[node.name] = of_sink(node)
-    for source in project.sources.values():
-        found.setdefault(source.id, of_source(source))
-    for source in project.sources.values():
-        found.setdefault(source.name, of_source(source))
+    for node in nodes.values():
+        if isinstance(node.materialization, Sink):
+            found[node.name] = of_sink(node)
+    sources = [(source, of_source(source)) for source in project.sources.values()]
+    for source, reading in sources:
+        found.setdefault(source.id, reading)
+    for source, reading in sources:
+        found.setdefault(source.name, reading)
     for reading in [*found.values()]:
         found.setdefault(reading.topic, reading)
     return found
@@ -34,6 +35,7 @@ def readings_of(
     """Return how to decode the named topics; raise if a name is not a topic, or the topic does not exist."""
     known = known_readings(project, nodes)
     on_cluster = user_topics(admin)
+    sources = {name for each in project.sources.values() for name in (each.id, each.name, each.topic)}
     found: dict[str, Reading] = {}
     problems: list[Diagnostic] = []
     for name in names:
@@ -43,19 +45,14 @@ def readings_of(
         elif reading.topic not in on_cluster:
             owner = "" if name == reading.topic else f" of '{name}'"
             message = f"the topic '{reading.topic}'{owner} does not exist yet"
-            remedy = "create it with `millstream build`" + (
-                ", or with `millstream produce`" if name in _sources(project) else ""
-            )
+            how = ", or with `millstream produce`" if name in sources else ""
+            remedy = f"create it with `millstream build`{how}"
             problems.append(Diagnostic("MS827", message, None, remedy))
         else:
             found[reading.topic] = reading
     if problems:
         raise MillstreamError(*problems)
     return [*found.values()]
-
-
-def _sources(project: Project) -> set[str]:
-    return {name for each in project.sources.values() for name in (each.id, each.name, each.topic)}
 
 
 def _unknown(name: str, nodes: Mapping[str, ManifestNode], known: Iterable[str]) -> Diagnostic:

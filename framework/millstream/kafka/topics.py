@@ -167,28 +167,22 @@ def differences(admin: Admin, wanted: Iterable[Topic]) -> list[Difference]:
         partitions = on_cluster[topic.name].partitions
         replicas = min((len(each.replicas) for each in partitions.values()), default=0)
         if topic.partitions is not None and len(partitions) != topic.partitions:
-            command = _kafka_topics(admin, topic.name, f"--alter --partitions {topic.partitions}")
-            grows = len(partitions) < topic.partitions
-            found.append(
-                Difference(
-                    topic.name,
-                    "partitions",
-                    str(topic.partitions),
-                    str(len(partitions)),
-                    command if grows else "",
-                )
+            wanted_number, number = str(topic.partitions), str(len(partitions))
+            command = (
+                f"kafka-topics.sh --bootstrap-server {admin.cluster.bootstrap_servers} "
+                f"--topic {topic.name} --alter --partitions {topic.partitions}"
             )
+            command = command if len(partitions) < topic.partitions else ""
+            found.append(Difference(topic.name, "partitions", wanted_number, number, command))
         if topic.replication is not None and replicas != topic.replication:
             command = (
                 f"kafka-reassign-partitions.sh --bootstrap-server {admin.cluster.bootstrap_servers} "
                 "--reassignment-json-file PLAN --execute"
             )
-            found.append(
-                Difference(topic.name, "replication", str(topic.replication), str(replicas), command)
-            )
-        of_topic = settings.get(topic.name)
-        if of_topic is not None:
-            found += _config_differences(admin, topic, of_topic)
+            wanted_number, number = str(topic.replication), str(replicas)
+            found.append(Difference(topic.name, "replication", wanted_number, number, command))
+        if topic.name in settings:
+            found += _config_differences(admin, topic, settings[topic.name])
     return found
 
 
@@ -211,10 +205,6 @@ def _same(wanted: str, found: str) -> bool:
         return {p.strip().lower() for p in wanted.split(",")} == {p.strip().lower() for p in found.split(",")}
 
 
-def _kafka_topics(admin: Admin, topic: str, rest: str) -> str:
-    return f"kafka-topics.sh --bootstrap-server {admin.cluster.bootstrap_servers} --topic {topic} {rest}"
-
-
 def configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the settings of topics; topics without permission are left out."""
     left = tuple(dict.fromkeys(names))
@@ -224,7 +214,9 @@ def configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
         known, left = _configs(admin, left)
         found |= known
         if left and time.monotonic() > deadline:
-            raise _missing_topic(left[0])
+            message = f"there is no topic '{left[0]}'"
+            remedy = "create it, or check `bootstrap_servers` of the target"
+            raise MillstreamError(Diagnostic("MS827", message, None, remedy))
         time.sleep(0.1 if left else 0)
     return found
 
@@ -251,8 +243,3 @@ def _configs(admin: Admin, names: Iterable[str]) -> tuple[dict[str, dict[str, st
     except KafkaException as error:
         raise admin.failure(error, "reading settings of topics") from None
     return found, tuple(unknown)
-
-
-def _missing_topic(name: str) -> MillstreamError:
-    remedy = "create it, or check `bootstrap_servers` of the target"
-    return MillstreamError(Diagnostic("MS827", f"there is no topic '{name}'", None, remedy))

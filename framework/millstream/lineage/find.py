@@ -39,9 +39,7 @@ def _names(manifest: Manifest) -> dict[str, str]:
     """Return ids by all names of nodes; if two share a name, a model comes before a seed, then others."""
     found: dict[str, str] = {}
     nodes = [node for node in manifest.nodes.values() if node.kind not in _IGNORED]
-    for node in sorted(
-        nodes, key=lambda node: ("model", "seed").index(node.kind) if node.kind in {"model", "seed"} else 2
-    ):
+    for node in sorted(nodes, key=lambda node: {"model": 0, "seed": 1}.get(node.kind, 2)):
         for name in (node.id, node.name, node.id.partition(".")[2]):
             found.setdefault(name, node.id)
     return found
@@ -81,15 +79,11 @@ def _walk(root: End, step: Step, far: Callable[[Edge], End], depth: int | None) 
             for edge in step(end):
                 yield edge
                 other = far(edge)
-                if other not in seen and _is_followed(edge, root):
+                # For a column, edges that decide which rows exist pass no values, and end there.
+                if other not in seen and (not root.column or edge.kind in VALUE_KINDS):
                     seen.add(other)
                     following.append(other)
         level, depth = following, None if depth is None else depth - 1
-
-
-def _is_followed(edge: Edge, root: End) -> bool:
-    """For a column, only edges that pass values are followed, not those that decide which rows exist."""
-    return not root.column or edge.kind in VALUE_KINDS
 
 
 def _node_steps(manifest: Manifest) -> tuple[Step, Step]:

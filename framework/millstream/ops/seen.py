@@ -12,7 +12,6 @@ from typing import Literal
 from msgspec import Struct, field
 
 from millstream.errors import Diagnostic
-from millstream.physical.values import DeadLetters, Query
 from millstream.runner.queries.batches import Batch, Offsets
 from millstream.runner.values import Batched, Ends, Event, Failed, Idle, LeftOut, Running, Stopped, Waiting
 
@@ -33,12 +32,10 @@ class QueryStatus(Struct):
     skipped: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
     tests: Counter[str] = field(default_factory=Counter)
-    """Rows that failed data tests."""
     last: Batch | None = None
     at: float = 0.0
     """When its last batch ended, or it last found nothing to read, in seconds since 1970."""
     caught_up: bool = False
-    problem: Diagnostic | None = None
     left_out: dict[str, Diagnostic] = field(default_factory=dict)
     """Models that failed on their own, and why."""
     ends: Mapping[str, Offsets] = field(default_factory=dict)
@@ -70,9 +67,10 @@ class Watcher:
         with self._lock:
             match event:
                 case Waiting(query=query):
-                    self._statuses[query.name] = QueryStatus(query.name, _models(query))
-                case Running(query=query, anew=anew):
-                    self._statuses[query.name].status = "rebuilding" if anew else "running"
+                    models = tuple(name.removeprefix("model.") for name in query.stored)
+                    self._statuses[query.name] = QueryStatus(query.name, models)
+                case Running(query=query, rebuilding=rebuilding):
+                    self._statuses[query.name].status = "rebuilding" if rebuilding else "running"
                 case LeftOut(query=name, model=model, problem=problem):
                     self._statuses[name].left_out[model.removeprefix("model.")] = problem
                 case Batched(query=name, batch=batch):
@@ -81,10 +79,10 @@ class Watcher:
                     self._ends = topics
                 case Idle(query=name):
                     seen = self._statuses[name]
-                    seen.at, seen.caught_up, seen.problem = time.time(), True, None
-                case Failed(query=name, problem=problem):
+                    seen.at, seen.caught_up = time.time(), True
+                case Failed(query=name):
                     seen = self._statuses[name]
-                    seen.status, seen.problem, seen.failures = "failed", problem, seen.failures + 1
+                    seen.status, seen.failures = "failed", seen.failures + 1
                 case Stopped(query=name):
                     self._statuses[name].status = "stopped"
 
@@ -102,7 +100,7 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.skipped.update(batch.counts.skipped)
     seen.dead_letters.update(batch.counts.dead_letters)
     seen.tests.update(batch.counts.tests)
-    seen.last, seen.at, seen.problem = batch, time.time(), None
+    seen.last, seen.at = batch, time.time()
     seen.caught_up = seen.caught_up or not any(batch.behind.values())
 
 
@@ -113,8 +111,3 @@ def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
     copied.dead_letters, copied.tests = Counter(seen.dead_letters), Counter(seen.tests)
     copied.left_out = dict(seen.left_out)
     return copied
-
-
-def _models(query: Query) -> tuple[str, ...]:
-    names = (target.model for target in query.outputs if not isinstance(target, DeadLetters))
-    return tuple(name.removeprefix("model.") for name in names)

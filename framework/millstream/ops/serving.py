@@ -12,20 +12,16 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.ops.metrics import exposition
 from millstream.ops.seen import QueryStatus, Watcher
 
-PORT = 9464
-HOST = "127.0.0.1"
-
 
 @contextmanager
-def serving(watcher: Watcher, host: str = HOST, port: int = PORT) -> Iterator[str]:
+def serving(watcher: Watcher, host: str, port: int) -> Iterator[str]:
     """Serve HTTP while the block runs; yield the address."""
     try:
         server = ThreadingHTTPServer((host, port), _handler(watcher))
     except OSError as error:
         message = f"can't listen on {host}:{port}: {error.strerror or error}"
-        raise MillstreamError(
-            Diagnostic("MS881", message, None, "choose another --port, or 0 to disable it")
-        ) from None
+        remedy = "choose another --port, or 0 to disable it"
+        raise MillstreamError(Diagnostic("MS881", message, None, remedy)) from None
     thread = Thread(target=server.serve_forever, name="http", daemon=True)
     thread.start()
     try:

@@ -62,7 +62,6 @@ class Context:
 
     @property
     def order(self) -> tuple[Node, ...]:
-        """All nodes, each once and after its inputs."""
         return self.plan.order
 
     @once
@@ -84,10 +83,7 @@ class Context:
         return frozenset(name for name, readers in self.consumers.items() if len(readers) > 1)
 
     def found(self, rule: str) -> dict[Any, Any]:
-        """Return a rule's cache of findings about nodes, for its next run.
-
-        The nodes must be stored as well: another one could get the same `id`.
-        """
+        """Return a rule's cache of findings; it must hold their nodes, or others could get the same `id`."""
         return {} if self._changes is None else self._changes.found.setdefault(rule, {})
 
     def shared(self, node: Node) -> bool:

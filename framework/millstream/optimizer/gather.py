@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from millstream.expressions import Expression, any_of, column
+from millstream.expressions import Expression, any_of
 from millstream.optimizer.ways import Pieces, Way
 from millstream.plan.nodes import Filter, Item, Node, Project
 from millstream.types import BOOLEAN
@@ -20,6 +20,10 @@ class SharedConditions(NamedTuple):
     either: Expression | None
     """The OR of their other conditions."""
 
+    @property
+    def listed(self) -> tuple[Expression, ...]:
+        return (*self.common.values(), *((self.either,) if self.either is not None else ()))
+
 
 def kept_by_any(ways: Sequence[Way]) -> SharedConditions:
     """Return conditions that are true for each row that any of the ways keeps."""
@@ -29,18 +33,21 @@ def kept_by_any(ways: Sequence[Way]) -> SharedConditions:
     rest = [{key: e for key, e in each.items() if key not in common} for each in unlike]
     if not all(rest) or len(rest) > _MOST:
         return SharedConditions(common, None)
-    least = [each for each in rest if not any(other.keys() < each.keys() for other in rest)]
-    # In a canonical order, so that equal conditions are recognized.
+    return SharedConditions(common, either_of(rest))
+
+
+def either_of(alternatives: Sequence[Mapping[Pieces, Expression]]) -> Expression:
+    """Return the OR of alternatives, in a canonical order, so that equal conditions are recognized."""
+    least = [each for each in alternatives if not any(other.keys() < each.keys() for other in alternatives)]
     sides = {
         tuple(sorted(e.text for e in each.values())): sorted(each.values(), key=lambda e: e.text)
         for each in least
     }
-    return SharedConditions(common, any_of((sides[key] for key in sorted(sides)), BOOLEAN))
+    return any_of((sides[key] for key in sorted(sides)), BOOLEAN)
 
 
 def filtered(base: Node, conditions: SharedConditions, models: tuple[str, ...]) -> Node:
-    either = (conditions.either,) if conditions.either is not None else ()
-    listed = (*conditions.common.values(), *either)
+    listed = conditions.listed
     return Filter(input=base, conditions=listed, models=models) if listed else base
 
 
@@ -52,8 +59,7 @@ def with_keys(
     made = [Item(name, key) for name, key in zip(found, keys, strict=True) if key.column is None]
     if not made:
         return node, found
-    plain = (Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.columns)
-    return Project(input=node, items=(*plain, *made), models=models), found
+    return Project(input=node, items=(*(c.item for c in node.columns), *made), models=models), found
 
 
 def unused_names(names: Iterable[str], used: Iterable[str]) -> tuple[str, ...]:

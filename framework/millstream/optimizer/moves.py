@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from millstream.expressions import Expression, can_substitute, column, substitute
+from millstream.expressions import Expression, can_substitute, substitute
 from millstream.optimizer.cost import HEAVY, cost
 from millstream.plan.nodes import (
     Aggregate,
@@ -62,8 +62,8 @@ def _below(node: Node, condition: Expression) -> Moves:
             # and other rows would be late.
             return STAYS
         case Expand():
-            made = [c.name for c in node.made]
-            if not node.call.deterministic or _reads(condition, made):
+            made = {c.name.lower() for c in node.made}
+            if not node.call.deterministic or not made.isdisjoint(condition.folded):
                 return STAYS
             # Without OUTER, it drops rows for which it generates none.
             return (Moved(0, condition),) if node.outer or _anywhere(condition) else STAYS
@@ -112,11 +112,6 @@ def _anywhere(condition: Expression) -> bool:
     return condition.movable and not condition.functions
 
 
-def _reads(condition: Expression, names: Iterable[str]) -> bool:
-    folded = {name.lower() for name in names}
-    return any(name.lower() in folded for name in condition.columns)
-
-
 def substituted(condition: Expression, by: Mapping[str, Expression]) -> Expression | None:
     """Return a condition over what its columns are made of, where that is possible."""
     if not condition.columns <= by.keys() or not can_substitute(condition, by):
@@ -127,9 +122,7 @@ def substituted(condition: Expression, by: Mapping[str, Expression]) -> Expressi
 def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | None:
     if not condition.variables and all(name == found.name for name, found in to.items()):
         return condition
-    return substituted(
-        condition, {name: column(c.name, c.type, nullable=c.nullable) for name, c in to.items()}
-    )
+    return substituted(condition, {name: c.expression for name, c in to.items()})
 
 
 def _below_projection(node: Project, condition: Expression) -> Moves:

@@ -6,7 +6,6 @@ from millstream.plan.nodes import Decode, Node, Repartition, SeedScan, TableScan
 
 
 def models_of(*nodes: Node) -> tuple[str, ...]:
-    """Return the models of several nodes."""
     return tuple(dict.fromkeys(model for node in nodes for model in node.models))
 
 

@@ -128,7 +128,7 @@ def kept_places(node: Union, own: Names) -> Sequence[int]:
 
 def kept_joined(node: Binary, own: Names) -> tuple[JoinColumn, ...]:
     needed = own | _read(node.on)
-    return tuple([joined for name, joined in node.folded if name in needed])
+    return tuple([joined for name, joined in node.by_joined.items() if name in needed])
 
 
 def _read(expressions: Iterable[Expression]) -> Names:

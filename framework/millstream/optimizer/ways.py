@@ -105,17 +105,16 @@ def _over_projection(way: Way, step: Project, *, shared_top: bool) -> Way | None
         return None
     if shared_top and any(cost(item.expression) >= HEAVY for item in step.items):
         return None
-    by = {item.name: item.expression for item in step.items}
     wanted: list[Expression] = []
     made: list[Made | None] = []
     for one, before in zip(way.wanted, way.made, strict=True):
-        low = substituted(one, by)
+        low = substituted(one, step.made)
         if low is None or low.functions or low.reads:
             return None
         wanted.append(low)
         name = one.column
         made.append(Made(step, name) if name is not None and low.column is None else before)
-    conditions = tuple(each._replace(low=_moved_down(each.low, by)) for each in way.filter_conditions)
+    conditions = tuple(each._replace(low=_moved_down(each.low, step.made)) for each in way.filter_conditions)
     return Way(step.input, (*way.steps, step), tuple(wanted), tuple(made), conditions)
 
 

@@ -50,10 +50,7 @@ class Batches(Struct, frozen=True):
 def batches_sql(
     parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
 ) -> Batches:
-    """Return the SQL of a batch's rows, and of each output over them.
-
-    `removed_parts` stand for parts whose models were removed: their index, and SQL that gives no rows.
-    """
+    """Return the SQL of a batch and its outputs; `removed_parts` are indexes with SQL that gives no rows."""
     views = planning.views
     found = planning.steps([part.trunk for part in parts], ())
     drafts = [final.draft for final in found.emitted.finals]
@@ -130,15 +127,12 @@ def _delivery(
         dead_letters = "".join(statement(ctes, Select(each, views.of).text()) for each in found.dead_letters)
     if isinstance(stored, Sink):
         rows = record(rows, output, look)
-    elif (when := _delete_when(output)) is not None:
-        rows = _deleting(rows, when)
+    else:
+        for item in output.extras:
+            rows = _deleting(rows, item.expression) if item.name == "delete_when" else rows
     return Rows(
         statement(ctes, Select(rows, views.of).text()), rows.deleted is not None, counts_sql, dead_letters
     )
-
-
-def _delete_when(output: Output) -> Expression | None:
-    return next((item.expression for item in output.extras if item.name == "delete_when"), None)
 
 
 def _deleting(draft: Draft, when: Expression) -> Draft:

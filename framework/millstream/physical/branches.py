@@ -65,7 +65,6 @@ class _Below(Struct, frozen=True):
 
 
 def branches(plan: Plan, order: Iterable[Node]) -> list[Branch]:
-
     below: dict[int, _Below] = {}
     for node in order:
         below[id(node)] = _found(node, [below[id(each)] for each in node.inputs])

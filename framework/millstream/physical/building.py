@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 
@@ -18,7 +19,7 @@ from millstream.physical.fan_out import fits_fan_out
 from millstream.physical.lock import Assigned, Member
 from millstream.physical.memory import estimate
 from millstream.physical.realtime import realtime_obstacles
-from millstream.physical.shared import Removed, Shared, removed_part_sql, write_shared
+from millstream.physical.shared import Shared, removed_part_sql, write_shared
 from millstream.physical.signature import Signatures
 from millstream.physical.values import (
     DeadLetters,
@@ -80,15 +81,19 @@ def stateless_parts(
     branches: Sequence[Branch], dead_letters: Decode | None, others: Sequence[Decode]
 ) -> tuple[tuple[Part, ...], Decode | None]:
     """Return the single part of a stateless group, and the Decode whose dead letters it sends."""
-    outputs = with_one_decode(branches, others if dead_letters is not None else ())
+    outputs = with_one_decode(branches, others)
     if dead_letters is not None:
         dead_letters = next(node for node in in_order(outputs[:1]) if isinstance(node, Decode))
         return (Part(tuple(outputs), dead_letters),), dead_letters
     if (filtered := _of_one_decode(outputs)) is not None:
         return (Part(tuple(outputs), filtered),), None
+    return (_part(outputs),), None
+
+
+def _part(outputs: Sequence[Output]) -> Part:
     found = trunk(outputs) if len(outputs) > 1 else outputs[0].input
     assert found is not None
-    return (Part(tuple(outputs), found),), None
+    return Part(tuple(outputs), found)
 
 
 def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
@@ -114,12 +119,7 @@ def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
     by_state: dict[tuple[int, ...], list[Output]] = {}
     for branch in branches:
         by_state.setdefault(tuple(sorted(map(id, branch.states))), []).append(branch.output)
-    parts: list[Part] = []
-    for outputs in by_state.values():
-        found = trunk(outputs) if len(outputs) > 1 else outputs[0].input
-        assert found is not None
-        parts.append(Part(tuple(outputs), found))
-    return tuple(parts)
+    return tuple(map(_part, by_state.values()))
 
 
 def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) -> BuiltQuery:
@@ -140,10 +140,8 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
         steps, sql, whole = found.steps, found.sql, found.parts
         deliver: ToKafka | PerBatch = PerBatch(found.view, _deliveries(recipe.outputs, targets, found.rows))
     else:
-        written = records_sql(recipe.parts, planning)
-        steps, whole = written.steps, written.parts
-        sql = written.sql(removed_parts)
-        dead_letters = written.dead_letters
+        written = records_sql(recipe.parts, planning, removed_parts)
+        steps, sql, whole, dead_letters = written.steps, written.sql, written.parts, written.dead_letters
         undecodable = (DeadLetters(each.relation, topic_of(scan_of(each).topic)) for each in dead_letters)
         kept_out = (
             DeadLetters(o.model, dead_letter_topic(o)) for o in recipe.outputs if sends_dead_letters([o])
@@ -157,10 +155,13 @@ def build(recipe: Recipe, settings: PhysicalSettings, signatures: Signatures) ->
     with_headers = frozenset(each.relation for each in dead_letters)
     reads = sources(order, views, with_headers)
     functions = _functions(order)
+    # Stored models come first.
+    stored = (output.model for output in recipe.outputs)
+    models = tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
     query = Query(
         name=recipe.name,
         kind=recipe.kind,
-        models=_models(recipe, order),
+        models=models,
         sources=reads,
         reads=static_reads(order, views),
         steps=steps,
@@ -207,23 +208,14 @@ def _deliveries(
     return (*found, *dead_letters)
 
 
-def _models(recipe: Recipe, order: Sequence[Node]) -> tuple[str, ...]:
-    """Return the models whose SQL runs in a query, stored models first."""
-    stored = (output.model for output in recipe.outputs)
-    return tuple(dict.fromkeys((*stored, *(model for node in order for model in node.models))))
-
-
 def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
     """Return the repartitions that more than one part reads; removed parts count."""
     if len(recipe.parts) + len(recipe.removed) < 2:
         return ()
     of_output = {id(branch.output): branch for branch in recipe.branches}
-    count: dict[int, int] = {}
-    nodes: dict[int, Node] = {}
-    for part in recipe.parts:
-        for key, node in {id(n): n for n in of_output[id(part.outputs[0])].moves}.items():
-            count[key] = count.get(key, 0) + 1
-            nodes[key] = node
+    moves = [{id(n): n for n in of_output[id(part.outputs[0])].moves} for part in recipe.parts]
+    count = Counter(key for each in moves for key in each)
+    nodes = {key: node for each in moves for key, node in each.items()}
     least = 1 if recipe.removed else 2
     return tuple(n for key, n in nodes.items() if count[key] >= least and isinstance(n, Repartition))
 
@@ -233,9 +225,7 @@ def _removed_parts(recipe: Recipe, moved: Sequence[Repartition], shared: Shared)
     for place, member in recipe.removed:
         node = next((n for n in moved if shared.names[id(n)] == member.of), None)
         if node is not None:
-            found.append(
-                (place, removed_part_sql(Removed(member.sql, member.of, member.columns), node.columns))
-            )
+            found.append((place, removed_part_sql(member, node.columns)))
     return found
 
 

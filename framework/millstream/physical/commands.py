@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from millstream.physical.values import DeadLetters, Query
+from millstream.physical.values import Query
 
 _SAFE = re.compile(r"[\w.-]+")
 
@@ -21,8 +21,7 @@ def forward_command(query: Query) -> str:
 
 
 def _each(query: Query, option: str, more: str = "") -> str:
-    stored = [target.model for target in query.outputs if not isinstance(target, DeadLetters)]
-    names = [model.removeprefix("model.") for model in stored if model.startswith("model.")]
+    names = [model.removeprefix("model.") for model in query.stored if model.startswith("model.")]
     return "".join(
         f" {option} {name if _SAFE.fullmatch(name) else shlex.quote(name)}{more}" for name in names
     )

@@ -75,7 +75,7 @@ def _instead(name: str, was: str, now: str) -> str:
     before, after = _shown(was), _shown(now)
     if before == after:
         # Their types alone are others, or bodies of functions that they call.
-        before, after = code(_plain(was)), code(_plain(now))
+        before, after = code(plain(was)), code(plain(now))
     if before == after or _DIGEST.search(before + after):
         return f"{name} is calculated in another way"
     return f"{name} is {after} instead of {before}"
@@ -83,7 +83,7 @@ def _instead(name: str, was: str, now: str) -> str:
 
 def _shown(content: str) -> str:
     """Return a fact without its type."""
-    text = _plain(content)
+    text = plain(content)
     call, _, rest = text.rpartition(")")
     # A type is written behind what it is of: `sum(x) bigint not null`.
     if call and re.fullmatch(r"(?: [\w<>,:()]+(?: not null)?)?", rest):
@@ -99,7 +99,8 @@ def code(text: str) -> str:
     return f"`{short.replace('`', chr(0x02CB))}`"
 
 
-def _plain(content: str) -> str:
+def plain(content: str) -> str:
+    """Return SQL with the names of columns alone, and without the parentheses that stand around others."""
     return unwrapped(_LEAF.sub(r"\1", content))
 
 

@@ -75,10 +75,7 @@ def _base(chain: list[Node], base: Node, *, calls: bool) -> Node:
 
 
 def _writable(expression: Expression, calculated: Mapping[str, bool], *, calls: bool) -> bool:
-    """Whether an expression can be written with the calculations of its columns inlined.
-
-    `calculated` has the calculated columns, and whether they call a Python function.
-    """
+    """Whether an expression can be written with columns inlined; `calculated`: whether they call Python."""
     if not expression.deterministic or expression.reads or windows(expression):
         return False
     if not (callable_in_fan_out(expression) if calls else not expression.functions):

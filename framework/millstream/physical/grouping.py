@@ -31,39 +31,29 @@ class Grouped(Struct, frozen=True, eq=False):
     separations: tuple[Separation, ...]
 
 
-Key = tuple[object, ...]
+Key = tuple[Kind, tuple[object, ...]]
 
 
 def group(listed: list[Branch], grouping: Grouping) -> Grouped:
     """Group branches where sharing a query is possible and worthwhile."""
     found: dict[Key, list[Branch]] = {}
-    kinds: dict[Key, Kind] = {}
     separations: list[Separation] = []
     roots = _related([b for b in listed if b.states])
     for branch in listed:
-        kind: Kind = "stateful" if branch.states else "stateless"
         key: Key
-        alone = grouping == "off" or (kind == "stateful" and grouping == "stateless")
+        options = _own(branch), _writer(branch)
+        alone = grouping == "off" or (branch.states and grouping == "stateless")
         if alone or not branch.scans:
-            key, kind = ("alone", branch.model), "single"
-        elif kind == "stateless":
-            key = ("stateless", _trunk(branch.base), branch.stored_as, _own(branch), _writer(branch))
+            key = "single", (branch.model,)
+        elif not branch.states:
+            key = "stateless", (_trunk(branch.base), branch.stored_as, *options)
         else:
-            key = (
-                "stateful",
-                roots[id(branch)],
-                branch.mode,
-                branch.watermarks,
-                branch.chained,
-                _own(branch),
-                _writer(branch),
-                _store(branch),
-            )
+            state = roots[id(branch)], branch.mode, branch.watermarks, branch.chained, _store(branch)
+            key = "stateful", (*state, *options)
         found.setdefault(key, []).append(branch)
-        kinds[key] = kind
     groups = [
-        Group(kinds[key] if len(members) > 1 or kinds[key] != "stateful" else "single", tuple(members))
-        for key, members in found.items()
+        Group("single" if kind == "stateful" and len(members) == 1 else kind, tuple(members))
+        for (kind, _), members in found.items()
     ]
     if grouping != "off":
         separations += _separations(groups, roots)
@@ -86,7 +76,7 @@ def _store(branch: Branch) -> str:
     return str((branch.output.options.get("state") or {}).get("store") or "rocksdb")
 
 
-def _trunk(node: Node) -> Key:
+def _trunk(node: Node) -> tuple[object, ...]:
     """Return what stateless branches must share: a source decoded the same way, or the same node."""
     if isinstance(node, Decode):
         return (node.input.fingerprint, node.format, node.on_bad_record, node.unique_by, node.key_type)
@@ -157,34 +147,31 @@ def _one_trunk(members: list[Branch]) -> bool:
 def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separation]:
     """Explain why groups that share a source or a repartition are not one group."""
     separations: list[Separation] = []
-    by_source: dict[str, list[Group]] = {}
-    by_root: dict[int, list[Group]] = {}
-    for each in groups:
+    related: dict[str | int, list[Group]] = {}
+    for each in sorted(groups, key=lambda g: bool(g.branches[0].states)):
         first = each.branches[0]
-        if first.states and id(first) in roots:
-            by_root.setdefault(roots[id(first)], []).append(each)
+        if first.states:
+            related.setdefault(roots[id(first)], []).append(each)
         elif len(first.scans) == 1:
-            by_source.setdefault(first.scans[0].fingerprint, []).append(each)
-    for related in by_source.values():
-        main = max(related, key=lambda g: len(g.branches))
-        for each in related:
+            related.setdefault(first.scans[0].fingerprint, []).append(each)
+    for several in related.values():
+        main = max(several, key=lambda g: len(g.branches))
+        for each in several:
             if each is not main:
-                why = _stateless_reason(each.branches[0], main.branches[0])
-                separations += [Separation(b.model, why, main.models) for b in each.branches]
-    for related in by_root.values():
-        main = max(related, key=lambda g: len(g.branches))
-        for each in related:
-            if each is not main:
-                why = _stateful_reason(each.branches[0], main.branches[0])
+                why = _reason(each.branches[0], main.branches[0])
                 separations += [Separation(b.model, why, main.models) for b in each.branches]
     return separations
 
 
-def _stateless_reason(one: Branch, other: Branch) -> str:
+def _reason(one: Branch, other: Branch) -> str:
     if _own(one) != _own(other):
         return f"its option 'group' is '{_own(one) or 'none'}'"
     if _writer(one) != _writer(other):
         return "its producer options differ, and a query has one producer"
+    return _stateful_reason(one, other) if one.states else _stateless_reason(one, other)
+
+
+def _stateless_reason(one: Branch, other: Branch) -> str:
     if one.stored_as != other.stored_as:
         return "a table is written batch by batch, a topic is not"
     node = one.base
@@ -197,10 +184,6 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
 
 
 def _stateful_reason(one: Branch, other: Branch) -> str:
-    if _own(one) != _own(other):
-        return f"its option 'group' is '{_own(one) or 'none'}'"
-    if _writer(one) != _writer(other):
-        return "its producer options differ, and a query has one producer"
     if _store(one) != _store(other):
         return f"its state store is {_store(one)}, the others use {_store(other)}"
     if one.mode != other.mode:

@@ -48,10 +48,7 @@ class Assigned(Struct, frozen=True):
 
 
 def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigned, ...]:
-    """Return the groups to run: `requested` if nothing is recorded, otherwise as recorded.
-
-    A recorded member stays in its group, even if another group is requested.
-    """
+    """Return the groups to run: recorded members stay in their group; `requested` if nothing is recorded."""
     if lock is None:
         return tuple(Assigned(group.name, group.members) for group in requested)
     by_first_model = {member.models[0]: member for group in requested for member in group.members}

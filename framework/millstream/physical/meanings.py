@@ -27,6 +27,9 @@ Facts = list[tuple[str, str]]
 class Meanings:
     """Describes columns by their sources; each column is described once."""
 
+    _ends: Mapping[int, str] = {}
+    """The relations at which expressions end, by `id` of their node."""
+
     def __init__(self, functions: Mapping[str, str], roots: Mapping[str, Node] | None = None) -> None:
         self.functions = functions
         self._roots = roots or {}
@@ -182,13 +185,9 @@ class Meanings:
 
     def _follow(self, node: Node, name: str) -> tuple[Node, str]:
         """Follow a column down to the node that computes it, and return its name there."""
-        while (below := self._origin(node, name)) is not None:
+        while id(node) not in self._ends and (below := node.origin(name)) is not None:
             node, name = below
         return node, name
-
-    def _origin(self, node: Node, name: str) -> tuple[Node, str] | None:
-        """Return the input that a node passes a column from, and its name there; None if it computes it."""
-        return node.origin(name)
 
 
 def _item(items: Iterable[Item], name: str) -> Item:

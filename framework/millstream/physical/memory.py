@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from millstream.physical.signature import operator_name
+from millstream.physical.signature import operator_name, states_in
 from millstream.physical.values import Memory
 from millstream.plan.nodes import (
     Aggregate,
@@ -33,8 +33,7 @@ _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*'?\s*(millisecond|second|minute|hour|
 def estimate(
     roots: Sequence[Node], distinct: Mapping[tuple[str, str], int], rates: Mapping[str, float]
 ) -> Memory:
-
-    states = [n for n in in_order(roots) if n.stateful and traits_of(n).mode != "static"]
+    states = states_in(in_order(roots))
     if not states:
         return Memory(0, "keeps no state")
     total = 0

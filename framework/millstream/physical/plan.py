@@ -14,7 +14,6 @@ from millstream.optimizer.rules import RULES
 from millstream.physical.branches import Branch, branches
 from millstream.physical.building import BuiltQuery, Recipe, build, stateful_parts, stateless_parts
 from millstream.physical.cuts import cuts
-from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
 from millstream.physical.grouping import Group, group
 from millstream.physical.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
@@ -80,7 +79,6 @@ def physical_plan(
 def grouped_queries(
     plan: Plan, settings: PhysicalSettings, lock: Lock | None = None, references: Sequence[Output] = ()
 ) -> Groups:
-
     drafts = _draft(_stored(plan, references), settings, lock)
     found = {r.name: tuple(b.model for b in r.branches) for r in drafts.stateless}
     for each in drafts.assigned:
@@ -104,11 +102,10 @@ def _draft(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Draf
     listed = branches(stored, order)
     grouped = group(listed, settings.grouping)
     requested = [each for each in grouped.groups if each.branches[0].states]
-    names = _Names()
-    stateless = _stateless([g for g in grouped.groups if not g.branches[0].states], order, names)
-    recipes = tuple(stateless)
-    assigned = tuple(assign(_locked(requested, names), lock))
-    return _Drafts(tuple(listed), recipes, tuple(requested), assigned, tuple(grouped.separations))
+    names: set[str] = set()
+    stateless = tuple(_stateless([g for g in grouped.groups if not g.branches[0].states], order, names))
+    assigned = assign(_locked(requested, names), lock)
+    return _Drafts(tuple(listed), stateless, tuple(requested), assigned, grouped.separations)
 
 
 def alone(
@@ -125,10 +122,7 @@ def alone(
     It still decodes the fields of the other models: a record that is bad for one is bad for all. It sends
     dead letters only with `dead_letters`.
     """
-    stored = _stored(plan, references)
-    order = in_order(stored.outputs)
-    found = group(branches(stored, order), settings.grouping).groups
-    recipes = _stateless([g for g in found if not g.branches[0].states], order, _Names())
+    recipes = _draft(_stored(plan, references), settings, None).stateless
     recipe = next(each for each in recipes if each.name == name)
     parts = [
         Part(tuple(output for output in part.outputs if output.model in models), part.trunk)
@@ -143,10 +137,7 @@ def dead_letters_query(
     plan: Plan, settings: PhysicalSettings, source: str, references: Sequence[Output] = ()
 ) -> Query:
     """Return a query that only sends the dead letters of a source."""
-    stored = _stored(plan, references)
-    order = in_order(stored.outputs)
-    found = group(branches(stored, order), settings.grouping).groups
-    recipes = _stateless([g for g in found if not g.branches[0].states], order, _Names())
+    recipes = _draft(_stored(plan, references), settings, None).stateless
     dead_letters = next(
         each.dead_letters for each in recipes if each.dead_letters and each.dead_letters.relation == source
     )
@@ -160,36 +151,32 @@ def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
     return Plan((*references, *outputs))
 
 
-class _Names:
-    """Unique names of queries."""
-
-    def __init__(self) -> None:
-        self._used: dict[str, None] = {}
-
-    def new(self, name: str) -> str:
-        while name in self._used:
-            name = unused(name, (name,))
-        self._used[name] = None
-        return name
+def _new_name(name: str, used: set[str]) -> str:
+    """Return an unused name for a query, and record it."""
+    while name in used:
+        name += "_"
+    used.add(name)
+    return name
 
 
 # -- queries without state
 
 
-def _stateless(groups: Iterable[Group], order: Iterable[Node], names: _Names) -> Iterable[Recipe]:
+def _stateless(groups: Iterable[Group], order: Iterable[Node], names: set[str]) -> Iterable[Recipe]:
     decodes: dict[str, list[Decode]] = {}
     for node in order:
         if isinstance(node, Decode):
             decodes.setdefault(node.relation, []).append(node)
     owned: set[str] = set()
     for each in groups:
-        base = each.branches[0].base
-        sends = isinstance(base, Decode) and base.relation not in owned and _can_send_dead_letters(each)
-        dead_letters = base if sends and isinstance(base, Decode) else None
+        dead_letters = _dead_letter_source(each)
+        if dead_letters is not None and dead_letters.relation in owned:
+            dead_letters = None
+        others: Sequence[Decode] = ()
         if dead_letters is not None:
             owned.add(dead_letters.relation)
-        name = names.new(_stateless_name(each))
-        others = decodes[dead_letters.relation] if dead_letters is not None else ()
+            others = decodes[dead_letters.relation]
+        name = _new_name(_stateless_name(each), names)
         parts, dead_letters = stateless_parts(each.branches, dead_letters, others)
         yield Recipe(name, each.kind, parts, each.branches, dead_letters)
     for relation, found in decodes.items():
@@ -197,20 +184,17 @@ def _stateless(groups: Iterable[Group], order: Iterable[Node], names: _Names) ->
             one = found[0]
             for other in found[1:]:
                 one = replace(one, fields=merged(one.fields, other.fields), key=one.key or other.key)
-            name = names.new(f"{relation.rpartition('.')[2]}_dead_letters")
+            name = _new_name(f"{relation.rpartition('.')[2]}_dead_letters", names)
             if one.fields:
                 yield Recipe(name, "stateless", (Part((), one),), (), one)
 
 
-def _can_send_dead_letters(group: Group) -> bool:
-    """Whether the fan-out of a group can also send the dead letters of its source."""
-    first = group.branches[0]
-    return (
-        isinstance(first.base, Decode)
-        and bool(first.base.fields)
-        and first.base.on_bad_record == "dead_letter"
-        and all(isinstance(b.output.materialization, Sink) for b in group.branches)
-    )
+def _dead_letter_source(group: Group) -> Decode | None:
+    """Return the source whose dead letters the fan-out of a group can also send."""
+    base = group.branches[0].base
+    if not isinstance(base, Decode) or not base.fields or base.on_bad_record != "dead_letter":
+        return None
+    return base if all(isinstance(b.output.materialization, Sink) for b in group.branches) else None
 
 
 def _stateless_name(group: Group) -> str:
@@ -230,13 +214,13 @@ def _short(branch: Branch) -> str:
 # -- queries with state
 
 
-def _locked(groups: Iterable[Group], names: _Names) -> list[LockedGroup]:
+def _locked(groups: Iterable[Group], names: set[str]) -> list[LockedGroup]:
     found: list[LockedGroup] = []
     for each in groups:
         members = tuple(
             Member(tuple(o.model for o in part.outputs)) for part in stateful_parts(each.branches)
         )
-        found.append(LockedGroup(names.new(_stateful_name(each)), members))
+        found.append(LockedGroup(_new_name(_stateful_name(each), names), members))
     return found
 
 
@@ -261,7 +245,6 @@ def _stateful(
     cache: QueryCache | None,
     written: Plan,
 ) -> dict[str, BuiltQuery]:
-
     of = {branch.model: branch for each in groups for branch in each.branches}
     keys = Keys(settings, written) if cache is not None else None
     found: dict[str, BuiltQuery] = {}
@@ -292,7 +275,6 @@ def _optimized_separately(found: Sequence[Branch], settings: PhysicalSettings) -
 
 
 def _sorted(built: Iterable[BuiltQuery], listed: Iterable[Branch]) -> Iterable[Query]:
-
     place = {branch.model: i for i, branch in enumerate(listed)}
 
     def first(query: Query) -> int:

@@ -8,7 +8,7 @@ rows, and one row on which it fails would stop all models of the query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,11 +21,6 @@ from millstream.types import BOOLEAN, STRING, UNKNOWN
 
 GUARDED = "_where"
 """The suffix of functions that take a condition before their arguments, and are only called if it holds."""
-
-
-class Column(Struct, frozen=True):
-    name: str
-    call: Expression
 
 
 class _CallColumn(Struct, eq=False):
@@ -55,12 +50,13 @@ class Calls:
         self._made: dict[str, _CallColumn] = {}
 
     @property
-    def levels(self) -> list[list[Column]]:
-        found: list[list[Column]] = []
+    def levels(self) -> list[dict[str, Expression]]:
+        """The calls of each level, by name of their column."""
+        found: list[dict[str, Expression]] = []
         for made in self._made.values():
             while len(found) <= made.level:
-                found.append([])
-            found[made.level].append(Column(made.name, _written(made)))
+                found.append({})
+            found[made.level][made.name] = _written(made)
         return found
 
     def lift(self, draft: Draft) -> LiftedDraft:
@@ -108,7 +104,6 @@ class Calls:
         return Expression((Ref(name, self.alias), ".error"), STRING, atomic=True)
 
     def failed(self, names: Iterable[str]) -> Expression:
-
         pieces: list[Piece] = []
         for name in names:
             pieces += [" or " if pieces else "(", *self.error(name).pieces, " is not null"]
@@ -137,23 +132,18 @@ def _implies(conditions: Iterable[Expression], others: Iterable[Expression]) -> 
 
 def callable_in_fan_out(expression: Expression) -> bool:
     """Whether all calls of an expression can be separate columns."""
-    if not expression.functions:
-        return True
-    return len(calls(expression, anywhere=True)) == len(expression.functions)
+    return not expression.functions or len(calls(expression, anywhere=True)) == len(expression.functions)
 
 
 def _with_value(expression: Expression, column: Ref) -> Expression:
     """Read the value of a call's column, without naming a field of a struct after it."""
-    plain: Mapping[bool, tuple[Piece, ...]] = {
-        True: (column, ".value"),
-        False: ("coalesce(", column, ".value)"),
-    }
     simple = not any(isinstance(piece, str) and "struct" in piece.lower() for piece in expression.pieces)
+    value: tuple[Piece, ...] = (column, ".value") if simple else ("coalesce(", column, ".value)")
     pieces: list[Piece] = []
     for piece in expression.pieces:
         own = isinstance(piece, Ref) and piece.column == column.column and not piece.relation
-        pieces += plain[simple] if own else (piece,)
-    return replace(expression, pieces=joined(pieces), raises=expression.raises)
+        pieces += value if own else (piece,)
+    return replace(expression, pieces=joined(pieces))
 
 
 def without_nulls(conditions: Sequence[Expression]) -> list[Expression]:

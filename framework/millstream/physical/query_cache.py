@@ -35,7 +35,6 @@ class QueryCache:
         return not self.used.items() <= self.known.items()
 
     def built(self, key: bytes, make: Callable[[], BuiltQuery]) -> BuiltQuery:
-
         if (cached := self.known.get(key)) is not None:
             with contextlib.suppress(msgspec.DecodeError, ValueError):
                 found = msgspec.msgpack.decode(cached, type=BuiltQuery)
@@ -46,7 +45,6 @@ class QueryCache:
         return found
 
     def text(self, key: bytes, make: Callable[[], str]) -> str:
-
         cached = self.known.get(key)
         found = make() if cached is None else cached.decode()
         self.used[key] = found.encode()

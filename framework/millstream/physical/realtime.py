@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.physical.signature import operator_name
+from millstream.physical.signature import operator_name, states_in
 from millstream.physical.values import PerBatch, SourceRead, ToKafka
 from millstream.plan.nodes import Dedupe, Node, Opaque
-from millstream.plan.traits import traits_of
 
 
 def realtime_obstacles(
@@ -20,10 +19,9 @@ def realtime_obstacles(
 ) -> tuple[str, ...]:
     """Return the reasons; without any, the query can run in real-time mode."""
     found: list[str] = []
-    for node in order:
-        if node.stateful and traits_of(node).mode != "static":
-            what = "drops duplicates" if isinstance(node, Dedupe) else "keeps state"
-            found.append(f"{operator_name(node)} {what}")
+    for node in states_in(order):
+        what = "drops duplicates" if isinstance(node, Dedupe) else "keeps state"
+        found.append(f"{operator_name(node)} {what}")
     found += [f"{name}() is a Python function" for name in functions]
     match deliver:
         case PerBatch():

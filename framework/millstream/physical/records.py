@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, all_of, joined, literal, replace_columns
+from millstream.expressions import Expression, Piece, Ref, all_of, literal, replace_columns
 from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.materialization import Sink
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import RECORD, Draft
+from millstream.physical.emit.draft import RECORD, Draft, composed
 from millstream.plan.nodes import Output
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Map, Row, Type
 
@@ -65,20 +65,6 @@ def _text(text: str, found: Type) -> Expression:
     return Expression((text,), found, nullable=False, atomic=True)
 
 
-def _like(parts: list[Expression], pieces: tuple[Piece, ...], found: Type) -> Expression:
-    """Return an expression composed of others, with their properties."""
-    return Expression(
-        joined(pieces),
-        found,
-        True,
-        all(each.deterministic for each in parts),
-        any(each.raises for each in parts),
-        tuple(name for each in parts for name in each.functions),
-        atomic=True,
-        variables=frozenset[str]().union(*(each.variables for each in parts)),
-    )
-
-
 def _value(draft: Draft, output: Output) -> Expression:
     found = format_of(sink_of(output).format)
     items = [(name, draft.items[name]) for name in found.value_columns(output.names, output.keys)]
@@ -88,7 +74,7 @@ def _value(draft: Draft, output: Output) -> Expression:
     if draft.deleted is not None:
         parts.append(draft.deleted)
         pieces = ("if(", *draft.deleted.pieces, ", null, ", *pieces, ")")
-    return _like(parts, pieces, BINARY)
+    return composed(parts, pieces, BINARY)
 
 
 def _key(draft: Draft, output: Output) -> Expression:
@@ -104,12 +90,12 @@ def _key(draft: Draft, output: Output) -> Expression:
             simple = not others
     if not simple:
         encoded = format_of(DEFAULT_FORMAT).spark.encode(keys)
-        return _like(parts, ("cast(", *encoded, " as binary)"), BINARY)
+        return composed(parts, ("cast(", *encoded, " as binary)"), BINARY)
     if first.type == BINARY:
         return first
     if first.type == STRING:
-        return _like(parts, ("cast(", *first.pieces, " as binary)"), BINARY)
-    return _like(parts, ("cast(cast(", *first.pieces, " as string) as binary)"), BINARY)
+        return composed(parts, ("cast(", *first.pieces, " as binary)"), BINARY)
+    return composed(parts, ("cast(cast(", *first.pieces, " as string) as binary)"), BINARY)
 
 
 def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
@@ -130,7 +116,7 @@ def _headers(draft: Draft, output: Output, place: str | None) -> Expression:
         pieces += ["cast(cast(", *found.pieces, " as string) as binary))"]
     if not pieces:
         return _text(f"cast(null as {HEADERS})", HEADERS)
-    return _like(parts, joined(("array(", *pieces, ")")), HEADERS)
+    return composed(parts, ("array(", *pieces, ")"), HEADERS)
 
 
 def _timestamp(draft: Draft, output: Output) -> Expression:
@@ -138,7 +124,7 @@ def _timestamp(draft: Draft, output: Output) -> Expression:
     if not name:
         return _text("cast(null as timestamp)", TIMESTAMP)
     found = draft.items[name]
-    return _like([found], ("cast(", *found.pieces, " as timestamp)"), TIMESTAMP)
+    return composed([found], ("cast(", *found.pieces, " as timestamp)"), TIMESTAMP)
 
 
 def fan_out(drafts: list[Draft]) -> Expression:
@@ -155,4 +141,4 @@ def fan_out(drafts: list[Draft]) -> Expression:
             struct = ["if(", *all_of(draft.where, BOOLEAN).pieces, ", ", *struct, ", null)"]
         pieces += [",\n  " if index else "", *struct]
     pieces.append("\n)")
-    return _like(parts, tuple(pieces), HEADERS)
+    return composed(parts, pieces, HEADERS)

@@ -11,6 +11,7 @@ from millstream.physical.emit.draft import barrier
 from millstream.physical.emit.steps import SqlView, Step, in_steps
 from millstream.physical.emit.text import Cte, deeper, statement
 from millstream.physical.emit.walk import EmitOptions
+from millstream.physical.lock import Member
 from millstream.physical.view_names import Views
 from millstream.plan.nodes import Column, Dedupe, Node, Repartition, Stateful
 from millstream.plan.nodes.order import in_order
@@ -25,16 +26,6 @@ class Shared(Struct, frozen=True):
     @property
     def used(self) -> tuple[str, ...]:
         return (*self.names.values(), *(cte.name for cte in self.ctes), *(step.name for step in self.steps))
-
-
-class Removed(Struct, frozen=True):
-    """A part whose models were removed; its state stays in the checkpoint, and gets no more rows."""
-
-    sql: str
-    of: str
-    """The shared relation that it reads."""
-    columns: tuple[tuple[str, str], ...]
-    """The columns that it reads: name and type."""
 
 
 def hint(node: Repartition, partitions: int) -> str:
@@ -74,8 +65,8 @@ def write_shared(
     return Shared(names, tuple(ctes), tuple(steps))
 
 
-def removed_part_sql(removed: Removed, columns: Sequence[Column]) -> str:
-    """Return the SQL of a removed part, over no rows."""
+def removed_part_sql(removed: Member, columns: Sequence[Column]) -> str:
+    """Return the SQL of a part whose models were removed, over no rows: its state stays in the checkpoint."""
     known = {column.name: str(column.type) for column in columns}
     items = [
         quoted(name) if known.get(name) == type_ else f"cast(null as {type_}) as {quoted(name)}"

@@ -56,13 +56,10 @@ class Signatures:
     def stored(self, outputs: Sequence[Output]) -> tuple[Stored, ...]:
         """Describe the rows of tables, and of topics with one row for each key."""
         self._retained.append(outputs)
-        kept = [
-            each
+        return tuple(
+            Stored(each.model, tuple(key.lower() for key in each.keys), self._rows(each))
             for each in outputs
             if isinstance(each.materialization, Table) or traits_of(each.input).mode == "upsert"
-        ]
-        return tuple(
-            Stored(each.model, tuple(key.lower() for key in each.keys), self._rows(each)) for each in kept
         )
 
     def _rows(self, output: Output) -> str:

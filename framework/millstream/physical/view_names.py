@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from millstream.physical.emit.fuse import unused
 from millstream.physical.values import SourceRead, StaticRead
-from millstream.plan.nodes import (
-    Column,
-    Decode,
-    Node,
-    SeedScan,
-    TableScan,
-    TopicScan,
-)
+from millstream.plan.nodes import Column, Decode, Node, SeedScan, TableScan, TopicScan
 
 
 class Views:
@@ -82,16 +77,12 @@ def scan_of(node: Decode) -> TopicScan:
 
 def _both(one: SourceRead, other: SourceRead) -> SourceRead:
     """Return one read for two Decodes of the same topic."""
-    return SourceRead(
-        one.view,
-        one.relation,
-        one.topic,
-        merged(one.columns, other.columns),
-        one.key or other.key,
-        one.key_type,
-        tuple(dict.fromkeys((*one.metadata, *other.metadata))),
-        one.on_bad_record,
-        one.headers or other.headers,
+    return replace(
+        one,
+        columns=merged(one.columns, other.columns),
+        key=one.key or other.key,
+        metadata=tuple(dict.fromkeys((*one.metadata, *other.metadata))),
+        headers=one.headers or other.headers,
     )
 
 

@@ -116,24 +116,17 @@ class QueryPlanning(Struct, frozen=True, eq=False):
 
 class Written(Struct, frozen=True):
     steps: tuple[Step, ...]
-    ctes: tuple[Cte, ...]
-    bodies: tuple[str, ...]
-    """A SELECT for each part."""
+    sql: str
     parts: tuple[str, ...]
     """Each part as a separate statement over the shared rows; empty if no rows are shared."""
     dead_letters: tuple[Decode, ...] = ()
     """The sources whose records can be sent on as dead letters."""
 
-    def sql(self, removed_parts: Sequence[tuple[int, str]] = ()) -> str:
-        """Return the statement; `removed_parts` have their index, and SQL that gives no rows."""
-        sides = list(self.bodies)
-        for place, sql in removed_parts:
-            sides.insert(place, sql)
-        return statement(self.ctes, "\nunion all\n".join(sides))
 
-
-def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
-    """Return one statement whose rows are the records of all outputs."""
+def records_sql(
+    parts: Sequence[Part], planning: QueryPlanning, removed_parts: Sequence[tuple[int, str]] = ()
+) -> Written:
+    """Return one statement with all records; `removed_parts` are indexes with SQL that gives no rows."""
     look = _look(parts, planning)
     steps: list[Step] = list(planning.shared.steps)
     ctes: list[Cte] = []
@@ -162,13 +155,10 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> Written:
         ctes += own
         bodies.append(body)
         whole.append(statement(own, body) if planning.shared.names else "")
-    return Written(
-        tuple(steps),
-        (*planning.shared.ctes, *ctes),
-        tuple(bodies),
-        tuple(whole),
-        dead_letter_sources(parts, planning),
-    )
+    for index, sql in removed_parts:
+        bodies.insert(index, sql)
+    sql = statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
+    return Written(tuple(steps), sql, tuple(whole), dead_letter_sources(parts, planning))
 
 
 def dead_letter_sources(parts: Sequence[Part], planning: QueryPlanning) -> tuple[Decode, ...]:
@@ -208,11 +198,9 @@ def _fan_out(
     """Return the SELECT of all records of each row; calls of functions become columns below it."""
     first = base
     place = base.sources[0].alias if part.placed else None
-    records = (
-        []
-        if planning.dead_letters is None
-        else [dead_letter(base, planning.dead_letters, _topic(planning.dead_letters))]
-    )
+    records: list[Draft] = []
+    if (source := planning.dead_letters) is not None:
+        records.append(dead_letter(base, source, scan_of(source).topic))
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
         calls = Calls(base.sources[0].alias, used)
@@ -261,7 +249,7 @@ def _with_calls(
             continue
         where.append(calls.good(name))
         if policy == "dead_letter" and part.source is not None:
-            dead_letters.append(failed_call(base, _topic(part.source), model, calls.error(name)))
+            dead_letters.append(failed_call(base, scan_of(part.source).topic, model, calls.error(name)))
     if found.columns and policy == "skip":
         dead_letters.append(skipped_row(base, output.model, [calls.failed(found.columns)]))
     return replace(found.draft, where=tuple(where)), dead_letters
@@ -272,16 +260,11 @@ def _called(base: Draft, calls: Calls, ctes: list[Cte], views: Views) -> Draft:
     (source,) = base.sources
     name = source.name
     for level in calls.levels:
-        made = {each.name: each.call for each in level}
-        select = Select(Draft(made, (replace(source, name=name),)), views.of)
+        select = Select(Draft(level, (replace(source, name=name),)), views.of)
         sql = select.text(["*", *select.items()])
         name = unused(f"{source.name}_called", [*(cte.name for cte in ctes), *views.names])
         ctes.append(Cte(name, sql))
     return replace(base, sources=(replace(source, name=name),))
-
-
-def _topic(node: Decode) -> str:
-    return scan_of(node).topic
 
 
 def as_cte(draft: Draft, name: str, ctes: list[Cte], views: Views) -> Draft:

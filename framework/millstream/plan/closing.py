@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.expressions import Ref, quoted
+from millstream.expressions import Expression, Ref, quoted
 from millstream.plan.nodes import Aggregate, Item, Project, Repartition
 from millstream.plan.streaming import is_window
 from millstream.types import TIMESTAMP
@@ -49,7 +49,7 @@ def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:
     message = (
         "emit='on_close' needs a window over a column with a watermark, and these rows have no watermark"
     )
-    candidates = [] if window is None else [c for c in (_column(window),) if c]
+    candidates = [] if window is None else [c for c in (windowed_column(window.expression),) if c]
     candidates += [column.name for column in node.input.columns if column.type == TIMESTAMP]
     known = next((name for name in candidates if not name.startswith("_")), "")
     if not known:
@@ -59,18 +59,14 @@ def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:
     return message, f"write {delay} after the relation in FROM, or add a `watermark` to its source{wanted}"
 
 
-def _column(window: Item) -> str:
-    match window.expression.pieces:
-        case (str() as call, Ref() as ref, str() as rest, *_) if is_of_column(call, rest):
-            return ref.column
-        case _:
-            return ""
-
-
-def is_of_column(call: str, rest: str) -> bool:
-    """Return whether a window is over a column or a window's time, by the text before and after it."""
-    before = call.lower().replace(" ", "").removesuffix("window_time(")
-    return before in {"window(", "session_window("} and rest.lstrip()[:1] in {",", ")"}
+def windowed_column(window: Expression) -> str:
+    """Return the column that a window is over, maybe in `window_time`; Spark has none over expressions."""
+    match window.pieces:
+        case (str() as call, Ref() as ref, str() as rest, *_):
+            before = call.lower().replace(" ", "").removesuffix("window_time(")
+            if before in {"window(", "session_window("} and rest.lstrip()[:1] in {",", ")"}:
+                return ref.column
+    return ""
 
 
 def _over(window: Item, time: str) -> str:

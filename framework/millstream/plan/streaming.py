@@ -8,7 +8,7 @@ on one path, or a second watermark that never advances. This table is the only p
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, Water
 from millstream.types import Row, Type
 
 Kind = Literal[
+    "watermark",
     "closing aggregate",
     "refining aggregate",
     "dedupe",
@@ -23,23 +24,12 @@ Kind = Literal[
     "unbounded join",
     "outer join",
     "keyed function",
-    "watermark",
     "table changes",
 ]
 """The kind of a step within its query. A watermark has no state, but a query has only one. Changes of a table
 are rows whose other sides may change as well."""
 
-STEPS: tuple[Kind, ...] = (
-    "watermark",
-    "closing aggregate",
-    "refining aggregate",
-    "dedupe",
-    "bounded join",
-    "unbounded join",
-    "outer join",
-    "keyed function",
-)
-
+STEPS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "table changes")
 STATES: tuple[Kind, ...] = STEPS[1:]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Ref, quoted
+from millstream.expressions import Expression, quoted
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful
+from millstream.plan.nodes import Aggregate, Dedupe, Join, Stateful
 from millstream.plan.traits import Traits
 from millstream.types import BOOLEAN, TIMESTAMP
 
@@ -56,11 +56,8 @@ def _warnings(spec: ModelSpec, step: StatefulStep) -> Iterator[tuple[str, str, s
         case Stateful():
             if step.node.ttl is None:
                 message = f"{step.node.function}() keeps the state of each {_each(step)} forever"
-                yield (
-                    "MS563",
-                    message,
-                    "set config(state={'ttl': '7 days'}), which forgets keys that don't come again",
-                )
+                remedy = "set config(state={'ttl': '7 days'}), which forgets keys that don't come again"
+                yield "MS563", message, remedy
 
 
 def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
@@ -76,10 +73,11 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
         return
     message = f"this aggregate keeps one row per {_each(step)} forever"
     if window is not None:
-        (*_, column) = ("", *sorted(window.expression.columns))
+        column = max(window.expression.columns, default="")
         yield "MS560", message, f"write {_watermark(column)} after the relation in FROM"
         return
-    known = next(iter(times), "") or _timestamp(node.input)
+    columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and not c.name.startswith("_"))
+    known = next(iter(times), "") or next(columns, "")
     if not known:
         yield "MS560", message, "group by a window of an event time with a watermark as well"
         return
@@ -89,11 +87,6 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
     if spec.keys:
         remedy += ", and window.start to the columns and the key"
     yield "MS560", message, remedy
-
-
-def _timestamp(node: Node) -> str:
-    found = (c.name for c in node.columns if c.type == TIMESTAMP and not c.name.startswith("_"))
-    return next(found, "")
 
 
 def _watermark(column: str) -> str:
@@ -111,9 +104,7 @@ def _dedupe(node: Dedupe, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
     remedy = f"set {bound}" if step.option else f"use {bound} instead of DISTINCT"
     if not times:
         known = next(iter(step.times), "")
-        remedy += (
-            f", and also select {known}" if known else ", and also select an event time with a watermark"
-        )
+        remedy += f", and also select {known or 'an event time with a watermark'}"
     yield "MS561", message, remedy
 
 
@@ -156,9 +147,7 @@ def bounded_sides(node: Join, left: Traits, right: Traits) -> tuple[bool, bool]:
 def _dropped(condition: Expression, times: Mapping[str, str]) -> set[str]:
     """Return the sides whose rows a comparison allows to drop."""
     text = "".join(piece if isinstance(piece, str) else " " for piece in condition.pieces)
-    first = next(
-        (times[p.column] for p in condition.pieces if isinstance(p, Ref) and p.column in times), "left"
-    )
+    first = next((times[ref.column] for ref in condition.refs if ref.column in times), "left")
     other = "right" if first == "left" else "left"
     if " between " in text:
         return {"left", "right"}

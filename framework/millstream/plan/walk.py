@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from millstream.plan.nodes import Node, Output, Plan
 
@@ -32,11 +32,16 @@ def rewrite(plan: Plan, visit: Callable[[Node, Node], Node], nodes: Iterable[Nod
         found = visit(over, node)
         if found is not node:
             new[id(node)] = found
+    return with_outputs(plan, new)
+
+
+def with_outputs(plan: Plan, new: Mapping[int, Node]) -> Plan:
+    """Return a plan with the outputs that replace others, by the `id` of these."""
+    if new.keys().isdisjoint(map(id, plan.outputs)):
+        return plan
     outputs: list[Output] = []
     for output in plan.outputs:
         now = new.get(id(output), output)
         assert isinstance(now, Output)
         outputs.append(now)
-    if all(a is b for a, b in zip(outputs, plan.outputs, strict=True)):
-        return plan
     return Plan(tuple(outputs))

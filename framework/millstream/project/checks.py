@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from millstream.errors import Diagnostic, Note, did_you_mean
 from millstream.project.files import File, read_file
 from millstream.project.generators import topics_of
@@ -16,18 +18,17 @@ from millstream.project.values import DataTest, Generator, ModelProperties, Proj
 from millstream.text import Location, Text
 
 
-class Lines:
+class Lines(Struct):
     """The lines of locations; a file is read once, and only if it has an error."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._texts: dict[str, Text] = {}
+    root: Path
+    texts: dict[str, Text] = {}
 
     def text(self, path: str) -> Text:
-        if path not in self._texts:
+        if path not in self.texts:
             file = read_file(self.root, path)
-            self._texts[path] = Text(path, file.content if isinstance(file, File) else "")
-        return self._texts[path]
+            self.texts[path] = Text(path, file.content if isinstance(file, File) else "")
+        return self.texts[path]
 
     def diagnostic(
         self, location: Location, code: str, message: str, remedy: str, *notes: Note
@@ -144,9 +145,8 @@ def _topic(project: Project, generator: Generator, lines: Lines) -> Iterator[Dia
     if not found:
         names = [topic.name for topic in project.sources.values()]
         hint = did_you_mean(generator.topic, names, "name it like the topic of a source")
-        yield lines.diagnostic(
-            generator.location, "MS117", f"no source has a topic '{generator.topic}'", hint
-        )
+        message = f"no source has a topic '{generator.topic}'"
+        yield lines.diagnostic(generator.location, "MS117", message, hint)
     elif len(found) > 1:
         message = f"'{generator.topic}' is a topic of {' and '.join(found)}"
         hint = f"name the function {found[0].replace('.', '__')}"

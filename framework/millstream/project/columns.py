@@ -36,9 +36,8 @@ class ColumnReader(Reader):
             remedy = "use letters, digits and '_', not starting with a digit"
             self.at(self.location(shape), "MS110", f"'{name}' can't be the name of a {what}", remedy)
         elif name.lower() in RESERVED and what != "column":
-            self.at(
-                self.location(shape), "MS110", f"'{name}' is a reserved name", f"give the {what} another name"
-            )
+            message = f"'{name}' is a reserved name"
+            self.at(self.location(shape), "MS110", message, f"give the {what} another name")
 
     def check_unique(self, shapes: Iterable[Named], name: Callable[[Named], str], what: str) -> None:
         """Report names that are not unique."""
@@ -88,9 +87,8 @@ class ColumnReader(Reader):
             return None
         node: Node = raw.node
         if not isinstance(node, ScalarNode) or not str(node.value).strip():
-            self.report(
-                node, "MS107", "'from' must be an SQL expression", 'write from: "timestamp_millis(timestamp)"'
-            )
+            message = "'from' must be an SQL expression"
+            self.report(node, "MS107", message, 'write from: "timestamp_millis(timestamp)"')
             return None
         start, stop = span(self.text, node)
         first = offset_inside(self.text, node, 0)
@@ -101,9 +99,8 @@ class ColumnReader(Reader):
             return None
         node: Node = raw.node
         if not isinstance(node, ScalarNode) or node.tag.endswith(":null"):
-            self.report(
-                node, "MS107", "'type' must be a string", "write a Spark SQL type, such as type: string"
-            )
+            message = "'type' must be a string"
+            self.report(node, "MS107", message, "write a Spark SQL type, such as type: string")
             return None
         try:
             return parse_type(str(node.value))

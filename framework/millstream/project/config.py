@@ -14,23 +14,11 @@ from millstream.errors import Diagnostic, did_you_mean
 from millstream.materialization import KINDS
 from millstream.project.kafka_options import CODE, wrong_options
 from millstream.project.kafka_places import check_options
-from millstream.project.options import DedupeConfig, ModelConfig, StateConfig
+from millstream.project.options import ModelConfig
 from millstream.project.schema import Raw, Reader
 from millstream.project.values import ModelProperties, Settings
 from millstream.project.yaml import entries, node_of
 from millstream.text import Location, Text
-
-__all__ = [
-    "OPTIONS",
-    "ConfigValue",
-    "DedupeConfig",
-    "ModelConfig",
-    "StateConfig",
-    "check_folder_defaults",
-    "read_options",
-    "resolve_config",
-    "unused_folders",
-]
 
 _FIELDS = {field.name: field for field in fields(ModelConfig)}
 OPTIONS = tuple(_FIELDS)
@@ -79,9 +67,8 @@ def check_folder_defaults(settings: Settings, text: Text | None = None) -> list[
     """Check the options of `[tool.millstream.models]` once, not for every model in a folder."""
     merge = _Merge()
     for path, key, value in _all_options(settings.models, ""):
-        location = settings.model_locations.get(f"{path}{key}") or settings.model_locations.get(
-            path.rstrip(".")
-        )
+        locations = settings.model_locations
+        location = locations.get(f"{path}{key}") or locations.get(path.rstrip("."))
         line = text.line(location.line) if text and location else ""
         merge.add({key.removeprefix("+"): ConfigValue(value, location, line)}, own=False)
     return merge.diagnostics
@@ -94,15 +81,10 @@ def unused_folders(settings: Settings, folders: Iterable[tuple[str, ...]]) -> li
     for path in _folders(settings.models, ()):
         if path not in known:
             near = [parts[-1] for parts in known if parts[:-1] == path[:-1]]
-            found.append(
-                Diagnostic(
-                    "MS117",
-                    f"models/{'/'.join(path)} contains no models",
-                    settings.model_locations.get(".".join(path)),
-                    did_you_mean(path[-1], near, "fix the folder's name, or remove its defaults"),
-                    severity="warning",
-                )
-            )
+            message = f"models/{'/'.join(path)} contains no models"
+            hint = did_you_mean(path[-1], near, "fix the folder's name, or remove its defaults")
+            location = settings.model_locations.get(".".join(path))
+            found.append(Diagnostic("MS117", message, location, hint, severity="warning"))
     return found
 
 

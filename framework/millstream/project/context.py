@@ -32,23 +32,21 @@ class Problem(Struct, frozen=True):
 class ProblemError(Exception):
     """A problem that ends the rendering of a template."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
+    def __init__(self, code: str, message: str, help_: str, needle: str = "") -> None:
+        super().__init__(message)
+        self.problem = Problem(code, message, help_, needle)
 
 
-class Recorder:
+class Recorder(Struct):
     """What one rendering did: the only state of a `Renderer`, new for every template."""
 
-    def __init__(self, name: str, base_config: Mapping[str, Any]) -> None:
-        self.name = name
-        self.base_config = base_config
-        self.references: list[tuple[str, tuple[str, int] | None]] = []
-        self.config: dict[str, tuple[Any, tuple[str, int] | None]] = {}
-        self.problems: list[tuple[Problem, tuple[str, int] | None]] = []
-        self.vars: dict[str, Any] = {}
-        self.env: dict[str, str | None] = {}
-        self.logs: list[str] = []
+    base_config: Mapping[str, Any] = {}
+    references: list[tuple[str, tuple[str, int] | None]] = []
+    config: dict[str, tuple[Any, tuple[str, int] | None]] = {}
+    problems: list[tuple[Problem, tuple[str, int] | None]] = []
+    vars: dict[str, Any] = {}
+    env: dict[str, str | None] = {}
+    logs: list[str] = []
 
 
 def calling_position() -> tuple[str, int] | None:
@@ -66,7 +64,7 @@ class Functions:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.recorder = Recorder("", {})
+        self.recorder = Recorder()
         self._topics: dict[str, list[str]] = {}
         for topic in project.sources.values():
             self._topics.setdefault(topic.name, []).append(topic.id)
@@ -93,16 +91,12 @@ class Functions:
 
     def ref(self, *names: str, **unknown: Any) -> str:
         if unknown or not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
-            raise ProblemError(
-                Problem(
-                    "MS206", "ref() takes the name of one model or seed", "write ref('model_name')", "ref"
-                )
-            )
+            message = "ref() takes the name of one model or seed"
+            raise ProblemError("MS206", message, "write ref('model_name')", "ref")
         package, name = names if len(names) == 2 else (self.project.settings.name, names[0])
         if package != self.project.settings.name:
-            self._report(
-                Problem("MS203", f"package '{package}' does not exist", "write ref('model')", package)
-            )
+            message = f"package '{package}' does not exist"
+            self._report(Problem("MS203", message, "write ref('model')", package))
         return self._relation(name)
 
     def _relation(self, name: str) -> str:
@@ -121,7 +115,7 @@ class Functions:
     def source(self, *names: str, **unknown: Any) -> str:
         if unknown or len(names) != 2 or not all(isinstance(name, str) for name in names):
             message = "source() takes a source and one of its topics"
-            raise ProblemError(Problem("MS206", message, "write source('source', 'topic')", "source"))
+            raise ProblemError("MS206", message, "write source('source', 'topic')", "source")
         source, topic = names
         if f"{source}.{topic}" in self.project.sources:
             self.recorder.references.append((f"source.{source}.{topic}", calling_position()))
@@ -142,26 +136,22 @@ class Functions:
         value = self.project.vars.get(name, default)
         if value is MISSING:
             hint = did_you_mean(name, self.project.vars, f"set it: --vars '{name}: …', or give a default")
-            raise ProblemError(Problem("MS205", f"variable '{name}' is not set", hint, name))
+            raise ProblemError("MS205", f"variable '{name}' is not set", hint, name)
         self.recorder.vars[name] = self.project.vars.get(name)
         return value
 
     def env_var(self, name: str, default: Any = MISSING) -> Any:
         if is_secret_name(name):
             message = f"'{name}' is a secret and would end up in compiled SQL"
-            raise ProblemError(Problem("MS113", message, "read secrets in profiles.yml only", name))
+            raise ProblemError("MS113", message, "read secrets in profiles.yml only", name)
         value = os.environ.get(name)
         self.recorder.env[name] = value
         if value is not None:
             return value
         if default is MISSING:
             hint = "export it, or give a default: env_var('NAME', 'default')"
-            raise ProblemError(Problem("MS114", f"environment variable '{name}' is not set", hint, name))
+            raise ProblemError("MS114", f"environment variable '{name}' is not set", hint, name)
         return default
-
-    @staticmethod
-    def environment(name: str) -> str | None:
-        return os.environ.get(name)
 
     def log(self, message: object, info: bool = False) -> str:
         self.recorder.logs.append(f"{'info' if info else 'debug'}: {message}")
@@ -193,7 +183,7 @@ class _Config:
         for mapping in positional:
             if not isinstance(mapping, dict):
                 message = "config() takes options by name"
-                raise ProblemError(Problem("MS206", message, "write config(materialized='sink')", "config"))
+                raise ProblemError("MS206", message, "write config(materialized='sink')", "config")
             options = mapping | options
         position = calling_position()
         for name, value in options.items():
@@ -210,7 +200,7 @@ class _Config:
         value = self.get(name, MISSING)
         if value is MISSING:
             message = f"config option '{name}' is required here"
-            raise ProblemError(Problem("MS206", message, f"set it: config({name}=…)", name))
+            raise ProblemError("MS206", message, f"set it: config({name}=…)", name)
         return value
 
 
@@ -219,7 +209,7 @@ class _Exceptions:
         self._functions = functions
 
     def raise_compiler_error(self, message: object) -> NoReturn:
-        raise ProblemError(Problem("MS208", str(message), "the project's own check failed"))
+        raise ProblemError("MS208", str(message), "the project's own check failed")
 
     def warn(self, message: object) -> str:
         self._functions.recorder.logs.append(f"warning: {message}")

@@ -161,7 +161,7 @@ def _data_test(reader: Reader, key: Node, value: Node | None, *, column: bool) -
     node = _mapping(reader, name, value, key)
     before = len(reader.diagnostics)
     shape = reader.read(node, kind.arguments) if node else None
-    if shape is None:
+    if node is None or shape is None:
         return None
     if name == "relationships" and len(reader.diagnostics) == before:
         _check_relation(reader, node)
@@ -183,9 +183,8 @@ def _mapping(reader: Reader, name: str, value: Node | None, key: Node) -> Node |
         return MappingNode("tag:yaml.org,2002:map", [(first, value)], value.start_mark, value.end_mark)
     if not isinstance(value, MappingNode):
         known = ", ".join(f"{argument}: …" for argument in list(keys_of(KINDS[name].arguments))[-2:])
-        reader.report(
-            value, "MS107", f"the arguments of '{name}' are a mapping", f"write {name}: {{{known}}}"
-        )
+        message = f"the arguments of '{name}' are a mapping"
+        reader.report(value, "MS107", message, f"write {name}: {{{known}}}")
         return None
     return MappingNode(value.tag, _flat(value), value.start_mark, value.end_mark)
 
@@ -206,16 +205,14 @@ def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | Non
     name = str(key.value)
     close = did_you_mean(name, KINDS)
     if close or not IDENTIFIER.match(name):
-        reader.report(
-            key, "MS107", f"unknown data test '{name}'", close or f"use one of {', '.join(KINDS)}, or a macro"
-        )
+        message = f"unknown data test '{name}'"
+        reader.report(key, "MS107", message, close or f"use one of {', '.join(KINDS)}, or a macro")
         return None
     if value is None:
         return DataTest(name, reader.locate(key))
     if not isinstance(value, MappingNode):
-        reader.report(
-            value, "MS107", f"the arguments of '{name}' are a mapping", f"write {name}: {{argument: value}}"
-        )
+        message = f"the arguments of '{name}' are a mapping"
+        reader.report(value, "MS107", message, f"write {name}: {{argument: value}}")
         return None
     pairs = _flat(value)
     given = {str(argument.value): plain(node) for argument, node in pairs}
@@ -227,23 +224,20 @@ def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | Non
     return DataTest(name, reader.locate(key), given, severity)
 
 
-def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node | None) -> None:
-    at_most = dict(entries(node))["at_most"][1] if node else None
-    if at_most is None:
-        return
+def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node) -> None:
+    at_most = entries(node)["at_most"][1]
     if shape.severity in {"drop", "dead_letter"}:
         message = f"'at_most' has no effect with severity '{shape.severity}', which keeps out each wrong row"
         reader.report(at_most, "MS107", message, "remove it, or use severity: warn or error")
     elif name in {"unique", "relationships"} and str(shape.at_most).endswith("%"):
         remedy = "write a number of rows: at_most: 10"
-        reader.report(
-            at_most, "MS107", f"'{name}' does not test single rows, so a share of rows has no meaning", remedy
-        )
+        message = f"'{name}' does not test single rows, so a share of rows has no meaning"
+        reader.report(at_most, "MS107", message, remedy)
 
 
-def _check_relation(reader: Reader, node: Node | None) -> None:
-    to = dict(entries(node))["to"][1] if node else None
-    if to is not None and reference(str(to.value)) is None:
+def _check_relation(reader: Reader, node: Node) -> None:
+    to = entries(node)["to"][1]
+    if reference(str(to.value)) is None:
         remedy = "write to: ref('model'), or to: source('source', 'topic')"
         reader.report(to, "MS107", f"'{to.value}' is not a relation", remedy)
 

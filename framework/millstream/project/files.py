@@ -44,13 +44,12 @@ def find_files(
                 yield path
 
 
-class _Walk:
+class _Walk(Struct):
     """Walks through folders; what can't be read is collected in `problems`."""
 
-    def __init__(self, root: str, suffixes: tuple[str, ...], problems: list[Diagnostic]) -> None:
-        self.root = root
-        self.suffixes = suffixes
-        self.problems = problems
+    root: str
+    suffixes: tuple[str, ...]
+    problems: list[Diagnostic]
 
     def below(self, folder: str, above: frozenset[str]) -> Iterator[str]:
         full = f"{self.root}/{folder}"
@@ -120,9 +119,8 @@ def read_file(root: Path, path: str) -> File | Diagnostic:
             data = file.read()
     except (OSError, ValueError) as error:
         reason = _reason(error) if isinstance(error, OSError) else str(error)
-        return Diagnostic(
-            "MS102", f"the file can't be read: {reason}", location, "check that it exists and is readable"
-        )
+        message = f"the file can't be read: {reason}"
+        return Diagnostic("MS102", message, location, "check that it exists and is readable")
     digest = hashlib.blake2b(data, digest_size=16).hexdigest()
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -149,13 +147,8 @@ def _wrong_encoding(path: str, data: bytes, start: int, byte: str) -> Diagnostic
         first = before.rfind(b"\n") + 1
         stop = data.find(b"\n", start)
         shown = data[first : stop if stop >= 0 else len(data)][:_SHOWN].decode(errors="replace")
-    return Diagnostic(
-        "MS103",
-        f"{byte}: the file {guess}",
-        Location(path, line, column, column + 1),
-        "save the file as UTF-8",
-        shown,
-    )
+    location = Location(path, line, column, column + 1)
+    return Diagnostic("MS103", f"{byte}: the file {guess}", location, "save the file as UTF-8", shown)
 
 
 def _guess(data: bytes) -> tuple[str, str]:

@@ -9,6 +9,7 @@
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from msgspec import structs
@@ -17,12 +18,25 @@ from millstream import types
 from millstream.errors import Diagnostic, Note
 from millstream.project.digests import Digests
 from millstream.project.hints import Hint, Hints
-from millstream.project.names import suggestion, usable
 from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
 from millstream.project.values import Function, Parameter
 from millstream.text import Text
 
 KEYED = ("key", "rows", "state")
+_WORDS = """
+all alter analyze and anti any array as begin between bigint binary boolean both by cache case cast char
+check collate column commit constraint copy create cross cube current_date current_time
+current_timestamp current_user date decimal delete desc describe distinct div double drop else end
+escape except exists explain extract false fetch filter float for foreign from full function grant group
+grouping having if ilike in inner insert int intersect interval into is join kill lateral leading left
+like limit load lock map merge minus natural not null on only or order out outer over overlaps overlay
+partition pivot position primary qualify references refresh replace revoke right rlike rollback rollup
+rows select semi session_user set show smallint some string struct substring table tablesample then time
+timestamp tinyint to trailing trim true truncate uncache union unique unknown unnest unpivot update use
+using values varchar when where window with within
+"""
+RESERVED = frozenset(_WORDS.split())
+"""Names that SQL can't call: reserved words and names of types."""
 
 
 def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
@@ -46,10 +60,20 @@ def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
 
 
 def _check_name(module: Module, node: Def) -> Iterator[Diagnostic]:
-    if not usable(node.name):
+    """Report a name by which SQL can't call a function without quotes."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", node.name) or node.name in RESERVED:
         message = f"SQL can't call a function '{node.name}' by its name"
-        remedy = f"use lower case, digits and `_`, and no reserved word, such as '{suggestion(node.name)}'."
+        remedy = f"use lower case, digits and `_`, and no reserved word, such as '{_suggestion(node.name)}'."
         yield module.error(node, "MS312", message, remedy)
+
+
+def _suggestion(name: str) -> str:
+    """Return a usable name similar to this one: `parseUserId` → `parse_user_id`, `select` → `select_of`."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    snake = re.sub(r"[^a-z0-9_]", "", snake).strip("_")
+    if not re.match("[a-z]", snake):
+        snake = f"f_{snake}".rstrip("_")
+    return f"{snake}_of" if snake in RESERVED else snake
 
 
 def _function(module: Module, node: Def, hints: Hints, digest: str) -> Function:
@@ -137,16 +161,11 @@ def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint
         verb = "yields" if yielding else "takes (key, rows, state)"
         remedy = "write `-> Iterator[X]:`, where X is the type of one row."
         if not hints.optional_rows(node.returns):
-            hints.error(
-                node.returns, "MS315", f"'{node.name}' {verb}, so it returns an iterator of rows", remedy
-            )
+            message = f"'{node.name}' {verb}, so it returns an iterator of rows"
+            hints.error(node.returns, "MS315", message, remedy)
         else:
-            hints.error(
-                node.returns,
-                "MS316",
-                f"'{node.name}' yields, so it never returns None",
-                "remove the `None`.",
-            )
+            message = f"'{node.name}' yields, so it never returns None"
+            hints.error(node.returns, "MS316", message, "remove the `None`.")
         return Hint(types.UNKNOWN), True
     if rows is None:
         return hints.read(node.returns), False
@@ -158,12 +177,8 @@ def _row(rows: ast.expr, hints: Hints) -> Hint:
     match found.type:
         case types.Row():
             if found.nullable:
-                hints.error(
-                    rows,
-                    "MS316",
-                    "a row can't be NULL",
-                    "remove the `None`; to return no row, yield nothing.",
-                )
+                message = "a row can't be NULL"
+                hints.error(rows, "MS316", message, "remove the `None`; to return no row, yield nothing.")
             return Hint(found.type)
         case types.Simple(name="unknown"):
             return Hint(types.UNKNOWN)

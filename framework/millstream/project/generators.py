@@ -77,9 +77,8 @@ def _check(module: Module, node: Def, hints: Hints) -> Iterator[Diagnostic]:
                 yield module.error(hint, "MS320", message, remedy)
     if node.returns is not None and hints.rows(node.returns) is None:
         message = f"the generator '{name}' must return an iterator of keys and values"
-        yield module.error(
-            node.returns, "MS320", message, "write `-> Iterator[tuple[str | None, dict[str, Any] | None]]`."
-        )
+        remedy = "write `-> Iterator[tuple[str | None, dict[str, Any] | None]]`."
+        yield module.error(node.returns, "MS320", message, remedy)
 
 
 def topics_of(generator: str, topics: Iterable[str]) -> tuple[str, ...]:

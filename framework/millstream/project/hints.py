@@ -34,14 +34,15 @@ class Hint(Struct, frozen=True):
 UNKNOWN = Hint(types.UNKNOWN)
 
 
-class Hints:
+class Hints(Struct):
     """Reads the hints of one module; `errors` collects what is wrong with them, each once."""
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.errors: list[Diagnostic] = []
-        self._structs: dict[str, Type] = {}
-        self._open: list[str] = []
+    module: Module
+    errors: list[Diagnostic] = []
+    structs: dict[str, Type] = {}
+    """Those read so far."""
+    path: list[str] = []
+    """The names of the structs and aliases that are being read."""
 
     def error(self, node: ast.expr, code: str, message: str, remedy: str = "") -> Hint:
         found = self.module.error(node, code, message, remedy)
@@ -52,11 +53,11 @@ class Hints:
     def read(self, hint: ast.expr) -> Hint:
         node, aliases = self._follow(hint)
         for name in aliases:
-            if name in self._open:
+            if name in self.path:
                 return self._recursive(hint, name)
-        self._open += aliases
+        self.path += aliases
         found = self._read(node)
-        del self._open[len(self._open) - len(aliases) :]
+        del self.path[len(self.path) - len(aliases) :]
         return found
 
     def _read(self, node: ast.expr) -> Hint:
@@ -78,7 +79,7 @@ class Hints:
         return self.error(node, "MS303", f"`{written}` has no SQL type", remedy)
 
     def _recursive(self, node: ast.expr, name: str) -> Hint:
-        path = " → ".join((*self._open[self._open.index(name) :], name))
+        path = " → ".join((*self.path[self.path.index(name) :], name))
         remedy = (
             "SQL types are finite: store the ids of the inner values, or the inner part as JSON in a `str`."
         )
@@ -156,9 +157,8 @@ class Hints:
             return self.error(node, "MS304", f"`{written}` does not specify a type", HELP)
         if name in LISTS or name in TUPLES or name in DICTS:
             example = "`dict[str, int]`, or a dataclass for a struct" if name in DICTS else "`list[str]`"
-            return self.error(
-                node, "MS304", f"`{written}` has no element type", f"write, for example, {example}."
-            )
+            message = f"`{written}` has no element type"
+            return self.error(node, "MS304", message, f"write, for example, {example}.")
         if name in ROWS:
             return self._misplaced_rows(node)
         if name in REMEDIES or name.startswith("builtins."):
@@ -200,9 +200,8 @@ class Hints:
                 return Hint(types.Array(self.read(inner).type))
             case _, _ if name in TUPLES:
                 remedy = "use a NamedTuple or a dataclass for a struct, `tuple[X, ...]` for an array."
-                return self.error(
-                    node, "MS303", "a tuple of fixed length has no names for its fields", remedy
-                )
+                message = "a tuple of fixed length has no names for its fields"
+                return self.error(node, "MS303", message, remedy)
             case _, [key, value] if name in DICTS:
                 return self._map(key, value)
             case _, [inner] if name in WRAPPERS:
@@ -211,9 +210,8 @@ class Hints:
                 return self._misplaced_rows(node)
             case _ if name in LISTS or name in DICTS or name in FORMS:
                 remedy = "a list or Optional has one type in brackets, a dict has two."
-                return self.error(
-                    node, "MS303", f"`{written}` has {len(parts)} types in its brackets", remedy
-                )
+                message = f"`{written}` has {len(parts)} types in its brackets"
+                return self.error(node, "MS303", message, remedy)
             case _ if name:
                 return self._unsupported(node, f"{written}[...]", REMEDIES.get(name, HELP))
             case _ if isinstance(node.value, ast.Name) and node.value.id not in self.module.classes:
@@ -271,10 +269,8 @@ class Hints:
         try:
             return types.parse_type(ddl)
         except types.TypeSyntaxError as error:
-            message, remedy = (
-                f"this SQL type can't be parsed: {error}",
-                "write it as in DDL, such as 'decimal(10,2)'.",
-            )
+            message = f"this SQL type can't be parsed: {error}"
+            remedy = "write it as in DDL, such as 'decimal(10,2)'."
             remedy = did_you_mean(error.name, types.NAMES, remedy) if error.name else remedy
             inner = self._inside(node, ddl)
             if inner is None:
@@ -287,15 +283,15 @@ class Hints:
 
     def _struct(self, node: ast.Name) -> Type:
         name = node.id
-        if name in self._open:
+        if name in self.path:
             return self._recursive(node, name).type
-        if name not in self._structs:
-            self._open.append(name)
+        if name not in self.structs:
+            self.path.append(name)
             fields = fields_of(self.module, node, self.errors)
             read = tuple(types.Field(field, self.read(hint).type) for field, hint in fields.items())
-            self._structs[name] = types.Row(read) if read else types.UNKNOWN
-            self._open.pop()
-        return self._structs[name]
+            self.structs[name] = types.Row(read) if read else types.UNKNOWN
+            self.path.pop()
+        return self.structs[name]
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from millstream.project.config import ModelConfig
 from millstream.project.data_tests import KINDS
-from millstream.project.profiles import TargetShape
+from millstream.project.options import ModelConfig
 from millstream.project.settings import ProjectShape
 from millstream.project.shapes import PropertiesShape
+from millstream.project.target_shapes import TargetShape
 
 Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -67,10 +67,7 @@ def _profiles() -> Schema:
     profile = {
         "type": "object",
         "properties": {
-            "target": {
-                "type": "string",
-                "description": "the default output, unless --target names another",
-            },
+            "target": {"type": "string", "description": "the default output, unless --target names another"},
             "outputs": {"type": "object", "additionalProperties": _templated(target)},
         },
         "required": ["outputs"],

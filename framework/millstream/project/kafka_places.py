@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from yaml.nodes import MappingNode, Node
+from yaml.nodes import Node
 
 from millstream.errors import Diagnostic, at
 from millstream.project.kafka_options import CODE, Owner, wrong_options
@@ -21,7 +21,7 @@ _CLIENTS: tuple[Owner, ...] = ("producer", "consumer", "admin")
 def check_options(reader: Reader, owner: Owner, node: Node, given: Mapping[str, Any]) -> list[Diagnostic]:
     """Report the wrong options of a mapping, each at its key, and return the diagnostics."""
     before = len(reader.diagnostics)
-    written = entries(node) if isinstance(node, MappingNode) else {}
+    written = entries(node)
     for wrong in wrong_options(owner, given):
         key = written[wrong.name][0] if wrong.name in written else node
         reader.report(key, CODE, wrong.message, wrong.remedy)
@@ -30,10 +30,10 @@ def check_options(reader: Reader, owner: Owner, node: Node, given: Mapping[str, 
 
 def check_clients(reader: Reader, output: Node, shape: TargetShape) -> None:
     """Check the options of a target's clients."""
-    kafka = entries(output).get("kafka") if isinstance(output, MappingNode) else None
+    kafka = entries(output).get("kafka")
     if kafka is None or not isinstance(shape.kafka, KafkaShape):
         return
-    written = entries(kafka[1]) if isinstance(kafka[1], MappingNode) else {}
+    written = entries(kafka[1])
     for client in _CLIENTS:
         given = getattr(shape.kafka, client)
         if client in written and isinstance(given, Mapping):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar
 
@@ -24,15 +26,7 @@ from millstream.project.seeds import read_seed
 from millstream.project.selectors_file import FILE as SELECTORS
 from millstream.project.selectors_file import read_selectors
 from millstream.project.settings import FILE, read_settings
-from millstream.project.values import (
-    Function,
-    Generator,
-    Project,
-    Seed,
-    Settings,
-    SqlFile,
-    Target,
-)
+from millstream.project.values import Function, Generator, Project, Seed, Settings, SqlFile, Target
 from millstream.project.variables import RecordedVariables, merge_variables
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.text import Location, Text
@@ -64,14 +58,6 @@ class _CachedRead(Struct, frozen=True):
     missed: tuple[str, ...] = ()
 
 
-class _Functions(Struct, frozen=True):
-    functions: tuple[Function, ...] = ()
-
-
-class _Generators(Struct, frozen=True):
-    generators: tuple[Generator, ...] = ()
-
-
 def load_project(
     root: Path, target: str | None, variables: str | Mapping[str, Any] | None, profiles_dir: Path | None
 ) -> Project:
@@ -94,7 +80,7 @@ def load_files(
     environment: dict[str, str | None],
 ) -> tuple[Project, list[Diagnostic]]:
     """Load the folders; the environment variables that YAML files read are added to `environment`."""
-    loader = _Loader(root, settings, target, variables, memo, environment)
+    loader = _Loader(root, settings, target, variables, memo, environment, Lines(root))
     project = loader.load()
     loader.diagnostics += _folder_defaults(root, settings, project)
     # A folder with models and YAML is walked twice, which duplicates its diagnostics.
@@ -133,26 +119,17 @@ def _with_costs(functions: dict[str, Function], properties: list[PropertiesFile]
     }
 
 
-class _Loader:
+class _Loader(Struct):
     """Reads the files of one project; errors are collected in `diagnostics`."""
 
-    def __init__(
-        self,
-        root: Path,
-        settings: Settings,
-        target: Target,
-        variables: dict[str, Any],
-        memo: Memo,
-        environment: dict[str, str | None],
-    ) -> None:
-        self.root = root
-        self.settings = settings
-        self.target = target
-        self.variables = variables
-        self.memo = memo
-        self.environment = environment
-        self.lines = Lines(root)
-        self.diagnostics: list[Diagnostic] = []
+    root: Path
+    settings: Settings
+    target: Target
+    variables: dict[str, Any]
+    memo: Memo
+    environment: dict[str, str | None]
+    lines: Lines
+    diagnostics: list[Diagnostic] = []
 
     def load(self) -> Project:
         settings = self.settings
@@ -166,21 +143,17 @@ class _Loader:
             settings=settings,
             target=self.target,
             vars=self.variables,
-            sources=self._once(((t.id, t) for p in properties for t in p.sources), "source"),
+            sources=self._once((t for p in properties for t in p.sources), "source", lambda topic: topic.id),
             models=models,
-            properties=self._once(((m.name, m) for p in properties for m in p.models), "model"),
+            properties=self._once((m for p in properties for m in p.models), "model"),
             seeds=seeds,
             macros=tuple(self._files(settings.macro_paths, ".sql")),
             functions=functions,
             generators=generators,
             tests=tuple(self._sql(settings.test_paths, "test").values()),
             unit_tests=tuple(test for p in properties for test in p.unit_tests),
-            exposures=tuple(
-                self._once(((e.name, e) for p in properties for e in p.exposures), "exposure").values()
-            ),
-            metrics=tuple(
-                self._once(((m.name, m) for p in properties for m in p.metrics), "metric").values()
-            ),
+            exposures=tuple(self._once((e for p in properties for e in p.exposures), "exposure").values()),
+            metrics=tuple(self._once((m for p in properties for m in p.metrics), "metric").values()),
             selectors=self._selectors(),
         )
         self.diagnostics += check_project(project, properties, self.lines)
@@ -236,10 +209,12 @@ class _Loader:
         """Read a file, or return the cached result for the same text; files with errors are read again."""
         key = f"{kind}:{file.path}:{file.digest}"
         if known := self.memo.get(key):
-            last = _decode(known)
-            if last and self._is_current(last):
-                self.environment |= last.env
-                return msgspec.msgpack.decode(last.result, type=wanted)
+            with suppress(msgspec.MsgspecError):
+                last = msgspec.msgpack.decode(known, type=_CachedRead)
+                if self._is_current(last):
+                    result = msgspec.msgpack.decode(last.result, type=wanted)
+                    self.environment |= last.env
+                    return result
         found, problems = read(Text(file.path, file.content))
         self.diagnostics += problems
         env = environment or {}
@@ -267,17 +242,11 @@ class _Loader:
     def _properties_of(self, file: File) -> PropertiesFile:
         variables, environment = RecordedVariables(self.variables), dict[str, str | None]()
         render = yaml_renderer(variables, secrets=False, environment=environment)
-        return self._cached(
-            "properties",
-            file,
-            PropertiesFile,
-            lambda text: read_properties(text, render),
-            variables,
-            environment,
-        )
+        read = partial(read_properties, render=render)
+        return self._cached("properties", file, PropertiesFile, read, variables, environment)
 
     def _seeds(self, properties: list[PropertiesFile]) -> dict[str, Seed]:
-        described = self._once(((s.name, s) for p in properties for s in p.seeds), "seed")
+        described = self._once((s for p in properties for s in p.seeds), "seed")
         found: dict[str, Seed] = {}
         folded: dict[str, Seed] = {}
         for file in self._texts(self.settings.seed_paths, ".csv"):
@@ -303,26 +272,18 @@ class _Loader:
         return self._cached(f"seed:{properties_digest}", file, Seed, lambda _: read_seed(file, properties))
 
     def _functions(self) -> dict[str, Function]:
-        def read(text: Text) -> tuple[_Functions, list[Diagnostic]]:
-            functions, problems = read_functions(text)
-            return _Functions(functions), problems
-
         found = [
             function
             for file in self._texts(self.settings.macro_paths, ".py")
-            for function in self._cached("functions", file, _Functions, read).functions
+            for function in self._cached("functions", file, tuple[Function, ...], read_functions)
         ]
-        return self._once(((f.name, f) for f in found), "function")
+        return self._once(found, "function")
 
     def _generators(self) -> tuple[Generator, ...]:
-        def read(text: Text) -> tuple[_Generators, list[Diagnostic]]:
-            generators, problems = read_generators(text)
-            return _Generators(generators), problems
-
         return tuple(
             generator
             for file in self._texts(self.settings.seed_paths, ".py")
-            for generator in self._cached("generators", file, _Generators, read).generators
+            for generator in self._cached("generators", file, tuple[Generator, ...], read_generators)
         )
 
     def _selectors(self) -> dict[str, Any]:
@@ -338,24 +299,19 @@ class _Loader:
 
     # -- checks across files
 
-    def _once(self, named: Iterable[tuple[str, N]], what: str) -> dict[str, N]:
+    def _once(
+        self, values: Iterable[N], what: str, key: Callable[[N], str] = lambda value: value.name
+    ) -> dict[str, N]:
         found: dict[str, N] = {}
-        for name, value in named:
+        for value in values:
+            name = key(value)
             # Duplicates within one file were reported by its reader.
             if name in found and found[name].location.path != value.location.path:
                 note = Note("first defined here", found[name].location)
-                self._at(
-                    value.location, "MS109", f"{what} '{name}' is defined twice", "keep one of them", note
-                )
+                message = f"{what} '{name}' is defined twice"
+                self._at(value.location, "MS109", message, "keep one of them", note)
             found.setdefault(name, value)
         return found
 
     def _at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
         self.diagnostics.append(self.lines.diagnostic(location, code, message, remedy, *notes))
-
-
-def _decode(known: bytes) -> _CachedRead | None:
-    try:
-        return msgspec.msgpack.decode(known, type=_CachedRead)
-    except msgspec.MsgspecError:
-        return None

@@ -39,7 +39,6 @@ class MacroLibrary:
         self.files = tuple(files)
         self.macros = {macro.name: macro for file in self.files for macro in file.macros}
         self._by_path = {file.file.path: file for file in self.files}
-        self._closures: dict[str, frozenset[str]] = {}
 
     def paths_behind(self, names: Iterable[str]) -> frozenset[str]:
         """Return the macro files that these names reach, through macros that call macros."""

@@ -15,15 +15,13 @@ from millstream.project.files import read_file
 from millstream.project.kafka_places import check_clients
 from millstream.project.schema import Reader, Shape
 from millstream.project.secrets import Secret, is_secret_setting
-from millstream.project.target_shapes import KafkaShape, TablesShape, TargetShape
+from millstream.project.target_shapes import TablesShape, TargetShape
 from millstream.project.values import Settings, Target
 from millstream.project.wording import kind
 from millstream.project.yaml import entries, parse_yaml, span
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.stores.registry import declaration
 from millstream.text import Text
-
-__all__ = ["DEFAULT", "FILE", "KafkaShape", "TargetShape", "read_target"]
 
 FILE = "profiles.yml"
 DEFAULT: dict[str, Any] = {"master": "local[*]", "kafka": "embedded"}
@@ -33,29 +31,26 @@ def read_target(
     root: Path, settings: Settings, target: str | None, profiles_dir: Path | None, variables: dict[str, Any]
 ) -> tuple[Target, list[Diagnostic]]:
     """Choose the target; only its values are rendered, since others may need variables that are not set."""
+    fallback = Target(settings.profile, target or "local", DEFAULT)
     found = _file(root, profiles_dir)
     if isinstance(found, Diagnostic):
-        return Target(settings.profile, target or "local", DEFAULT), [found]
+        return fallback, [found]
     if found is None:
         if target in {None, "local"}:
-            return Target(settings.profile, "local", DEFAULT), []
+            return fallback, []
         remedy = "add profiles.yml, or omit --target"
-        problem = Diagnostic(
-            "MS112", f"target '{target}' requires a profiles.yml, which does not exist", None, remedy
-        )
+        message = f"target '{target}' requires a profiles.yml, which does not exist"
+        problem = Diagnostic("MS112", message, None, remedy)
         return Target(settings.profile, "local", DEFAULT), [problem]
     file = read_file(root, found)
     if isinstance(file, Diagnostic):
-        return Target(settings.profile, target or "local", DEFAULT), [file]
+        return fallback, [file]
     text = Text(found, file.content)
     node, diagnostics = parse_yaml(text)
-    chosen, more = (
-        (None, []) if node is None and diagnostics else _read(text, node, settings, target, variables)
-    )
+    unreadable = node is None and diagnostics
+    chosen, more = (None, []) if unreadable else _read(text, node, settings, target, variables)
     hidden = _written_secrets(node)
-    return chosen or Target(settings.profile, target or "local", DEFAULT), [
-        _masked(problem, hidden) for problem in [*diagnostics, *more]
-    ]
+    return chosen or fallback, [_masked(problem, hidden) for problem in [*diagnostics, *more]]
 
 
 def _file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | None:
@@ -102,9 +97,8 @@ def _choose(reader: Reader, node: Node | None, profile: str, target: str | None)
         return None
     key, body = profiles[profile]
     if not isinstance(body, MappingNode):
-        reader.report(
-            body, "MS107", f"a profile must be a mapping, not {kind(body)}", "write target: and outputs:"
-        )
+        message = f"a profile must be a mapping, not {kind(body)}"
+        reader.report(body, "MS107", message, "write target: and outputs:")
         return None
     for name, (key_node, _) in entries(body).items():
         if name not in {"target", "outputs"}:
@@ -195,13 +189,8 @@ def _check(reader: Reader, shape: TargetShape) -> None:
         if kafka.reveal() == "embedded":
             shape.kafka = "embedded"
         else:
-            report(
-                shape,
-                "kafka",
-                "MS107",
-                "'kafka' must be embedded or a mapping",
-                "write kafka: {bootstrap_servers: …}",
-            )
+            remedy = "write kafka: {bootstrap_servers: …}"
+            report(shape, "kafka", "MS107", "'kafka' must be embedded or a mapping", remedy)
     if shape.timezone is not None and (unknown := _unknown_zone(shape.timezone)):
         report(shape, "timezone", "MS107", *unknown)
     tables = shape.tables

@@ -9,9 +9,9 @@ from msgspec import Struct
 from yaml.nodes import Node, SequenceNode
 
 from millstream.errors import Diagnostic
-from millstream.project.columns import METADATA, ColumnReader, names
+from millstream.project.columns import ColumnReader, names
 from millstream.project.config import read_options
-from millstream.project.references import IDENTIFIER, reference
+from millstream.project.references import reference
 from millstream.project.schema import Raw, Shape, keys_of
 from millstream.project.shapes import (
     ExposureShape,
@@ -28,15 +28,6 @@ from millstream.project.sources import read_sources
 from millstream.project.values import Column, DataTest, Exposure, Metric, ModelProperties, Topic, UnitTest
 from millstream.project.yaml import parse_yaml, plain
 from millstream.text import Location, Text
-
-__all__ = [
-    "IDENTIFIER",
-    "METADATA",
-    "FunctionProperties",
-    "PropertiesFile",
-    "SeedProperties",
-    "read_properties",
-]
 
 
 class SeedProperties(Struct, frozen=True):
@@ -176,12 +167,8 @@ class _Properties(ColumnReader):
                 found.setdefault(id_, self.locate(item))
             else:
                 shown = f"'{value}'" if isinstance(value, str) else "this"
-                self.report(
-                    item,
-                    "MS107",
-                    f"{shown} is not a relation",
-                    "write ref('model') or source('source', 'topic')",
-                )
+                message = f"{shown} is not a relation"
+                self.report(item, "MS107", message, "write ref('model') or source('source', 'topic')")
         return found
 
     def metric(self, shape: MetricShape) -> Metric:

@@ -191,12 +191,8 @@ def check_plain(module: Module, function: Def, noun: str) -> Iterator[Diagnostic
     """Report what prevents a function from being called by name: `async`, or a decorator."""
     name = function.name
     if isinstance(function, ast.AsyncFunctionDef):
-        yield module.error(
-            function,
-            "MS308",
-            f"{noun} '{name}' is async",
-            "write a plain `def`: rows are processed one by one.",
-        )
+        message = f"{noun} '{name}' is async"
+        yield module.error(function, "MS308", message, "write a plain `def`: rows are processed one by one.")
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         known = module.qualified(called) in CACHES

@@ -19,7 +19,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import NODEFAULT, Meta, Struct, UnsetType
+from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -100,13 +100,12 @@ def type_parts(annotated: Any) -> TypeParts:
     return parts
 
 
-class Reader:
+class Reader(Struct):
     """Reads values from one file and collects diagnostics."""
 
-    def __init__(self, text: Text, render: Callable[[str], Any] | None = None) -> None:
-        self.text = text
-        self.render = render
-        self.diagnostics: list[Diagnostic] = []
+    text: Text
+    render: Callable[[str], Any] | None = None
+    diagnostics: list[Diagnostic] = []
 
     def report(self, node: Node, code: str, message: str, remedy: str = "") -> None:
         self.diagnostics.append(at(self.text, *span(self.text, node), code, message, remedy))
@@ -172,10 +171,7 @@ class Reader:
         try:
             return msgspec.convert(found, wanted)
         except msgspec.ValidationError:
-            what = type_name(wanted)
-            self.report(
-                node, "MS107", f"'{name}' must be {what}, not {shown(node)}", remedy(wanted, name, node)
-            )
+            self._wrong(node, wanted, name, shown(node))
 
     def _typed(self, node: Node, parts: TypeParts, name: str) -> Any:
         wanted, origin, arguments = parts.wanted, parts.origin, parts.arguments
@@ -187,19 +183,19 @@ class Reader:
             return self._union(node, arguments, name)
         if origin is Literal:
             return self._literal(node, arguments, name)
-        if origin in {list, tuple}:
-            return self._list(node, arguments[0], name, origin)
+        if origin is list:
+            return self._list(node, parts, name)
         if origin is dict or wanted is dict:
-            return self._dict(node, arguments[1] if arguments else Any, name)
+            return self._dict(node, parts, name)
         if isinstance(wanted, type) and issubclass(wanted, Struct):
             return self.read(node, wanted)
-        return self._scalar(node, parts.annotated, wanted, name)
+        return self._scalar(node, parts, name)
 
     def _union(self, node: Node, choices: tuple[Any, ...], name: str) -> Any:
         """Choose by the kind of node, so that an error is about the intended choice."""
         if _is_null(node) and NoneType in choices:
             return None
-        choices = tuple(choice for choice in choices if choice not in {NoneType, UnsetType})
+        choices = tuple(choice for choice in choices if choice is not NoneType)
         if len(choices) == 1:
             return self.value(node, choices[0], name)
         if self._is_template(node):
@@ -222,9 +218,8 @@ class Reader:
                 except msgspec.ValidationError:
                     continue
         what = " or ".join(dict.fromkeys(type_name(choice) for choice in choices))
-        self.report(
-            node, "MS107", f"'{name}' must be {what}, not {found!r}", f"fix the value of {shown(node)}"
-        )
+        message = f"'{name}' must be {what}, not {found!r}"
+        self.report(node, "MS107", message, f"fix the value of {shown(node)}")
         return None
 
     def _literal(self, node: Node, allowed: tuple[Any, ...], name: str) -> Any:
@@ -242,36 +237,35 @@ class Reader:
         self.report(node, "MS107", f"'{name}' must be one of {choices}, not {kind(node)}", hint)
         return None
 
-    def _list(self, node: Node, item: Any, name: str, origin: Any) -> Any:
+    def _wrong(self, node: Node, wanted: Any, name: str, found: str) -> None:
+        message = f"'{name}' must be {type_name(wanted)}, not {found}"
+        self.report(node, "MS107", message, remedy(wanted, name, node))
+
+    def _list(self, node: Node, parts: TypeParts, name: str) -> list[Any] | None:
         if _is_null(node):
-            return origin()
+            return []
         if self._is_template(node):
             found = self._rendered(node, plain(node))
             if isinstance(found, list | tuple):
-                return origin(found)
+                return list(found)
         if not isinstance(node, SequenceNode):
-            self.report(node, "MS107", f"'{name}' must be a list, not {kind(node)}", f"write {name}: [ … ]")
+            self._wrong(node, parts.annotated, name, kind(node))
             return None
         before = len(self.diagnostics)
-        found = [self.value(each, item, name) for each in node.value]
-        if len(self.diagnostics) > before:
-            found = [each for each in found if each is not None]
-        return origin(found)
+        items = [self.value(each, parts.arguments[0], name) for each in node.value]
+        return [item for item in items if item is not None or len(self.diagnostics) == before]
 
-    def _dict(self, node: Node, value: Any, name: str) -> Any:
+    def _dict(self, node: Node, parts: TypeParts, name: str) -> dict[str, Any] | None:
         if _is_null(node):
             return {}
         if not isinstance(node, MappingNode):
-            self.report(
-                node,
-                "MS107",
-                f"'{name}' must be a mapping, not {kind(node)}",
-                f"write {name}: {{ key: value }}",
-            )
+            self._wrong(node, parts.annotated, name, kind(node))
             return None
+        value = parts.arguments[1] if parts.arguments else Any
         return {key: self.value(each, value, key) for key, (_, each) in entries(node).items()}
 
-    def _scalar(self, node: Node, annotated: Any, wanted: Any, name: str) -> Any:
+    def _scalar(self, node: Node, parts: TypeParts, name: str) -> Any:
+        wanted = parts.wanted
         if isinstance(node, ScalarNode):
             before = len(self.diagnostics)
             found = self._rendered(node, scalar(node))
@@ -281,12 +275,7 @@ class Reader:
                 return float(found)
             if wanted is str and type(found) in {int, float}:
                 return str(found) if self._is_template(node) else str(node.value)
-        self.report(
-            node,
-            "MS107",
-            f"'{name}' must be {type_name(annotated)}, not {kind(node)}",
-            remedy(annotated, name, node),
-        )
+        self._wrong(node, parts.annotated, name, kind(node))
         return None
 
     def _is_template(self, node: Node) -> bool:
@@ -337,7 +326,7 @@ def _fits(node: Node, choice: Any) -> bool:
     if isinstance(node, MappingNode):
         return origin is dict or choice is dict or (isinstance(choice, type) and issubclass(choice, Struct))
     if isinstance(node, SequenceNode):
-        return origin in {list, tuple}
+        return origin is list
     if not isinstance(node, ScalarNode):
         return False
     if origin is Literal:

@@ -116,16 +116,10 @@ class _Reader:
         field_spans = spans(self.text, record.line, self.delimiter)
         message = f"the line has {count} field{'s' if count > 1 else ''}, the header {width}"
         if count > width:
-            self.report(
-                field_spans[width][0], field_spans[-1][1], message, "quote fields that contain commas"
-            )
+            start, remedy = field_spans[width][0], "quote fields that contain commas"
         else:
-            self.report(
-                field_spans[0][0],
-                field_spans[-1][1],
-                message,
-                "add the missing fields; an empty field is NULL",
-            )
+            start, remedy = field_spans[0][0], "add the missing fields; an empty field is NULL"
+        self.report(start, field_spans[-1][1], message, remedy)
         return False
 
     def _column(self, index: int, name: str, header: Record) -> Column:

@@ -34,8 +34,11 @@ _INIT = "create one with `millstream init NAME`, or set its folder with --projec
 _TABLE = ("tool", "millstream")
 
 
+Paths = tuple[str, ...]
+
+
 def _folders(*names: str) -> Any:
-    return msgspec.field(default_factory=lambda: list(names))
+    return msgspec.field(default_factory=lambda: names)
 
 
 class ProjectShape(Struct, kw_only=True):
@@ -43,10 +46,10 @@ class ProjectShape(Struct, kw_only=True):
 
     name: Annotated[str, about("the project's name, by default that of [project]")] = ""
     profile: Annotated[str, about("the profile of profiles.yml, by default the project's name")] = ""
-    model_paths: Annotated[list[str], about("folders of models")] = _folders("models")
-    macro_paths: Annotated[list[str], about("folders of macros and Python functions")] = _folders("macros")
-    seed_paths: Annotated[list[str], about("folders of seeds and generators")] = _folders("seeds")
-    test_paths: Annotated[list[str], about("folders of tests")] = _folders("tests")
+    model_paths: Annotated[Paths, about("folders of models")] = _folders("models")
+    macro_paths: Annotated[Paths, about("folders of macros and Python functions")] = _folders("macros")
+    seed_paths: Annotated[Paths, about("folders of seeds and generators")] = _folders("seeds")
+    test_paths: Annotated[Paths, about("folders of tests")] = _folders("tests")
     target_path: Annotated[str, about("where results are written")] = "target"
     vars: Annotated[dict[str, Any], about("variables of templates")] = {}
     models: Annotated[dict[str, Any], about("options of models, by folder")] = {}
@@ -144,9 +147,11 @@ class _Settings:
         self.diagnostics.append(at(self.text, *span, code, message, remedy))
 
     def read(self) -> tuple[Settings, list[Diagnostic]]:
-        shape = ProjectShape(**self.values())
+        values = self.values()
+        shape = ProjectShape(**values)
         for attribute in _PATHS:
-            setattr(shape, attribute, self.folders(attribute, getattr(shape, attribute)))
+            if attribute in values:
+                setattr(shape, attribute, self.folders(attribute, values[attribute]))
         self.target_path(shape)
         name = self.name(shape)
         locations = {
@@ -159,15 +164,8 @@ class _Settings:
             name=name,
             version=version if isinstance(version, str) else "",
             profile=shape.profile or name,
-            model_paths=tuple(shape.model_paths),
-            macro_paths=tuple(shape.macro_paths),
-            seed_paths=tuple(shape.seed_paths),
-            test_paths=tuple(shape.test_paths),
-            target_path=shape.target_path,
-            vars=shape.vars,
-            models=shape.models,
-            seeds=shape.seeds,
             model_locations=locations,
+            **{field: getattr(shape, field) for field in (*_PATHS, "target_path", "vars", "models")},
         )
         return settings, self.diagnostics
 
@@ -204,50 +202,32 @@ class _Settings:
         if isinstance(value, list) and key.replace("-", "_") in _PATHS:
             for index, each in enumerate(value):
                 if not isinstance(each, str):
-                    self.value(
-                        (*path, str(index)),
-                        "MS107",
-                        f"a folder must be a string, not {each!r}",
-                        "put it in quotes",
-                    )
+                    message = f"a folder must be a string, not {each!r}"
+                    self.value((*path, str(index)), "MS107", message, "put it in quotes")
             return
         example = _EXAMPLES.get(key, f'{key} = ["…"]' if key.endswith("paths") else f'{key} = "…"')
         shown = {dict: "a table", list: "a list", bool: str(value).lower()}.get(type(value), repr(value))
         self.value(path, "MS107", f"'{key}' is {_named(wanted)}, not {shown}", f"write {example}")
 
-    def folders(self, attribute: str, written: list[str]) -> list[str]:
+    def folders(self, attribute: str, written: tuple[str, ...]) -> tuple[str, ...]:
         """Return the folders in normal form, without those that are not in the project."""
         found: list[str] = []
-        if attribute not in self.given:
-            return written
-        value = self.table[self.given[attribute]]
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            return written
         for index, folder in enumerate(written):
             path = (*_TABLE, self.given[attribute], str(index))
             normal = posixpath.normpath(folder.replace("\\", "/"))
-            if (
-                normal in {".", ""}
-                or normal.startswith(("../", "/"))
-                or normal == ".."
-                or Path(folder).is_absolute()
-            ):
+            if normal in {".", "..", ""} or normal.startswith(("../", "/")) or Path(folder).is_absolute():
                 message = f"'{folder}' is not a folder inside the project"
                 self.value(path, "MS107", message, f"name a folder below that of {FILE}")
                 continue
             if not (self.root / normal).is_dir():
                 self.missing(path, normal)
             found.append(normal)
-        return found
+        return tuple(found)
 
     def missing(self, path: tuple[str, ...], folder: str) -> None:
         """Only warn, since git does not store empty folders."""
         try:
-            near = [
-                entry.name
-                for entry in self.root.iterdir()
-                if entry.is_dir() and not entry.name.startswith(".")
-            ]
+            near = [each.name for each in self.root.iterdir() if each.is_dir() and each.name[0] != "."]
         except OSError:
             near = []
         hint = did_you_mean(folder, near, "create it, or fix the name")
@@ -294,6 +274,5 @@ def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
     found = re.search(r"\(at line (\d+), column (\d+)\)", message)
     start = text.offset(int(found.group(1)), int(found.group(2))) if found else max(0, len(text.content) - 1)
     reason = message.partition(" (at ")[0]
-    return at(
-        text, start, start + 1, "MS104", reason[0].lower() + reason[1:], "check quotes, brackets and '=' here"
-    )
+    remedy = "check quotes, brackets and '=' here"
+    return at(text, start, start + 1, "MS104", reason[0].lower() + reason[1:], remedy)

@@ -39,6 +39,7 @@ Duration = Annotated[
 ]
 Positive = Annotated[int, Meta(ge=1, title="a whole number from 1")]
 Rate = Annotated[float, Meta(gt=0, title="a number above 0")]
+Share = Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")]
 Size = Annotated[str, Meta(pattern=r"^\d+ ?([kKmMgG][bB]?)$", title="a size", examples=["512 MB"])]
 TopicName = Annotated[
     str,
@@ -100,10 +101,7 @@ class HintsShape(Shape):
     distinct: Annotated[
         dict[str, Positive], about("the approximate number of distinct values, by column")
     ] = {}
-    keeps: Annotated[
-        Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")] | None,
-        about("the share of rows that its filter keeps"),
-    ] = None
+    keeps: Annotated[Share | None, about("the share of rows that its filter keeps")] = None
 
 
 class TopicDefaults(Shape):
@@ -131,8 +129,7 @@ class TopicDefaults(Shape):
         None
     )
     min_rows_per_trigger: Annotated[
-        Positive | None,
-        about("records that a batch of `run` waits for, if its trigger is an interval"),
+        Positive | None, about("records that a batch of `run` waits for, if its trigger is an interval")
     ] = None
     max_trigger_delay: Annotated[Duration | None, about("the maximum wait for `min_rows_per_trigger`")] = None
     rows_per_second: Annotated[Rate | None, about("hint: the approximate number of records per second")] = (
@@ -182,10 +179,7 @@ class ModelShape(Shape):
     tags: Names = []
     owner: str | None = None
     meta: dict[str, Any] = {}
-    keeps: Annotated[
-        Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")] | None,
-        about("hint: the share of rows that its filter keeps"),
-    ] = None
+    keeps: Annotated[Share | None, about("hint: the share of rows that its filter keeps")] = None
     rows_per_second: Annotated[Rate | None, about("hint: the approximate number of rows per second")] = None
     hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
 

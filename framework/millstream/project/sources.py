@@ -13,16 +13,9 @@ from millstream.project.values import Column, Key, Topic, Watermark
 from millstream.types import STRING
 
 _OPTIONS = (
-    "partitions",
-    "replication",
-    "topic_config",
-    "options",
-    "starting",
-    "max_rows_per_trigger",
-    "min_rows_per_trigger",
-    "max_trigger_delay",
-    "rows_per_second",
-)
+    "partitions", "replication", "topic_config", "options", "starting", "max_rows_per_trigger",
+    "min_rows_per_trigger", "max_trigger_delay", "rows_per_second",
+)  # fmt: skip
 
 
 def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic, ...]:
@@ -72,9 +65,8 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
     if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
-        reader.at(
-            reader.location(shape), "MS110", "a Kafka topic's name has at most 249 characters", "shorten it"
-        )
+        message = "a Kafka topic's name has at most 249 characters"
+        reader.at(reader.location(shape), "MS110", message, "shorten it")
     return shape.topic or shape.name
 
 
@@ -101,10 +93,7 @@ def _check_columns(
 
 
 def _watermark(
-    reader: ColumnReader,
-    shape: WatermarkShape | None,
-    columns: tuple[Column, ...],
-    key: Key | None,
+    reader: ColumnReader, shape: WatermarkShape | None, columns: tuple[Column, ...], key: Key | None
 ) -> Watermark | None:
     if shape is None:
         return None

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jinja2 import Template, TemplateSyntaxError, UndefinedError, nodes
+from jinja2 import TemplateSyntaxError, UndefinedError, nodes
 from jinja2.exceptions import SecurityError
 from msgspec import Struct
 
 from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.project.config import ConfigValue
 from millstream.project.context import Functions, Problem, ProblemError, Recorder
 from millstream.project.environment import TracingEnvironment, frame_offset
 from millstream.project.macros import names_read, read_macros, syntax_diagnostic
@@ -19,19 +20,12 @@ from millstream.project.values import Project, Reference, SqlFile, Uses
 from millstream.text import Location, Text
 
 
-class Option(Struct, frozen=True):
-    """An option given in `config()`."""
-
-    value: Any
-    location: Location | None = None
-    line: str = ""
-
-
 class Rendered(Struct, frozen=True):
     sql: str
     spans: SpanMap
     references: tuple[Reference, ...]
-    options: dict[str, Option]
+    options: dict[str, ConfigValue]
+    """Those given in `config()`."""
     uses: Uses
     logs: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -42,14 +36,14 @@ class Rendered(Struct, frozen=True):
 class Renderer:
     """Renders the SQL files of one project."""
 
-    def __init__(self, project: Project, *, is_test: bool = False) -> None:
+    def __init__(self, project: Project) -> None:
         self.environment = TracingEnvironment()
         self.functions = Functions(project)
         self.globals: dict[str, Any] = {
             **self.environment.globals,
             **self.functions.globals(),
             "this": "",
-            "is_test": is_test,
+            "is_test": False,
         }
         self.texts = {file.path: Text(file.path, file.content) for file in project.macros}
         self.library, self.diagnostics = read_macros(
@@ -69,7 +63,7 @@ class Renderer:
 
     def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
         """Render one file; errors are in the result, none is raised."""
-        recorder = self.functions.recorder = Recorder(file.name, base_config)
+        recorder = self.functions.recorder = Recorder(base_config)
         self.globals["this"] = f"models.{file.name}"
         self.texts[file.path] = Text(file.path, file.content)
         diagnostics: list[Diagnostic] = []
@@ -80,23 +74,16 @@ class Renderer:
             diagnostics += self._undefined_names(tree, file)
             if not diagnostics:
                 template = self.environment.template(tree, file.path, self.globals)
-                piece = concat(_run(template, self.globals))
+                context = template.new_context(self.globals, shared=True)
+                piece = concat(template.root_render_func(context))
         except Exception as error:  # noqa: BLE001 - any failure of a template is its author's
             diagnostics.append(self._diagnose(error))
         failed = bool(diagnostics)
         diagnostics += [self._problem(problem, position) for problem, position in recorder.problems]
         if not failed and not piece.strip():
-            text = self.texts[file.path]
-            diagnostics.append(
-                at(
-                    text,
-                    0,
-                    1,
-                    "MS212",
-                    f"model '{file.name}' is empty after rendering",
-                    "write a SELECT, or disable it: config(enabled=false)",
-                )
-            )
+            message = f"model '{file.name}' is empty after rendering"
+            remedy = "write a SELECT, or disable it: config(enabled=false)"
+            diagnostics.append(at(self.texts[file.path], 0, 1, "MS212", message, remedy))
             failed = True
         return Rendered(
             sql=str(piece),
@@ -147,10 +134,10 @@ class Renderer:
         start, stop = self.environment.tag_span(*position)
         return text.location(*(_find(text.content, needle, start, stop) or (start, stop)))
 
-    def _option(self, name: str, value: Any, position: tuple[str, int] | None) -> Option:
+    def _option(self, name: str, value: Any, position: tuple[str, int] | None) -> ConfigValue:
         location = self._location(position, name)
         line = self.texts[location.path].line(location.line) if location else ""
-        return Option(value, location, line)
+        return ConfigValue(value, location, line)
 
     # -- errors
 
@@ -182,22 +169,20 @@ class Renderer:
                 message = error.message or "something is undefined"
                 name = (re.findall(r"'([^']+)'", message) or [""])[-1 if "has no attribute" in message else 0]
                 if "was not provided" in message:
-                    return Problem(
-                        "MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it", ""
-                    )
+                    return Problem("MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it")
                 hint = did_you_mean(name, self._known(), "set it before using it, or test `is defined`")
                 return Problem("MS202", message, hint, name)
             case SecurityError():
-                return Problem("MS207", str(error), "templates can't reach Python's internals", "")
+                return Problem("MS207", str(error), "templates can't reach Python's internals")
             case TypeError():
-                message = str(error).replace("macro ", "macro ", 1)
+                message = str(error)
                 name = (re.findall(r"'([^']+)'", message) or [""])[0]
                 return Problem("MS206", message, self._signature(name), name)
             case RecursionError():
-                return Problem("MS209", "macros call each other without end", "give the recursion an end", "")
+                return Problem("MS209", "macros call each other without end", "give the recursion an end")
             case _:
                 message = f"{type(error).__name__}: {error}"
-                return Problem("MS209", message, "fix the expression, or test its operands first", "")
+                return Problem("MS209", message, "fix the expression, or test its operands first")
 
     def _signature(self, name: str) -> str:
         macro = self.library.macros.get(name)
@@ -220,21 +205,11 @@ class Renderer:
         for node in tree.find_all(nodes.Name):
             if node.ctx == "load" and node.name not in known and node.name not in tested_names:
                 found.setdefault(node.name, node)
-        return [
-            at(
-                text,
-                node.lineno - 1,
-                node.lineno - 1 + len(name),
-                "MS202",
-                f"'{name}' is undefined",
-                did_you_mean(name, self._known(), "set it before using it"),
-            )
-            for name, node in found.items()
-        ]
-
-
-def _run(template: Template, globals_: dict[str, Any]) -> Iterable[str]:
-    return template.root_render_func(template.new_context(globals_, shared=True))
+        problems: list[Diagnostic] = []
+        for name, node in found.items():
+            start, hint = node.lineno - 1, did_you_mean(name, self._known(), "set it before using it")
+            problems.append(at(text, start, start + len(name), "MS202", f"'{name}' is undefined", hint))
+        return problems
 
 
 def _stored(tree: nodes.Template) -> set[str]:

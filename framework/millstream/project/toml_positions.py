@@ -44,11 +44,10 @@ def toml_positions(content: str) -> dict[Path, TomlPosition]:
     return reader.positions
 
 
-class _Reader:
-    def __init__(self, content: str) -> None:
-        self.content = content
-        self.position = 0
-        self.positions: dict[Path, TomlPosition] = {}
+class _Reader(Struct):
+    content: str
+    position: int = 0
+    positions: dict[Path, TomlPosition] = {}
 
     def skip(self, pattern: re.Pattern[str]) -> int:
         """Move past a match, and return where it begins."""

@@ -251,7 +251,6 @@ class Settings(Struct, frozen=True):
     vars: dict[str, Any] = {}
     models: dict[str, Any] = {}
     """Defaults by folder: `models.staging.materialized`."""
-    seeds: dict[str, Any] = {}
     model_locations: dict[str, Location] = {}
     """By dotted path within `models`, such as `staging.materialized`."""
 

@@ -96,16 +96,10 @@ def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
         return {}, [at(text, *span(text, node), "MS115", message, remedy)]
     values = dict(plain(node))
     large = list(too_large(values))
-    return {name: value for name, value in values.items() if name not in {path[0] for path in large}}, [
-        at(
-            text,
-            *span(text, _node_at(node, path)),
-            "MS115",
-            "the number does not fit in 64 bits",
-            "put it in quotes",
-        )
-        for path in large
-    ]
+    valid = {name: value for name, value in values.items() if name not in {path[0] for path in large}}
+    spans = (span(text, _node_at(node, path)) for path in large)
+    message = "the number does not fit in 64 bits"
+    return valid, [at(text, *each, "MS115", message, "put it in quotes") for each in spans]
 
 
 def _json(content: str) -> dict[str, Any] | None:

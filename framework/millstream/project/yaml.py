@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
+from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.errors import Diagnostic, Note, at
@@ -45,15 +46,14 @@ def parse_yaml(text: Text) -> tuple[Node | None, list[Diagnostic]]:
     return (None if check.fatal else node), check.diagnostics
 
 
-class _Check:
+class _Check(Struct):
     """Reports what YAML allows but Millstream doesn't: duplicate keys, tags, exploding aliases."""
 
-    def __init__(self, text: Text) -> None:
-        self.text = text
-        self.diagnostics: list[Diagnostic] = []
-        self.fatal = False
-        self._sizes: dict[int, int] = {}
-        self._above: set[int] = set()
+    text: Text
+    diagnostics: list[Diagnostic] = []
+    fatal: bool = False
+    sizes: dict[int, int] = {}
+    above: set[int] = set()
 
     def report(self, node: Node, code: str, message: str, remedy: str, *notes: Note) -> None:
         self.diagnostics.append(at(self.text, *span(self.text, node), code, message, remedy, *notes))
@@ -78,18 +78,18 @@ class _Check:
             ):
                 self.report(node, "MS105", f"'{node.value}' is not a number", "put it in quotes, or fix it")
             return 1
-        if id(node) in self._above:
+        if id(node) in self.above:
             return self.refuse(node, "an alias contains itself", "write the values without the alias")
-        if known := self._sizes.get(id(node)):
+        if known := self.sizes.get(id(node)):
             return known
         if depth > DEEPEST:
             return self.refuse(node, f"more than {DEEPEST} levels of nesting", "reduce the nesting")
-        self._above.add(id(node))
+        self.above.add(id(node))
         size = 1 + (
             self.mapping(node, depth) if isinstance(node, MappingNode) else self.sequence(node, depth)
         )
-        self._above.discard(id(node))
-        self._sizes[id(node)] = size
+        self.above.discard(id(node))
+        self.sizes[id(node)] = size
         # Without aliases a value takes at least two characters.
         if size > _LARGEST and size > len(self.text.content):
             return self.refuse(node, f"aliases expand to {size:,} values", "write only the values you need")

@@ -17,11 +17,7 @@ _EXPLANATIONS: tuple[tuple[str, str, str], ...] = (
         "a second document begins here",
         "keep one document per file: remove the '---'",
     ),
-    (
-        "mapping values are not allowed",
-        "unexpected ':'",
-        "quote texts that contain ': ', and align the keys",
-    ),
+    ("mapping values are not allowed", "unexpected ':'", "quote texts that contain ': ', and align the keys"),
     (
         "found undefined alias",
         "an alias without an anchor",
@@ -32,16 +28,8 @@ _EXPLANATIONS: tuple[tuple[str, str, str], ...] = (
         "an unknown escape in a quoted text",
         "write '\\\\' for one backslash, or use single quotes",
     ),
-    (
-        "did not find expected ',' or ']'",
-        "a list is not closed",
-        "add the missing ']' or ',' before this",
-    ),
-    (
-        "did not find expected ',' or '}'",
-        "a mapping is not closed",
-        "add the missing '}' or ',' before this",
-    ),
+    ("did not find expected ',' or ']'", "a list is not closed", "add the missing ']' or ',' before this"),
+    ("did not find expected ',' or '}'", "a mapping is not closed", "add the missing '}' or ',' before this"),
     (
         "did not find expected '-' indicator",
         "expected '-' for the next item of the list",
@@ -73,9 +61,8 @@ def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
         found = yaml.reader.Reader.NON_PRINTABLE.search(text.content)
         start = found.start() if found else 0
         message = f"a control character (U+{ord(found.group()):04X})" if found else str(error.reason)
-        return at(
-            text, start, start + 1, "MS105", message, "remove it, or write it as an escape in double quotes"
-        )
+        remedy = "remove it, or write it as an escape in double quotes"
+        return at(text, start, start + 1, "MS105", message, remedy)
     if not isinstance(error, yaml.MarkedYAMLError):
         return at(text, 0, 1, "MS105", str(error).splitlines()[0], "save the file as plain UTF-8 text")
     mark = error.problem_mark or error.context_mark
@@ -83,9 +70,8 @@ def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
     reason = error.problem or error.context or "can't be parsed"
     if "unexpected end of stream" in reason and error.context_mark and "quoted" in (error.context or ""):
         start = error.context_mark.index
-        return at(
-            text, start, start + 1, "MS105", "this quote is never closed", "close it at the end of the text"
-        )
+        message = "this quote is never closed"
+        return at(text, start, start + 1, "MS105", message, "close it at the end of the text")
     return at(text, start, start + 1, "MS105", *_explain(text.content[start : start + 1], reason))
 
 
@@ -123,14 +109,8 @@ def too_deep(text: Text) -> Diagnostic | None:
                 depth -= 1
             if depth > DEEPEST:
                 start = event.start_mark.index if event.start_mark else 0
-                return at(
-                    text,
-                    start,
-                    start + 1,
-                    "MS105",
-                    f"more than {DEEPEST} levels of nesting",
-                    "reduce the nesting",
-                )
+                message = f"more than {DEEPEST} levels of nesting"
+                return at(text, start, start + 1, "MS105", message, "reduce the nesting")
     except (yaml.YAMLError, ValueError) as error:
         return unreadable(text, error)
     return None

@@ -99,12 +99,13 @@ def _change(
     own = before.own.get(node.id, same), after.own.get(node.id, same)
     whole = before.whole[node.id], after.whole[node.id]
     functions = edited.intersection(f"function.{name}" for name in node.functions)
-    rows = _NONE
-    if whole[0].rows != whole[1].rows:
-        rows = Causes((node.id,)) if own[0].rows != own[1].rows else _NONE
-        rows |= functions or _NONE if not rows else _NONE
-        rows |= _above_rows(node, edited, known) if not rows else _NONE
-        rows = rows or Causes((node.id,))
+    itself = Causes((node.id,))
+    if whole[0].rows == whole[1].rows:
+        rows = _NONE
+    elif own[0].rows != own[1].rows:
+        rows = itself
+    else:
+        rows = functions or _above_rows(node, edited, known) or itself
     columns: dict[str, Causes] = {}
     for column in node.columns:
         name = column.name.lower()
@@ -112,16 +113,13 @@ def _change(
         if was is None or now is None or was == now:
             continue
         if own[0].columns.get(name) != own[1].columns.get(name):
-            columns[name] = Causes((node.id,))
+            columns[name] = itself
         else:
             read = [(each.relation, each.column) for each in column.influences]
-            columns[name] = _above(read, edited, known) or functions or Causes((node.id,))
+            columns[name] = _above(read, edited, known) or functions or itself
     extras = {*whole[0].extras.items()} ^ {*whole[1].extras.items()}
     return MeaningChange(
-        rows=rows,
-        columns=columns,
-        own=own[0] != own[1],
-        extras=tuple(sorted({name for name, _ in extras})),
+        rows=rows, columns=columns, own=own[0] != own[1], extras=tuple(sorted({name for name, _ in extras}))
     )
 
 

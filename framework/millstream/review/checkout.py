@@ -113,10 +113,7 @@ def _write_files(
 
 
 def _follow(
-    repository: Repository,
-    commit: Commit,
-    links: list[tuple[Entry, str, int]],
-    warnings: list[Diagnostic],
+    repository: Repository, commit: Commit, links: list[tuple[Entry, str, int]], warnings: list[Diagnostic]
 ) -> list[tuple[Entry, str, int]]:
     """Return the files that links within the repository point to, under the names of the links."""
     found: list[tuple[Entry, str, int]] = []

@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 
 from millstream.manifest import ManifestColumn, ManifestNode
-from millstream.physical.differences import unwrapped
-from millstream.review.causes import Causes, Comparison
+from millstream.physical.differences import plain
+from millstream.review.causes import Comparison
 from millstream.review.meaning import ModelMeanings
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange
 
-_LEAF = re.compile(r"\b(?:source\.\w+|model|seed)\.\w+\.(\w+)")
 _DIGEST = re.compile(r"\b[0-9a-f]{24}\b")
 
 
@@ -64,17 +63,14 @@ def _in_both(
         name = now.name.lower()
         texts = [_own(each, id_, name) for each in (comparison.before, comparison.after)]
         before, after = map(readable, texts) if texts[0] != texts[1] else ("", "")
-        found.append(_with(readers[1], id_, now.name, "meaning", before, after, because=_others(id_, causes)))
+        because = tuple(sorted(causes - {id_}))
+        found.append(_with(readers[1], id_, now.name, "meaning", before, after, because=because))
     return found
 
 
 def _own(meanings: ModelMeanings, id_: str, name: str) -> str:
     """Return the expression of a column of an edited model; empty for other models."""
     return meanings.own[id_].columns.get(name, "") if id_ in meanings.own else ""
-
-
-def _others(id_: str, causes: Causes) -> tuple[str, ...]:
-    return tuple(sorted(causes - {id_}))
 
 
 def _with(
@@ -125,7 +121,7 @@ def _renamed(
 
 def readable(text: str) -> str:
     """Return the expression of a column for people; empty if it is too long and thus only a digest."""
-    return "" if _DIGEST.search(text) else unwrapped(_LEAF.sub(r"\1", text))
+    return "" if _DIGEST.search(text) else plain(text)
 
 
 def _typed(column: ManifestColumn) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from millstream.collector import collector_paused
 from millstream.review.contracts import contract_changes
 from millstream.review.cost import cost_rows, is_higher, rule_changes
@@ -65,8 +67,6 @@ def review(old: Version, new: Version, known: Statistics) -> Review:
 
 def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> tuple[NodeChange, ...]:
     """Mark the models whose queries can't simply continue with the part `state`."""
-    from msgspec.structs import replace
-
     losing = {model for q in queries if q.status in {"forward", "rebuild"} for model in q.models}
     return tuple(
         replace(each, parts=(*each.parts, "state"))
@@ -77,9 +77,7 @@ def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> t
 
 
 def levels_of(
-    contracts: Sequence[ContractChange],
-    queries: Sequence[QueryChange],
-    costs: Sequence[CostRow],
+    contracts: Sequence[ContractChange], queries: Sequence[QueryChange], costs: Sequence[CostRow]
 ) -> tuple[Level, ...]:
     reached: set[Level] = set()
     if any(each.breaking for each in contracts):

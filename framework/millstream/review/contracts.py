@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
 from millstream.materialization import Sink, StoredAs, Table
-from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Output, Plan, TableScan
+from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Plan, TableScan
 from millstream.plan.traits import traits_of
 from millstream.review.compatible import misfits
 from millstream.review.values import ContractChange, NodeChange
@@ -99,6 +99,7 @@ def contracts(version: Version) -> dict[str, Contract]:
         columns = {c.name.lower(): (c.name, parse_type(c.type), c.nullable) for c in node.columns}
         output = outputs.get(node.id)
         mode = traits_of(output.input).mode if output is not None else "append"
+        extras = {item.name for item in output.extras} if output is not None else set[str]()
         found[node.id] = Contract(
             kind=stored.stored_as,
             name=stored.stored_name(node.name),
@@ -108,14 +109,10 @@ def contracts(version: Version) -> dict[str, Contract]:
             format=stored.format if isinstance(stored, Sink) else DEFAULT_FORMAT,
             options=node.config,
             upsert=mode == "upsert",
-            deletes=output is not None and (id(output) in retracting or _deletes(output)),
+            deletes="delete_when" in extras or id(output) in retracting,
             store=(stored.store if isinstance(stored, Table) else None) or DEFAULT,
         )
     return found
-
-
-def _deletes(output: Output) -> bool:
-    return any(item.name == "delete_when" for item in output.extras)
 
 
 def _retracting_nodes(plan: Plan) -> set[int]:
@@ -216,12 +213,8 @@ def _topic(was: Contract, now: Contract) -> Findings:
     if was.format != now.format:
         yield "breaking", f"its format is {now.format} instead of {was.format}"
     if was.upsert != now.upsert:
-        text = (
-            "holds the newest row of each key"
-            if now.upsert
-            else "holds every row, not only the newest of each key"
-        )
-        yield "breaking", f"it now {text}"
+        rows = "the newest row of each key" if now.upsert else "every row, not only the newest of each key"
+        yield "breaking", f"it now holds {rows}"
     if now.deletes and not was.deletes:
         yield "breaking", "records without a value (tombstones) now delete keys"
     before, after = was.options.get("partitions"), now.options.get("partitions")

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import asdict
 
-from millstream.explain.savings import Cost, cost, names_of_costs
+from millstream.explain.savings import NAMES, Cost, cost
 from millstream.manifest import Manifest
 from millstream.optimizer.driver import Optimized
 from millstream.physical.plan import Groups, Physical
@@ -18,32 +18,30 @@ from millstream.topology import Topology, hints_of
 
 _WORSE = ("reads", "decodes", "shuffles", "states", "python_calls", "queries")
 """The numbers by which a review decides that the cost is higher; the others follow from these."""
+_WORDS = NAMES | {
+    "queries": "queries",
+    "state_bytes": "bytes of state of the queries above, approximately",
+}
 
 
 def cost_rows(old: Topology, new: Topology, found: Running) -> tuple[CostRow, ...]:
     """Return the numbers that differ, with readable names."""
     before = dict(_numbers(old, found.groups[0], found.old))
     after = dict(_numbers(new, found.groups[1], found.new))
-    words = names_of_costs() | {
-        "queries": "queries",
-        "state_bytes": "bytes of state of the queries above, approximately",
-    }
     return tuple(
-        CostRow(words[name], before[name] or 0, number or 0)
+        CostRow(_WORDS[name], before[name] or 0, number or 0)
         for name, number in after.items()
         if number is not None and before[name] is not None and number != before[name]
     )
 
 
 def is_higher(rows: Sequence[CostRow]) -> bool:
-    """Tell whether the cost per record is higher."""
     return any(row.after > row.before for row in main_costs(rows))
 
 
 def main_costs(rows: Sequence[CostRow]) -> list[CostRow]:
     """Return the rows that decide whether the cost is higher."""
-    words = names_of_costs() | {"queries": "queries"}
-    worse = {words[name] for name in _WORSE}
+    worse = {_WORDS[name] for name in _WORSE}
     return [row for row in rows if row.name in worse]
 
 
@@ -77,19 +75,18 @@ def rule_changes(
     """
     in_one = {each.id for each in nodes.values() if each.status in {"added", "removed"}}
     before, after = _rule_effects(old, in_one), _rule_effects(new, in_one)
-    found: list[RuleChange] = []
-    for status, these, others in (("stopped", before, after), ("started", after, before)):
-        for (rule, models), what in these.items():
-            if (rule, models) not in others and models:
-                found.append(
-                    RuleChange(
-                        rule=rule,
-                        status=status,  # type: ignore[arg-type]  # literals above
-                        what="; ".join(what),
-                        models=models,
-                        place=_edited_line(models, nodes, manifest),
-                    )
-                )
+    found = [
+        RuleChange(
+            rule=rule,
+            status=status,  # type: ignore[arg-type]  # literals below
+            what="; ".join(what),
+            models=models,
+            place=_edited_line(models, nodes, manifest),
+        )
+        for status, these, others in (("stopped", before, after), ("started", after, before))
+        for (rule, models), what in these.items()
+        if (rule, models) not in others and models
+    ]
     return tuple(sorted(found, key=lambda each: (each.status != "stopped", each.rule, each.what)))
 
 

@@ -52,7 +52,6 @@ def deployment(
 
 
 def rebuilds(found: Review, *, accept_forward: bool) -> tuple[QueryChange, ...]:
-    """Return the queries that `apply` rebuilds."""
     return tuple(each for each in found.queries if needs_rebuild(each.status, accept_forward=accept_forward))
 
 

@@ -17,8 +17,6 @@ _LONGEST = 300
 
 
 class Repository(Struct, frozen=True):
-    """The repository of a project."""
-
     folder: Path
     prefix: str
     """The project's folder within the repository, with a trailing `/`; empty for the root."""
@@ -119,18 +117,14 @@ def _unrelated(repository: Repository, name: str) -> Diagnostic:
 
 def tree_of(repository: Repository, commit: Commit) -> str:
     """Return the tree id of a version; equal ids mean equal files."""
-    result = _ask(repository, "rev-parse", "--verify", f"{commit.id}^{{tree}}")
-    _check(result)
-    return result.stdout.decode().strip()
+    return _read(repository, "rev-parse", "--verify", f"{commit.id}^{{tree}}").decode().strip()
 
 
 def list_files(repository: Repository, commit: Commit, paths: Iterable[str]) -> list[Entry]:
     """Return the files below some paths, which are relative to the repository."""
     arguments = ("ls-tree", "-r", "-z", "--full-tree", commit.id, "--", *sorted(set(paths)))
-    result = _ask(repository, *arguments)
-    _check(result)
     entries: list[Entry] = []
-    for line in filter(None, result.stdout.split(b"\0")):
+    for line in filter(None, _read(repository, *arguments).split(b"\0")):
         metadata, _, path = line.partition(b"\t")
         mode, _, blob = metadata.decode().split()
         entries.append(Entry(mode, blob, os.fsdecode(path)))
@@ -142,10 +136,9 @@ def read_blobs(repository: Repository, blobs: Iterable[str]) -> dict[str, bytes]
     ids = sorted(set(blobs))
     if not ids:
         return {}
-    result = _ask(repository, "cat-file", "--batch", given="".join(f"{each}\n" for each in ids).encode())
-    _check(result)
     contents: dict[str, bytes] = {}
-    at, data = 0, result.stdout
+    data = _read(repository, "cat-file", "--batch", given="".join(f"{each}\n" for each in ids).encode())
+    at = 0
     for blob in ids:
         end = data.index(b"\n", at)
         header = data[at:end].split()
@@ -158,16 +151,17 @@ def read_blobs(repository: Repository, blobs: Iterable[str]) -> dict[str, bytes]
     return contents
 
 
-def _check(result: subprocess.CompletedProcess[bytes]) -> None:
+def _read(repository: Repository, *arguments: str, given: bytes | None = None) -> bytes:
+    """Return what git writes, which must not fail."""
+    result = _git(repository.folder, *arguments, given=given)
     if result.returncode:
         remedy = "check the repository, or compare with a manifest instead: --against-manifest FILE"
         raise MillstreamError(Diagnostic("MS723", f"git failed: {_error_text(result)}", None, remedy))
+    return result.stdout
 
 
-def _ask(
-    repository: Repository, *arguments: str, given: bytes | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    return _git(repository.folder, *arguments, given=given)
+def _ask(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return _git(repository.folder, *arguments)
 
 
 def _git(folder: Path, *arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:

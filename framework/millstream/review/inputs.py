@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from millstream.manifest import ManifestFunction, ManifestNode
+from millstream.manifest import ManifestNode
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
@@ -20,7 +20,6 @@ Pair = tuple[Readers, Readers]
 
 
 def input_changes(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
-    """Compare settings, sources, seeds and functions."""
     yield from _settings(old, new)
     yield from _sources(old, new, readers)
     yield from _seeds(old, new, readers)
@@ -40,11 +39,10 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             if derived := _derived(*specs):
                 what.append(f"computes {', '.join(derived)} differently")
         if columns or what:
-            parts: set[Part] = set()
-            parts |= {"body"} if what else set()
-            parts |= {"contract"} if columns else set()
+            parts: tuple[Part, ...] = ("body",) if what else ()
+            parts += ("contract",) if columns else ()
             yield NodeChange(
-                id=id_, kind="source", status="changed", path=now.path, parts=tuple(sorted(parts)),
+                id=id_, kind="source", status="changed", path=now.path, parts=parts,
                 what=tuple(what), columns=columns,
                 places=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
@@ -73,13 +71,12 @@ def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
         else {}
         for version in (old, new)
     ]
-    for name in sorted(before.keys() | after.keys()):
-        was, now = before.get(name), after.get(name)
-        if was is None or now is None:
-            status: Status = "added" if was is None else "removed"
-            path = (was or now or ManifestFunction(name, "", 0, "")).path
-            yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
-            continue
+    for name in sorted(before.keys() ^ after.keys()):
+        status: Status = "added" if name in after else "removed"
+        path = (before | after)[name].path
+        yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
+    for name in sorted(before.keys() & after.keys()):
+        was, now = before[name], after[name]
         what = [f"is `{now.signature}`, was `{was.signature}`"] if was.signature != now.signature else []
         if digests[0].get(name) != digests[1].get(name):
             what.append("has a different body, so it may return different values")

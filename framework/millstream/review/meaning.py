@@ -23,7 +23,6 @@ from millstream.plan.nodes import (
     Filter,
     Node,
     Opaque,
-    Project,
     SeedScan,
     Stateful,
     TableScan,
@@ -102,7 +101,6 @@ class _Depths(Meanings):
     ) -> None:
         super().__init__(functions, roots)
         self._ends = ends
-        """The relations at which expressions end, by `id` of their node."""
         self._leaves = leaves
         """Facts about sources and seeds besides their names."""
         self._rows: dict[int, str] = dict(ends)
@@ -113,16 +111,11 @@ class _Depths(Meanings):
 
     # -- columns
 
-    def _origin(self, node: Node, name: str) -> tuple[Node, str] | None:
-        return None if id(node) in self._ends else super()._origin(node, name)
-
     def _column(self, node: Node, name: str) -> str:
         below, way = self._follow(node, name)
         if end := self._ends.get(id(below)):
             return f"{end}.{way.lower()}"
         match below:
-            case Project():
-                return self._computed_by(below, way)
             case TableScan() if (root := self._roots.get(below.relation)) is not None:
                 return self.column(root, way)
             case Decode() if self._leaves and way.lower() not in self._made(below):
@@ -167,7 +160,11 @@ class _Depths(Meanings):
         self.describe(order)
         for each in order:
             if id(each) not in self._rows:
-                self._rows[id(each)] = self._rows_of(each)
+                self._rows[id(each)] = (
+                    self._rows[id(each.inputs[0])]
+                    if each.one_to_one
+                    else digest("\n".join(self._parts(each)))
+                )
         return self._rows[id(node)]
 
     def _sides(self, node: Union) -> list[Node]:
@@ -196,11 +193,6 @@ class _Depths(Meanings):
     def _content(self, side: Node) -> str:
         """Return a digest of a side's columns, by position."""
         return digest("\n".join(self.column(side, each.name) for each in side.columns))
-
-    def _rows_of(self, node: Node) -> str:
-        if node.one_to_one:
-            return self._rows[id(node.inputs[0])]
-        return digest("\n".join(self._parts(node)))
 
     def _parts(self, node: Node) -> list[str]:
         below = [self._rows[id(each)] for each in node.inputs]
@@ -231,7 +223,7 @@ class _Depths(Meanings):
                 facts = self.facts(node, {})
                 return [*below, *(f"{name} {fact}" for name, fact in facts)]
             case Opaque():
-                return [*self._pieces(node), *map(self._all, node.inputs)]
+                return [*map(str, node.pieces), *map(self._all, node.inputs)]
             case _:
                 return [*below, node.fingerprint]
 
@@ -248,6 +240,3 @@ class _Depths(Meanings):
     def _late(self, node: Node) -> Iterable[str]:
         """Return what decides which rows are late, because state drops late rows."""
         return sorted(fact for _, fact in self._times(node))
-
-    def _pieces(self, node: Opaque) -> list[str]:
-        return [piece if isinstance(piece, str) else str(piece) for piece in node.pieces]

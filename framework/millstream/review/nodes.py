@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from millstream.manifest import ManifestNode
+from millstream.project.settings import read_settings
 from millstream.review.causes import Causes, Comparison, MeaningChange, compare_meanings
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
 from millstream.review.inputs import input_changes, other_changes
+from millstream.review.meaning import ModelMeaning
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
 from millstream.review.version import Version
@@ -19,8 +20,6 @@ _TEXTS_ONLY = "its file changed; without the older plan, the effect on its rows 
 
 
 class Nodes:
-    """The nodes of two versions."""
-
     def __init__(self, old: Version, new: Version) -> None:
         self.old = old
         self.new = new
@@ -83,14 +82,13 @@ class Nodes:
         if self._comparison is None:
             return {}
         was = {
-            (_key(meaning.rows, meaning.columns), type(before[id_].materialization)): id_
+            _key(meaning, before[id_]): id_
             for id_, meaning in self._comparison.before.whole.items()
             if id_ not in after and id_ in before
         }
         found: dict[str, str] = {}
         for id_, meaning in self._comparison.after.whole.items():
-            key = (_key(meaning.rows, meaning.columns), type(after[id_].materialization))
-            if id_ not in before and (old := was.pop(key, None)):
+            if id_ not in before and (old := was.pop(_key(meaning, after[id_]), None)):
                 found[id_] = old
         return found
 
@@ -105,10 +103,9 @@ class Nodes:
         what = [sentence for listed in sentences.values() for sentence in listed]
         if not (parts or what or columns or meaning.changed):
             return None
-        only_affected = not what and not parts - {"persisted_descriptions"}
         if parts == {"persisted_descriptions"} and not meaning.changed:
             what = ["its descriptions changed"]
-            only_affected = False
+        only_affected = not what and not parts - {"persisted_descriptions"}
         return NodeChange(
             id=new.id,
             kind="model",
@@ -160,7 +157,8 @@ class Nodes:
             part for part in ("relation", "contract", "configs", "body") if sentences.get(part)
         }
         called = any(each.startswith("function.") for each in meaning.causes)
-        if meaning.changed and (new.id in meaning.causes or (called and self._calls_edited(new))):
+        calls_edited = called and any(f"function.{name}" in self._edited for name in new.functions)
+        if meaning.changed and (new.id in meaning.causes or calls_edited):
             found.add("body")
         if any(each.kind != "meaning" for each in columns):
             found.add("contract")
@@ -170,15 +168,15 @@ class Nodes:
             found.add("persisted_descriptions")
         return found
 
-    def _calls_edited(self, node: ManifestNode) -> bool:
-        return any(f"function.{name}" in self._edited for name in node.functions)
-
     def _shared_lines(self) -> tuple[EditedLine, ...]:
         """Return edited lines of files that affect several models: macros, variables."""
         if self.new.root is None:
             return ()
-        macros = sorted(path.relative_to(self.new.root).as_posix() for path in _macro_files(self.new.root))
-        listed = [edited_lines(self.old.root, self.new.root, p, p) for p in (*macros, "pyproject.toml")]
+        root = self.new.root
+        settings, _ = read_settings(root)
+        macros = [path for folder in settings.macro_paths for path in (root / folder).rglob("*.sql")]
+        paths = (*sorted(path.relative_to(root).as_posix() for path in macros), "pyproject.toml")
+        listed = [edited_lines(self.old.root, root, path, path) for path in paths]
         return tuple(line for lines in listed for line in lines)[:3]
 
 
@@ -193,16 +191,9 @@ def _stored(node: ManifestNode) -> str:
     return f"writes {kind} `{name}`" if kind else "is a view"
 
 
-def _key(rows: str, columns: dict[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:
-    return rows, tuple(sorted(columns.items()))
+def _key(meaning: ModelMeaning, node: ManifestNode) -> tuple[object, ...]:
+    return meaning.rows, tuple(sorted(meaning.columns.items())), type(node.materialization)
 
 
 def _described(node: ManifestNode) -> tuple[str, tuple[str, ...]]:
     return node.description, tuple(column.description for column in node.columns)
-
-
-def _macro_files(root: Path) -> list[Path]:
-    from millstream.project.settings import read_settings
-
-    settings, _ = read_settings(root)
-    return [path for folder in settings.macro_paths for path in (root / folder).rglob("*.sql")]

@@ -20,7 +20,6 @@ class Readers:
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
         self._direct: dict[tuple[str, str], list[Reader]] = defaultdict(list)
-        self._children: dict[str, tuple[str, ...]] = {}
         children: dict[str, list[str]] = {id_: [] for id_ in manifest.nodes}
         for node in manifest.nodes.values():
             for parent in node.depends_on:

@@ -61,7 +61,6 @@ def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResul
 
 
 def replay(query: Query, others: Physical, known: Statistics) -> Replay:
-    """Return what a rebuild of a query does."""
     reads = tuple(_read(each.topic, each.relation, known) for each in query.sources if each.topic)
     records = [each.records for each in reads]
     speed = known.speed.get(query.name)

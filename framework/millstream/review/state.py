@@ -30,10 +30,7 @@ class Running(Struct, frozen=True):
 
 
 def running(old: Topology, new: Topology) -> Running:
-    """Return the queries of an older version and of the newer version deployed on it.
-
-    Models keep their groups, as in a deployment.
-    """
+    """Return the queries of an older version, and of the newer version deployed on it: groups stay."""
     before = groups_of(old)
     after = groups_of(new, before.lock)
     if physical_settings(old.catalog).timezone != physical_settings(new.catalog).timezone:
@@ -108,7 +105,7 @@ def _existing(
         status=verdict.kind,
         models=plain(now.stored),
         reasons=verdict.reasons,
-        notes=(*_joined(now, joined), *_left(left)),
+        notes=(*_joined(now, joined), *(f"{model} is no longer computed by it" for model in plain(left))),
         stateful=now.signature.stateful,
         command=forward_command(now) if verdict.kind == "forward" else "",
         replay=replay(now, new, statistics) if verdict.kind in {"rebuild", "forward"} else None,
@@ -121,11 +118,6 @@ def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:
             yield f"{model} joins it, and gets records from now on"
         else:
             yield f"{model} joins it, after a backfill of the records that the query has read"
-
-
-def _left(models: Iterable[str]) -> Iterator[str]:
-    for model in plain(models):
-        yield f"{model} is no longer computed by it"
 
 
 def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Statistics) -> QueryChange:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from millstream.explain.savings import shown
 from millstream.review.cost import main_costs
 from millstream.review.values import ContractChange, Level, NodeChange, QueryChange, Review
 
@@ -66,7 +67,7 @@ def lines(found: Review) -> Iterator[Line]:
                 yield Line(status, _query(query), _reasons(query))
     if "cost" in found.levels:
         costs = main_costs(found.costs)
-        rows = [f"{row.name} {number(row.before)} → {number(row.after)}" for row in costs]
+        rows = [f"{row.name} {shown(row.before)} → {shown(row.after)}" for row in costs]
         yield Line("cost", "per record", ", ".join(rows))
     yield from _changed_rows([each for each in found.nodes if _rows_change(each)], by_id)
 
@@ -79,8 +80,7 @@ def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange])
     for why, listed in by_reason.items():
         readers: dict[str, None] = {}
         for each in listed:
-            node = nodes.get(each.model)
-            if node:
+            if node := nodes.get(each.model):
                 readers |= dict.fromkeys(name for column in node.columns for name in column.exposures)
                 readers |= dict.fromkeys(node.exposures)
         read = f" (read by {', '.join(sorted(readers))})" if readers else ""
@@ -98,9 +98,9 @@ def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> 
         edits = [by_id[id_] for id_ in node.because or (node.id,) if id_ in by_id]
         why = [f"`{each.id.partition('.')[2]}` {each.what[0]}" for each in edits if each.what]
         if not why:
-            columns = tuple(f"`{c.name}`" for c in node.columns if c.kind == "meaning")
+            columns = [f"`{c.name}`" for c in node.columns if c.kind == "meaning"]
             why = [f"different values of {', '.join(_first(columns, 3))}"]
-        by_reason.setdefault("; ".join(_first(tuple(why), 2)), []).append(node)
+        by_reason.setdefault("; ".join(_first(why, 2)), []).append(node)
     for reason, listed in by_reason.items():
         yield Line(None, _outputs(each.stored for each in listed), reason)
 
@@ -118,11 +118,8 @@ def _query(query: QueryChange) -> str:
     """Return the name of a query, with the names of its models that differ from it."""
     others = [name for name in query.models if name != query.name]
     link = ", with" if len(others) < len(query.models) else " of"
-    return f"query `{query.name}`" + (f"{link} {', '.join(_first(_code(others), 3))}" if others else "")
-
-
-def _code(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"`{name}`" for name in names)
+    names = _first([f"`{name}`" for name in others], 3)
+    return f"query `{query.name}`" + (f"{link} {', '.join(names)}" if others else "")
 
 
 def _reasons(query: QueryChange) -> str:
@@ -131,13 +128,11 @@ def _reasons(query: QueryChange) -> str:
     for reason in query.reasons:
         name, colon, why = reason.partition(": ")
         by_reason.setdefault(why if colon else name, []).extend([name] if colon else [])
-    texts = tuple(
-        f"{', '.join(_first(tuple(names), 3))}: {why}" if names else why for why, names in by_reason.items()
-    )
+    texts = [f"{', '.join(_first(names, 3))}: {why}" if names else why for why, names in by_reason.items()]
     return "; ".join(_first(texts, 2))
 
 
-def _first(texts: tuple[str, ...], most: int) -> list[str]:
+def _first(texts: Sequence[str], most: int) -> list[str]:
     return [*texts[:most], *([f"and {len(texts) - most} more"] if len(texts) > most else [])]
 
 
@@ -148,10 +143,6 @@ def _counted(kinds: Iterable[str]) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     name = one.replace("_", " ")
     return f"{number:,} {name if number == 1 else many or f'{name}s'}"
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10 else f"{value:,.1f}"
 
 
 def seconds(value: float) -> str:

@@ -68,7 +68,6 @@ def with_plan(version: Version, queries: QueryCache | None = None, *, use_cache:
 
 
 def version_of_manifest(path: Path) -> Version:
-    """Read a version from a manifest's file."""
     try:
         return decode_version(path.name, path.read_bytes())
     except OSError as error:

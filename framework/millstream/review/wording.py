@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from millstream.materialization import Sink
 from millstream.physical.differences import code
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.project.secrets import is_secret_setting
-from millstream.sql.query import Body, Derived, From, OpaqueBody, Query, Scan, Select, Union
+from millstream.sql.query import Body, Derived, OpaqueBody, Query, Scan, Select, Union
 
 
 def sql_sentences(old: Query, new: Query) -> list[str]:
@@ -62,12 +62,8 @@ def _relations(query: Query) -> Iterator[str]:
     for select in _selects(query):
         for each in select.relations:
             if isinstance(each.input, Scan):
-                yield _relation(each, each.input)
-
-
-def _relation(each: From, scan: Scan) -> str:
-    name = scan.relation.partition(".")[2]
-    return f"{each.join} join {name}" if each.join else name
+                name = each.input.relation.partition(".")[2]
+                yield f"{each.join} join {name}" if each.join else name
 
 
 def _distinct(query: Query) -> Iterator[str]:
@@ -82,31 +78,20 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     """Describe the changes of a model's options, by part of the model."""
     was, now = old.materialization, new.materialization
     before, after = (stored if isinstance(stored, Sink) else Sink("") for stored in (was, now))
-    relation = list(
-        _differences((("is a {}", was.word, now.word), ("writes to topic {}", before.topic, after.topic)))
+    was_format, now_format = (str(each.format) if each.topic else "" for each in (before, after))
+    relation = _differences(
+        ("is a {}", was.word, now.word), ("writes to topic {}", before.topic, after.topic)
     )
-    contract = list(
-        _differences(
-            (
-                (
-                    "its format is {}",
-                    str(before.format) if before.topic else "",
-                    str(after.format) if after.topic else "",
-                ),
-                ("its key is {}", ", ".join(old.keys), ", ".join(new.keys)),
-            )
-        )
+    contract = _differences(
+        ("its format is {}", was_format, now_format),
+        ("its key is {}", ", ".join(old.keys), ", ".join(new.keys)),
     )
     if _order(old, new) != _order(new, old):
         contract.append("the order of its columns changed")
-    configs = list(
-        _differences(
-            (
-                ("emits {}", old.emit, new.emit),
-                ("its dedupe is {}", _dedupe(old), _dedupe(new)),
-                ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
-            )
-        )
+    configs = _differences(
+        ("emits {}", old.emit, new.emit),
+        ("its dedupe is {}", _dedupe(old), _dedupe(new)),
+        ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
     )
     configs += options_sentences(was.settings | old.options, now.settings | new.options)
     configs += _check_sentences(old, new)
@@ -141,17 +126,13 @@ def _order(one: ModelSpec, other: ModelSpec) -> list[str]:
 
 
 def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
-    return list(
-        _differences(
-            (
-                ("reads topic {}", old.topic, new.topic),
-                ("its format is {}", str(old.format), str(new.format)),
-                ("its key is read as {}", str(old.key_type), str(new.key_type)),
-                ("records that can't be decoded: {}", old.on_bad_record, new.on_bad_record),
-                ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
-                ("is a {}", _kind(old), _kind(new)),
-            )
-        )
+    return _differences(
+        ("reads topic {}", old.topic, new.topic),
+        ("its format is {}", str(old.format), str(new.format)),
+        ("its key is read as {}", str(old.key_type), str(new.key_type)),
+        ("records that can't be decoded: {}", old.on_bad_record, new.on_bad_record),
+        ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
+        ("is a {}", _kind(old), _kind(new)),
     )
 
 
@@ -164,7 +145,7 @@ def options_sentences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[st
         if was != now and (is_secret_setting(name, was) or is_secret_setting(name, now)):
             found.append(f"{name} changed; its value is not shown")
         else:
-            found += _differences([(f"{name} is {{}}", was, now)])
+            found += _differences((f"{name} is {{}}", was, now))
     return found
 
 
@@ -176,14 +157,13 @@ def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, st
             yield f"{above}{name}", str(value)
 
 
-def _differences(listed: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+def _differences(*listed: tuple[str, str, str]) -> list[str]:
+    found: list[str] = []
     for text, before, after in listed:
         if before != after:
-            yield f"{text.format(code(after) if after else 'no longer set')}{_instead(before)}"
-
-
-def _instead(before: str) -> str:
-    return f", was {code(before)}" if before else ""
+            was = f", was {code(before)}" if before else ""
+            found.append(text.format(code(after) if after else "no longer set") + was)
+    return found
 
 
 def _kind(topic: TopicSpec) -> str:

@@ -17,6 +17,7 @@ from millstream.broker import shared_broker
 from millstream.deployment.intents import Regroup
 from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic
+from millstream.kafka.cluster import is_embedded
 from millstream.physical.values import Query, SinkOutput, SourceRead
 from millstream.project.folders import checkpoints_of, folder_name
 from millstream.project.secrets import mask, secrets_in
@@ -71,9 +72,6 @@ class Engine(Struct, frozen=True, eq=False):
         began = next((each.began.get(source.topic) for each in records if each is not None), None)
         return {"began": began} if began else {}
 
-    def source_options(self, source: SourceRead) -> Mapping[str, str]:
-        return self.kafka.source(source.topic, self.topic_options(source))
-
     def stores(self, query: Query, identity: str, new: frozenset[str]) -> Stores:
         """Return where the batches of a query go; all its sinks share one producer."""
         given: dict[str, object] = {}
@@ -84,7 +82,6 @@ class Engine(Struct, frozen=True, eq=False):
         return Stores(identity, sink, producer, self.tables.merge, new, turn=self.turn)
 
     def ids(self, query: Query) -> dict[str, str]:
-        """Return Kafka's ids of the topics that a query reads."""
         return self.kafka.ids([source.topic for source in query.sources if source.topic])
 
     def checkpoint(self, query: Query) -> CheckpointFolder:
@@ -96,11 +93,7 @@ class Engine(Struct, frozen=True, eq=False):
         return read_record(self.files, self.checkpoint(query))
 
     def context(
-        self,
-        query: Query,
-        record: Record,
-        checkpoint: CheckpointFolder,
-        new: frozenset[str] = frozenset(),
+        self, query: Query, record: Record, checkpoint: CheckpointFolder, new: frozenset[str]
     ) -> QueryContext:
         """Return what a query needs to continue from a checkpoint; `new` are tables without rows."""
         found, spark = self.context_of(query, f"{query.name}/{record.id}", new), checkpoint.spark(record)
@@ -112,13 +105,14 @@ class Engine(Struct, frozen=True, eq=False):
 
     def context_of(self, query: Query, identity: str, new: frozenset[str] = frozenset()) -> QueryContext:
         """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`."""
+        read = ((each, self.topic_options(each)) for each in query.sources)
         return QueryContext(
             project=self.job.project,
             checkpoint="",
             stores=self.stores(query, identity, new),
-            sources={source.relation: self.source_options(source) for source in query.sources},
+            sources={each.relation: self.kafka.source(each.topic, own) for each, own in read},
             tables=self.tables,
-            settings=self.settings(query),
+            settings=session_settings(query, self.job.catalog),
         )
 
     def ranges(
@@ -142,9 +136,6 @@ class Engine(Struct, frozen=True, eq=False):
         found = problem_of(query.title, error, str(self.log))
         return replace(found, message=mask(found.message, secrets_in(self.job.project.target.settings)))
 
-    def settings(self, query: Query) -> Mapping[str, str]:
-        return session_settings(query, self.job.catalog)
-
 
 @contextmanager
 def engine(
@@ -158,13 +149,12 @@ def engine(
 ) -> Iterator[Engine]:
     """Start what queries need, and Spark unless it is given; topics are created while Spark starts."""
     project, root = job.project, Path(job.project.root)
-    embedded = project.target.settings.get("kafka", "embedded") == "embedded"
     own = folder / folder_name(project.target.name)
     log = own / "log"
     with ExitStack() as stack:
         stack.enter_context(target_lock(own, project.target.name))
         jars = _jars(job, tell) if spark is None else []
-        broker = stack.enter_context(shared_broker(root)) if embedded else None
+        broker = stack.enter_context(shared_broker(root)) if is_embedded(project.target) else None
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ready = pool.submit(make_ready, job, queries, broker, tell)
         if spark is None:

@@ -37,11 +37,8 @@ class Kafka(Struct, frozen=True):
             starting = {"startingOffsets": offsets_of({topic: began})}
         else:
             starting = self._starting(str(options.get("starting") or "earliest"))
-        return (
-            starting
-            | sizes(options)
-            | revealed(source_options(self.cluster, options.get("options") or {}, self.trigger))
-        )
+        own = source_options(self.cluster, options.get("options") or {}, self.trigger)
+        return starting | sizes(options) | revealed(own)
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
         return revealed(sink_options(self.cluster, producer, self.trigger))
@@ -66,10 +63,7 @@ class Kafka(Struct, frozen=True):
 
     def ends(self, topics: Iterable[str]) -> dict[str, int]:
         """Return how many records each topic has ever received."""
-        found = dict.fromkeys(topics, 0)
-        for (topic, _), bound in bounds(admin_of(self.cluster), found).items() if found else ():
-            found[topic] += bound.end
-        return found
+        return {topic: sum(ends.values()) for topic, ends in self.held(topics).items()}
 
     def held(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return where each topic ends, by partition."""
@@ -79,11 +73,9 @@ class Kafka(Struct, frozen=True):
         return found
 
     def create(self, topics: Sequence[Topic]) -> tuple[str, ...]:
-        """Create missing topics; return their names."""
         return create_missing(admin_of(self.cluster), topics)
 
     def ids(self, topics: Sequence[str]) -> dict[str, str]:
-        """Return Kafka's id of each existing topic."""
         return topic_ids(admin_of(self.cluster), topics) if topics else {}
 
     def _starting(self, start: str) -> dict[str, str]:
@@ -132,15 +124,7 @@ def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str
 
 def _check_sources(admin: Admin, read: Sequence[Topic]) -> None:
     existing = admin.metadata().topics
-    problems = [
-        Diagnostic(
-            "MS872",
-            f"the topic '{topic.name}' of a source does not exist",
-            None,
-            "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target",
-        )
-        for topic in read
-        if topic.name not in existing
-    ]
-    if problems:
-        raise MillstreamError(*problems)
+    remedy = "create it, fix `topic:` of the source, or check `bootstrap_servers` of the target"
+    messages = [f"the topic '{t.name}' of a source does not exist" for t in read if t.name not in existing]
+    if messages:
+        raise MillstreamError(*(Diagnostic("MS872", message, None, remedy) for message in messages))

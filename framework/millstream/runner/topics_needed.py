@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msgspec.structs import replace
-
 from millstream.kafka.topics import Topic, source_topic
 from millstream.physical.values import DeadLetters, Query, SinkOutput
 from millstream.project.values import Project
@@ -29,12 +27,6 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
 
 
 def read_topics(queries: Sequence[Query], project: Project) -> list[Topic]:
-    """Return the topics of sources."""
     read = {source.relation for query in queries for source in query.sources}
-    found: dict[str, Topic] = {}
-    for topic in project.sources.values():
-        if f"source.{topic.id}" in read:
-            required = source_topic(topic)
-            compacted = {"cleanup.policy": "compact"} if topic.table else {}
-            found[topic.topic] = replace(required, config=compacted | required.config)
-    return list(found.values())
+    topics = [topic for topic in project.sources.values() if f"source.{topic.id}" in read]
+    return list({topic.topic: source_topic(topic) for topic in topics}.values())

@@ -87,7 +87,7 @@ class Running(Struct, frozen=True):
     """A query started or restarted."""
 
     query: Query
-    anew: bool = False
+    rebuilding: bool = False
     """It is rebuilt alongside the running version."""
 
 

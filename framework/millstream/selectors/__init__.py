@@ -10,15 +10,7 @@ from millstream.graph import Graph
 from millstream.selectors.definitions import Definition, find_loops, is_default, read_definition
 from millstream.selectors.evaluate import Evaluation, Matches
 from millstream.selectors.grammar import option, parse
-from millstream.selectors.values import (
-    Criterion,
-    Origin,
-    Selection,
-    SelectionContext,
-    Spec,
-    Union,
-    criteria,
-)
+from millstream.selectors.values import Criterion, Origin, Selection, SelectionContext, Spec, Union, criteria
 
 __all__ = ["Selection", "SelectionContext", "check_selectors", "select"]
 
@@ -141,9 +133,7 @@ def _missing(used: Iterable[Criterion], context: SelectionContext) -> list[Diagn
     }
     return [
         c.origin.report(
-            "MS606",
-            f"'{c.text}' needs {needs[c.method][1]}, which is missing",
-            needs[c.method][2],
+            "MS606", f"'{c.text}' needs {needs[c.method][1]}, which is missing", needs[c.method][2]
         )
         for c in used
         if c.method in needs and needs[c.method][0] is None

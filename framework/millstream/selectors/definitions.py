@@ -96,9 +96,8 @@ class _Reader:
 
     def spec(self, tree: Any, path: Path) -> Spec | None:
         if len(path) > _DEEPEST:
-            self.fail(
-                path[:_DEEPEST], "the definition is nested too deeply", "move its parts to separate selectors"
-            )
+            remedy = "move its parts to separate selectors"
+            self.fail(path[:_DEEPEST], "the definition is nested too deeply", remedy)
             return None
         match tree:
             case str():
@@ -202,9 +201,8 @@ class _Reader:
         around = self.flag(options, "childrens_parents", path)
         parents, children = self.edges(options, "parents", path), self.edges(options, "children", path)
         if around and children != 0:
-            self.fail(
-                (*path, "children"), "'childrens_parents' already includes all children", "remove 'children'"
-            )
+            remedy = "remove 'children'"
+            self.fail((*path, "children"), "'childrens_parents' already includes all children", remedy)
         indirect = self.indirect(options, path)
         text = f"{method}:{value}"
         return Criterion(text, name, value, origin, tuple(arguments), around, parents, children, indirect)
@@ -212,8 +210,9 @@ class _Reader:
     def edges(self, options: Mapping[str, Any], key: str, path: Path) -> int | None:
         depth = options.get(f"{key}_depth")
         if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
+            remedy = "write 1"
             self.fail(
-                (*path, f"{key}_depth"), f"'{key}_depth' must be a number of edges, not {depth!r}", "write 1"
+                (*path, f"{key}_depth"), f"'{key}_depth' must be a number of edges, not {depth!r}", remedy
             )
         return depth if self.flag(options, key, path) else 0
 

@@ -50,11 +50,8 @@ class Evaluation(Struct, frozen=True):
                 found = self.combine(each, lambda sets: frozenset.intersection(*sets))
                 if not found.direct and all(one.direct for one in each):
                     message = f"'{spec.text}' selects nothing: no node satisfies all of its parts"
-                    self.warnings.append(
-                        spec.origin.warn(
-                            "MS603", message, "use a space to select nodes that satisfy any part"
-                        )
-                    )
+                    remedy = "use a space to select nodes that satisfy any part"
+                    self.warnings.append(spec.origin.warn("MS603", message, remedy))
                 return found
             case Difference(included=included, excluded=excluded):
                 return self.subtract(self.find(included), self.find(excluded))

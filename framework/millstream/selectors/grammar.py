@@ -46,11 +46,9 @@ def _term(term: str, offset: int, locate: Locator, problems: list[Diagnostic]) -
             found = _criterion(part, offset, locate, problems)
             parts += [found] if found else []
         else:
-            problem = locate(max(offset - 1, 0), offset).report(
-                "MS601",
-                f"'{term}' has an empty part next to a comma",
-                "write an intersection without spaces: 'tag:nightly,orders+'",
-            )
+            message = f"'{term}' has an empty part next to a comma"
+            remedy = "write an intersection without spaces: 'tag:nightly,orders+'"
+            problem = locate(max(offset - 1, 0), offset).report("MS601", message, remedy)
             # `a,,b` has one error between its commas, and `,` has one, not two
             if not problems or problems[-1].message != problem.message:
                 problems.append(problem)
@@ -81,12 +79,8 @@ def _criterion(part: str, offset: int, locate: Locator, problems: list[Diagnosti
         fail(stop, len(part), message, "remove the '+': '@' already includes all descendants")
         return None
     if not method and (plus := value.find("+")) >= 0:
-        fail(
-            start + plus,
-            start + plus + 1,
-            f"unexpected '+' within '{value}'",
-            "write it before or after a name: '1+orders+2'",
-        )
+        remedy = "write it before or after a name: '1+orders+2'"
+        fail(start + plus, start + plus + 1, f"unexpected '+' within '{value}'", remedy)
         return None
     origin = locate(offset + before.end(), offset + stop)
     name, *arguments = method["name"].split(".") if method else [default_method(value)]

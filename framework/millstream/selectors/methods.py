@@ -225,10 +225,7 @@ METHODS = {
     "metric": _of_kind("metric"),
     "unit_test": _of_kind("unit_test"),
     "config": Method(_config, _config_known),
-    "resource_type": Method(
-        lambda value, _keys: lambda node: node.kind == value,
-        choices=get_args(Kind),
-    ),
+    "resource_type": Method(lambda value, _keys: lambda node: node.kind == value, choices=get_args(Kind)),
     "test_name": Method(
         lambda value, _keys: lambda node: bool(node.test) and fnmatchcase(node.test, value),
         lambda node, _keys: (node.test,) if node.test else (),

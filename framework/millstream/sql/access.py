@@ -27,12 +27,8 @@ def element(walk: Expressions, node: exp.Bracket) -> Value:
         case Row() if index and isinstance(index[0].literal, str):
             return field(walk, value, exp.to_identifier(index[0].literal))
         case other if other not in {UNKNOWN, VARIANT}:
-            walk.findings.report(
-                node,
-                "MS407",
-                f"a {other} has no elements",
-                "remove the […]: only arrays and maps have elements",
-            )
+            message = f"a {other} has no elements"
+            walk.findings.report(node, "MS407", message, "remove the […]: only arrays and maps have elements")
     return computed(found, [value, *index], nullable=True)
 
 
@@ -46,12 +42,8 @@ def dot(walk: Expressions, node: exp.Dot) -> Value:
     return value
 
 
-def tuple_(walk: Expressions, node: exp.Tuple) -> Value:
-    return struct_of(walk, node.expressions)
-
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Bracket: element,
     exp.Dot: dot,
-    exp.Tuple: tuple_,
+    exp.Tuple: lambda walk, node: struct_of(walk, node.expressions),
 }

@@ -128,13 +128,8 @@ def within_group(walk: Expressions, node: exp.WithinGroup) -> Value:
     return result
 
 
-def _inner(walk: Expressions, node: exp.Expr) -> Value:
-    return walk.value(node.this)
-
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Filter: filtered,
     exp.Window: windowed,
     exp.WithinGroup: within_group,
-    **dict.fromkeys((exp.IgnoreNulls, exp.RespectNulls), _inner),
 }

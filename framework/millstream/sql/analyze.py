@@ -1,5 +1,6 @@
 """Analyzes one model's SQL: its columns with types, its lineage, and its errors."""
 
+import re
 from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
@@ -15,6 +16,8 @@ from millstream.sql.relations import Inputs
 from millstream.sql.result import Result
 from millstream.sql.values import Analysis, InputRelation, Problem, ResultColumn, Watermark
 from millstream.sql.whole import opaque_pieces
+
+_WORD = re.compile(r"[\w`]+")
 
 
 def analyze(
@@ -65,10 +68,8 @@ def _query(binder: Binder, result: Result) -> Query:
 
 
 def _word(sql: str, start: int) -> str:
-    stop = start
-    while stop < len(sql) and (sql[stop].isalnum() or sql[stop] in "_`"):
-        stop += 1
-    return sql[start:stop].strip("`")
+    found = _WORD.match(sql, start)
+    return found.group().strip("`") if found else ""
 
 
 def _names(result: Result, sql: str) -> list[Problem]:

@@ -147,11 +147,7 @@ def interval_kind(operator: str, left: Value, right: Value) -> str | None:
     """Return the kind of interval of a calculation: days, time or months; None if unknown."""
     match operator, left.type, right.type:
         case "-", _, _ if left.type in TIMES or right.type in TIMES:
-            return (
-                "days"
-                if TIMESTAMP not in {left.type, right.type} and TIMESTAMP_NTZ not in {left.type, right.type}
-                else "time"
-            )
+            return "time" if {left.type, right.type} & {TIMESTAMP, TIMESTAMP_NTZ} else "days"
         case "+" | "-", _, _:
             return str(left.literal) if left.literal == right.literal and left.literal else None
         case _:

@@ -34,13 +34,7 @@ from millstream.sql.values import Source
 class Binder:
     """Binds one model's query."""
 
-    def __init__(
-        self,
-        parsed: Parsed,
-        sql: str,
-        inputs: Inputs,
-        functions: Mapping[str, Function],
-    ) -> None:
+    def __init__(self, parsed: Parsed, sql: str, inputs: Inputs, functions: Mapping[str, Function]) -> None:
         source = index_tokens(sql, parsed.tokens.tokens)
         self.findings = Findings(sql, source, functions, parsed.tokens.variant_paths, self.query)
         self.text = Text(source, self.findings, list(parsed.tokens.watermarks))

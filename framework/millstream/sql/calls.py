@@ -37,21 +37,13 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
         return _unknown(walk, node)
     if not _fits(signature, node.expressions):
         given = len(node.expressions)
-        walk.findings.report(
-            node,
-            "MS406",
-            f"{name}() takes {_arity(signature)}, not {given}",
-            f"write {_arity(signature)}: see https://spark.apache.org/docs/latest/api/sql/#{name}",
-            _written(walk, node),
-        )
+        message = f"{name}() takes {_arity(signature)}, not {given}"
+        remedy = f"write {_arity(signature)}: see https://spark.apache.org/docs/latest/api/sql/#{name}"
+        walk.findings.report(node, "MS406", message, remedy, _written(walk, node))
         return _unknown_result(walk, node, aggregate=signature.aggregate)
     if name in _GROUPINGS and not _has_sets(node):
-        walk.findings.report(
-            node,
-            "MS437",
-            f"{name}() needs ROLLUP, CUBE or GROUPING SETS, which this SELECT does not have",
-            "remove it: each row has all group keys",
-        )
+        message = f"{name}() needs ROLLUP, CUBE or GROUPING SETS, which this SELECT does not have"
+        walk.findings.report(node, "MS437", message, "remove it: each row has all group keys")
     if signature.aggregate:
         return aggregates.aggregate(walk, node, signature)
     if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
@@ -61,19 +53,11 @@ def call(walk: Expressions, node: exp.Anonymous) -> Value:
     if name == "monotonically_increasing_id":
         walk.findings.add_form("row number", node, walk.scope.reads)
     if signature.window and id(node) not in walk.window_calls:
-        walk.findings.report(
-            node,
-            "MS415",
-            f"{name}() needs OVER (…)",
-            f"add a window: {name}(…) over (order by …)",
-        )
+        message = f"{name}() needs OVER (…)"
+        walk.findings.report(node, "MS415", message, f"add a window: {name}(…) over (order by …)")
     if signature.generator:
-        walk.findings.report(
-            node,
-            "MS415",
-            f"{name}() returns rows, so it can't be used inside an expression",
-            f"write `lateral view {name}(…) t as column`",
-        )
+        message = f"{name}() returns rows, so it can't be used inside an expression"
+        walk.findings.report(node, "MS415", message, f"write `lateral view {name}(…) t as column`")
         return _unknown_result(walk, node)
     return _scalar(walk, node, signature)
 

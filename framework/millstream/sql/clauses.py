@@ -29,19 +29,10 @@ _CLAUSES = {
 }
 _JOINS = frozenset(
     (
-        TokenType.JOIN,
-        TokenType.LEFT,
-        TokenType.RIGHT,
-        TokenType.FULL,
-        TokenType.INNER,
-        TokenType.CROSS,
-        TokenType.SEMI,
-        TokenType.ANTI,
-        TokenType.NATURAL,
-        TokenType.LATERAL,
-        TokenType.COMMA,
+        TokenType.JOIN, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.CROSS,
+        TokenType.SEMI, TokenType.ANTI, TokenType.NATURAL, TokenType.LATERAL, TokenType.COMMA,
     )
-)
+)  # fmt: skip
 _AFTER_JOIN = frozenset((*_JOINS, TokenType.OUTER, TokenType.VIEW))
 _NESTED = frozenset(("array", "map", "struct"))
 _QUERIES = frozenset((TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE))

@@ -92,12 +92,9 @@ def _in_scope(
     if len(parts) > 1:
         matches, size = scope.qualified(names)
         if len(matches) > 1:
-            walk.findings.report(
-                parts[0],
-                "MS413",
-                f"'{names[0]}' is the name of {len(matches)} relations with a column '{names[size - 1]}'",
-                f"add an alias to one: … as {names[0]}_2",
-            )
+            relations = f"{len(matches)} relations with a column '{names[size - 1]}'"
+            message = f"'{names[0]}' is the name of {relations}"
+            walk.findings.report(parts[0], "MS413", message, f"add an alias to one: … as {names[0]}_2")
         if matches:
             relation, bound = matches[0]
             _mark(walk, parts[:size], ((relation.key, bound.name),))
@@ -126,12 +123,8 @@ def _is_grouped(walk: Expressions, bound: Bound, rest: list[exp.Identifier]) -> 
 
 
 def _not_grouped(walk: Expressions, node: exp.Expr, name: str) -> None:
-    walk.findings.report(
-        node,
-        "MS411",
-        f"'{name}' is neither a group key nor inside an aggregate",
-        f"add it to GROUP BY, or use any_value({name})",
-    )
+    message = f"'{name}' is neither a group key nor inside an aggregate"
+    walk.findings.report(node, "MS411", message, f"add it to GROUP BY, or use any_value({name})")
 
 
 def _unknown(walk: Expressions, parts: list[exp.Identifier], names: list[str]) -> None:
@@ -180,12 +173,9 @@ def field(walk: Expressions, value: Value, part: exp.Expr) -> Value:
         case Map(value=of):
             return Value(of, True, sources, aggregate=value.aggregate)
         case other if other not in {UNKNOWN, VARIANT}:
-            walk.findings.report(
-                part,
-                "MS407",
-                f"a {other} has no field '{name}'",
-                f"remove '.{name}': only structs and maps have fields",
-            )
+            message = f"a {other} has no field '{name}'"
+            remedy = f"remove '.{name}': only structs and maps have fields"
+            walk.findings.report(part, "MS407", message, remedy)
     return Value(VARIANT if value.type == VARIANT else UNKNOWN, True, sources, aggregate=value.aggregate)
 
 

@@ -30,12 +30,8 @@ def compared(walk: Expressions, node: exp.Expr, left: Value, right: Value) -> bo
     """Check that two values can be compared, and return whether the result can be NULL."""
     found = common_type(left.type, right.type)
     if found is None or found == VARIANT or isinstance(found, Map):
-        walk.findings.report(
-            node,
-            "MS407",
-            f"{left.type} and {right.type} can't be compared",
-            "cast one side to the other's type",
-        )
+        message = f"{left.type} and {right.type} can't be compared"
+        walk.findings.report(node, "MS407", message, "cast one side to the other's type")
         return True
     if left.type != right.type and implicit_cast_raises([left, right], found):
         walk.findings.marks.raises(node)
@@ -55,9 +51,8 @@ def condition(walk: Expressions, node: exp.Expr) -> Value:
     """Evaluate a condition of WHERE, ON, HAVING, FILTER or CASE WHEN."""
     value = walk.value(node)
     if value.type not in {BOOLEAN, UNKNOWN, NULL, STRING}:
-        walk.findings.report(
-            node, "MS407", f"expected a condition, not a {value.type}", "compare it with a value"
-        )
+        message = f"expected a condition, not a {value.type}"
+        walk.findings.report(node, "MS407", message, "compare it with a value")
     if value.type in {STRING, UNKNOWN}:
         walk.findings.marks.raises(node)
     return value
@@ -83,15 +78,10 @@ def matched(walk: Expressions, node: exp.Expr) -> Value:
     return computed(BOOLEAN, values, nullable=True if many else None)
 
 
-def is_(walk: Expressions, node: exp.Is) -> Value:
-    return computed(BOOLEAN, [walk.value(node.this)], nullable=False)
-
-
 def between(walk: Expressions, node: exp.Between) -> Value:
     if node.args.get("symmetric"):
-        walk.findings.report(
-            node, "MS437", "Spark has no BETWEEN SYMMETRIC", "write between least(a, b) and greatest(a, b)"
-        )
+        message = "Spark has no BETWEEN SYMMETRIC"
+        walk.findings.report(node, "MS437", message, "write between least(a, b) and greatest(a, b)")
     value, low, high = walk.values([node.this, node.args["low"], node.args["high"]])
     nullable = [compared(walk, node, value, low), compared(walk, node, value, high)]
     return computed(BOOLEAN, [value, low, high], nullable=any(nullable))
@@ -128,7 +118,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     ),
     **dict.fromkeys((exp.And, exp.Or, exp.Not), logical),
     **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike, exp.Escape), matched),
-    exp.Is: is_,
+    exp.Is: lambda walk, node: computed(BOOLEAN, [walk.value(node.this)], nullable=False),
     exp.Between: between,
     exp.In: in_,
     exp.Exists: exists,

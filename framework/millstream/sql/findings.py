@@ -82,17 +82,9 @@ class Findings:
 
 def span_of(node: exp.Expr, sql: str) -> tuple[int, int]:
     """Return the span of a node: of its own name, or of the leaves below it."""
-    spans = [
-        (found.meta["start"], found.meta["end"] + 1)
-        for found in _nodes_with_position(node)
-        if "start" in found.meta
-    ]
+    is_call = isinstance(node, exp.Anonymous) and "start" in node.meta
+    metas = [found.meta for found in ([node] if is_call else node.walk()) if found.meta]
+    spans = [(meta["start"], meta["end"] + 1) for meta in metas if "start" in meta]
     if not spans:
         return 0, min(1, len(sql))
     return min(start for start, _ in spans), max(stop for _, stop in spans)
-
-
-def _nodes_with_position(node: exp.Expr) -> list[exp.Expr]:
-    if isinstance(node, exp.Anonymous) and "start" in node.meta:
-        return [node]
-    return [found for found in node.walk() if found.meta]

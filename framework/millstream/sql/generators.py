@@ -54,9 +54,8 @@ def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) 
     for found in node.find_all(exp.In, exp.Exists):
         if found.args.get("query") or isinstance(found, exp.Exists):
             message = f"a subquery is not allowed in {name}()"
-            walk.findings.report(
-                found, "MS431", message, "join the relation that it reads, and use its column"
-            )
+            remedy = "join the relation that it reads, and use its column"
+            walk.findings.report(found, "MS431", message, remedy)
     if not values:
         walk.findings.report(node, "MS406", f"{name}() needs an argument", "pass an array or a map")
         return []

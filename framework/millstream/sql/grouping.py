@@ -61,12 +61,9 @@ def _key(key: exp.Expr, node: exp.Select, walk: Expressions) -> exp.Expr:
         if 0 <= index < len(node.expressions):
             return _unaliased(node.expressions[index])
         if not any(item.is_star for item in node.expressions):
-            walk.findings.report(
-                key,
-                "MS402",
-                f"there is no column number {key.name} to group by",
-                "name the column, or use a number between 1 and the number of columns",
-            )
+            message = f"there is no column number {key.name} to group by"
+            remedy = "name the column, or use a number between 1 and the number of columns"
+            walk.findings.report(key, "MS402", message, remedy)
     if isinstance(key, exp.Column) and not key.table and not walk.scope.named(key.name.lower()):
         for item in node.expressions:
             if isinstance(item, exp.Alias) and item.alias.lower() == key.name.lower():

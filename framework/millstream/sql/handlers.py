@@ -33,5 +33,5 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys(
         (exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.Overlay, exp.Chr), calls.special
     ),
-    **dict.fromkeys((exp.Paren, exp.Alias, exp.PropertyEQ), _inner),
+    **dict.fromkeys((exp.Paren, exp.Alias, exp.PropertyEQ, exp.IgnoreNulls, exp.RespectNulls), _inner),
 }

@@ -78,10 +78,6 @@ def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
 def _missing(walk: Expressions, name: exp.Expr, relations: list[Relation]) -> None:
     where = "' and '".join(relation.alias for relation in relations)
     known = [column.name for relation in relations for column in relation.columns]
-    walk.findings.report(
-        name,
-        "MS402",
-        f"'{where}' has no column '{name.name}'",
-        did_you_mean(name.name, known, "name a column of both sides"),
-        name.name,
-    )
+    message = f"'{where}' has no column '{name.name}'"
+    hint = did_you_mean(name.name, known, "name a column of both sides")
+    walk.findings.report(name, "MS402", message, hint, name.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
@@ -245,16 +246,7 @@ def _of_window(key: Expression) -> bool:
 
 
 def _in_parentheses(found: Expression) -> Expression:
-    return Expression(
-        joined(["(", *found.pieces, ")"]),
-        found.type,
-        found.nullable,
-        found.deterministic,
-        found.raises,
-        found.functions,
-        atomic=True,
-        variables=found.variables,
-    )
+    return replace(found, pieces=joined(["(", *found.pieces, ")"]), atomic=True, start=0, stop=0)
 
 
 def check_grouped(expression: Expression) -> None:

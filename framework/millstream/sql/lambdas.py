@@ -8,22 +8,11 @@ from millstream.sql.expressions import Expressions
 from millstream.sql.value import Value, computed
 from millstream.types import BOOLEAN, INT, UNKNOWN, Array, Map, Type
 
-LAMBDAS = frozenset(
-    [
-        "transform",
-        "filter",
-        "exists",
-        "forall",
-        "aggregate",
-        "reduce",
-        "zip_with",
-        "array_sort",
-        "map_filter",
-        "map_zip_with",
-        "transform_keys",
-        "transform_values",
-    ]
-)
+_WORDS = """
+transform filter exists forall aggregate reduce zip_with array_sort map_filter map_zip_with transform_keys
+transform_values
+"""
+LAMBDAS = frozenset(_WORDS.split())
 _ALWAYS_NULLABLE = frozenset(("exists", "forall", "aggregate", "reduce"))
 
 
@@ -56,8 +45,6 @@ def _body(walk: Expressions, node: exp.Lambda, types: list[Type], plain: list[Va
 def _variables(name: str, plain: list[Value], bodies: list[Value]) -> list[Type]:
     types = [value.type for value in plain]
     match name:
-        case "transform":
-            return [_element(types[0]), INT]
         case "aggregate" | "reduce":
             start = types[1] if len(types) > 1 else UNKNOWN
             return [start, _element(types[0])] if not bodies else [bodies[0].type]

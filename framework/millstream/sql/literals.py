@@ -60,14 +60,6 @@ def _decimal(digits: str) -> Decimal:
     return Decimal(max(len(significant), -exponent), -exponent)
 
 
-def boolean(_: Expressions, node: exp.Boolean) -> Value:
-    return Value(BOOLEAN, False, literal=bool(node.this))
-
-
-def null(_: Expressions, __: exp.Null) -> Value:
-    return Value(NULL, True)
-
-
 def interval(walk: Expressions, node: exp.Interval) -> Value:
     inner = node.this
     values = [] if inner is None or isinstance(inner, exp.Literal) else [walk.value(inner)]
@@ -80,26 +72,15 @@ def interval(walk: Expressions, node: exp.Interval) -> Value:
     return value
 
 
-def text(_: Expressions, node: exp.Expr) -> Value:
-    return Value(STRING, False, literal=str(node.this))
-
-
 def adjacent(walk: Expressions, node: exp.Concat) -> Value:
     """Evaluate adjacent literals, `'a' 'b'`; for a call of `concat`, sqlglot has another node."""
     return computed(STRING, walk.values(node.expressions))
 
 
-def binary(_: Expressions, __: exp.Expr) -> Value:
-    return Value(BINARY, False)
-
-
 def now(walk: Expressions, node: exp.Expr) -> Value:
-    check_random(walk, node, _snake(type(node).__name__))
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(node).__name__).lower()
+    check_random(walk, node, name)
     return Value(_CLOCK[type(node)], False)
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 _CLOCK: dict[type[exp.Expr], Type] = {
@@ -113,12 +94,13 @@ _CLOCK: dict[type[exp.Expr], Type] = {
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: literal,
-    exp.Boolean: boolean,
-    exp.Null: null,
+    exp.Boolean: lambda _, node: Value(BOOLEAN, False, literal=bool(node.this)),
+    exp.Null: lambda _, __: Value(NULL, True),
     exp.Interval: interval,
-    exp.RawString: text,
-    exp.National: text,
+    **dict.fromkeys(
+        (exp.RawString, exp.National), lambda _, node: Value(STRING, False, literal=str(node.this))
+    ),
     exp.Concat: adjacent,
-    exp.HexString: binary,
+    exp.HexString: lambda _, __: Value(BINARY, False),
     **dict.fromkeys(_CLOCK, now),
 }

@@ -12,14 +12,9 @@ _NEED_CONTENT = frozenset(
 def find_stray_token(token: Token, previous: list[Token]) -> Problem | None:
     """Return the error of a token that sqlglot accepts and Spark does not."""
     if token.token_type in {TokenType.L_BRACE, TokenType.R_BRACE}:
-        return Problem(
-            "MS401",
-            f"unexpected '{token.text}'",
-            token.start,
-            token.end + 1,
-            "write {{ … }} around a Jinja expression, and {% … %} around a statement",
-            token.text,
-        )
+        message = f"unexpected '{token.text}'"
+        remedy = "write {{ … }} around a Jinja expression, and {% … %} around a statement"
+        return Problem("MS401", message, token.start, token.end + 1, remedy, token.text)
     if token.text == "|>":
         # The parser reads `select a + 1 as a from t |> where a > 1` as a WHERE of the same SELECT.
         remedy = "write it as SELECT … FROM … WHERE …"

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from millstream.sql.arithmetic import arithmetic, bits, interval_kind
 from millstream.sql.casts import can_cast, makes_nulls
-from millstream.sql.coercion import common, common_type
+from millstream.sql.coercion import common
 from millstream.sql.conditions import condition
 from millstream.sql.datatypes import data_type
 from millstream.sql.expressions import Expressions, Handler
@@ -87,14 +87,6 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
     return result
 
 
-def collated(walk: Expressions, node: exp.Collate) -> Value:
-    return computed(STRING, [walk.value(node.this)])
-
-
-def concatenated(walk: Expressions, node: exp.DPipe) -> Value:
-    return concatenation(walk, node, walk.values([node.left, node.right]))
-
-
 def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Value:
     """Evaluate `||` and `concat`, over arrays, binaries or text."""
     types = [value.type for value in values]
@@ -104,9 +96,8 @@ def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Val
     elif types and all(type_ == BINARY for type_ in types):
         found = BINARY
     elif other := next((type_ for type_ in types if isinstance(type_, Map | Row)), None):
-        walk.findings.report(
-            node, "MS407", f"a {other} can't be concatenated", "use a part of it, or to_json(…)"
-        )
+        message = f"a {other} can't be concatenated"
+        walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     return computed(found, values, nullable=any(nullable_as(value, found) for value in values))
 
 
@@ -126,9 +117,8 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
         shown = node.args["to"].sql("spark")
         walk.findings.report(node, "MS407", f"unknown type {shown}", "use a type of Spark SQL")
     elif not can_cast(value.type, found):
-        walk.findings.report(
-            node, "MS407", f"a {value.type} can't be cast to {found}", "use a part of it, or to_json(…)"
-        )
+        message = f"a {value.type} can't be cast to {found}"
+        walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     found = found or UNKNOWN
     if found == value.type and not node.args.get("safe"):
         return Value(found, value.nullable, value.sources, None, value.aggregate)
@@ -170,9 +160,8 @@ def chosen(
     found = common([value.type for value in results])
     if found is None:
         types = ", ".join(sorted({str(value.type) for value in results}))
-        walk.findings.report(
-            node, "MS407", f"the branches have different types: {types}", "cast them to one type"
-        )
+        message = f"the branches have different types: {types}"
+        walk.findings.report(node, "MS407", message, "cast them to one type")
     type_ = found or UNKNOWN
     if implicit_cast_raises(results, type_):
         walk.findings.marks.raises(node)
@@ -180,18 +169,12 @@ def chosen(
     return computed(type_, [*conditions, *results], nullable=nullable)
 
 
-def either_nullable(left: Value, right: Value) -> bool:
-    """Return whether two values can be NULL once cast to their common type."""
-    found = common_type(left.type, right.type) or UNKNOWN
-    return nullable_as(left, found) or nullable_as(right, found)
-
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys(_SIGNS, calculation),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), shifted),
     **dict.fromkeys((exp.Neg, exp.BitwiseNot), negative),
-    exp.Collate: collated,
-    exp.DPipe: concatenated,
+    exp.Collate: lambda walk, node: computed(STRING, [walk.value(node.this)]),
+    exp.DPipe: lambda walk, node: concatenation(walk, node, walk.values([node.left, node.right])),
     **dict.fromkeys((exp.Cast, exp.TryCast), cast),
     exp.Case: case,
     exp.If: if_,

@@ -42,15 +42,8 @@ def parse(sql: str) -> Parsed | tuple[Problem, ...]:
     statements = [tree for tree in trees if tree is not None]
     if len(statements) != 1 or ";" in {token.text for token in tokens.tokens}:
         extra = next((t for t in tokens.tokens if t.text == ";"), tokens.tokens[-1])
-        return (
-            Problem(
-                "MS410",
-                "a model is one query",
-                extra.start,
-                extra.end + 1,
-                "remove the ';' and everything after it",
-            ),
-        )
+        remedy = "remove the ';' and everything after it"
+        return (Problem("MS410", "a model is one query", extra.start, extra.end + 1, remedy),)
     tree = statements[0]
     while isinstance(tree, exp.Subquery) and not any(tree.args.get(part) for part in _OUTER_CLAUSES):
         tree = tree.this

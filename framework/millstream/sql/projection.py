@@ -129,13 +129,8 @@ def _except(walk: Expressions, star: exp.Star, columns: list[Bound]) -> list[Bou
         name = part.name
         if not any(column.name.lower() == name.lower() for column in columns):
             known = [column.name for column in columns]
-            walk.findings.report(
-                part,
-                "MS402",
-                f"'*' has no column '{name}' to exclude",
-                did_you_mean(name, known, "remove it"),
-                name,
-            )
+            message, hint = f"'*' has no column '{name}' to exclude", did_you_mean(name, known, "remove it")
+            walk.findings.report(part, "MS402", message, hint, name)
         columns = [column for column in columns if column.name.lower() != name.lower()]
     return columns
 

@@ -18,12 +18,8 @@ def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> V
     walk.findings.called.add(function.name)
     walk.findings.marks.call(node, python=function.name)
     if function.table:
-        walk.findings.report(
-            node,
-            "MS415",
-            f"{function.name}() returns rows, so it can't be used inside an expression",
-            f"write `from …, lateral {function.name}(…) as t`",
-        )
+        message = f"{function.name}() returns rows, so it can't be used inside an expression"
+        walk.findings.report(node, "MS415", message, f"write `from …, lateral {function.name}(…) as t`")
     given = bind_arguments(walk, node, function)
     return computed(function.returns, list(given.values()), nullable=function.nullable)
 
@@ -52,12 +48,8 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
         given[name] = value
         wanted = next(parameter.type for parameter in function.parameters if parameter.name == name)
         if not assignable(value.type, wanted):
-            walk.findings.report(
-                argument,
-                "MS407",
-                f"{function.name}() takes a {wanted} as '{name}', not a {value.type}",
-                f"cast it: cast(… as {wanted})",
-            )
+            message = f"{function.name}() takes a {wanted} as '{name}', not a {value.type}"
+            walk.findings.report(argument, "MS407", message, f"cast it: cast(… as {wanted})")
     if not misnamed:  # otherwise the intended parameter would be reported as missing
         _check_count(walk, node, function, given)
     if function.keyed and node.expressions:
@@ -84,13 +76,9 @@ def _check_count(walk: Expressions, node: exp.Anonymous, function: Function, giv
     missing = [p.name for p in parameters if p.required and p.name not in given]
     if missing or len(node.expressions) > count:
         signature = ", ".join(f"{p.name}: {p.type}" for p in parameters)
-        walk.findings.report(
-            node,
-            "MS406",
-            f"{function.name}() takes {plural(count, 'argument')}, not {len(node.expressions)}",
-            f"it is defined as {function.name}({signature})",
-            function.name,
-        )
+        message = f"{function.name}() takes {plural(count, 'argument')}, not {len(node.expressions)}"
+        remedy = f"it is defined as {function.name}({signature})"
+        walk.findings.report(node, "MS406", message, remedy, function.name)
 
 
 def assignable(given: Type, wanted: Type) -> bool:

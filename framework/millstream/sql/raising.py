@@ -54,9 +54,7 @@ def _is_number(value: Value) -> bool:
 
 def call_raises(signature: Signature, values: list[Value], found: Type) -> bool:
     """Return whether a call of a Spark function can fail."""
-    if signature.raises:
-        return True
-    if signature.result == "unknown":
+    if signature.raises or signature.result == "unknown":
         return True
     if signature.result == "cast":
         return implicit_cast_raises(values, found)

@@ -9,35 +9,19 @@ from sqlglot import exp
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import span_of
 
-_READER_POSITIONS = (
-    "spark_partition_id",
-    "input_file_name",
-    "input_file_block_start",
-    "input_file_block_length",
-)
-_CLOCK = (
-    "current_timestamp",
-    "current_date",
-    "current_time",
-    "curdate",
-    "now",
-    "localtimestamp",
-    "unix_timestamp",
-)
+_RANDOM = "rand random randn randstr uniform uuid shuffle monotonically_increasing_id"
+_READER_POSITIONS = "spark_partition_id input_file_name input_file_block_start input_file_block_length"
+_CLOCK = "current_timestamp current_date current_time curdate now localtimestamp unix_timestamp"
 """Over a stream, Spark takes these from the batch (CurrentBatchTimestamp), which is not deterministic."""
-_RANDOM = frozenset(
-    ("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id")
-).union(_READER_POSITIONS, _CLOCK)
+_NAMES = frozenset(f"{_RANDOM} {_READER_POSITIONS} {_CLOCK}".split())
 
 
 def check_random(walk: Expressions, node: exp.Expr, name: str) -> None:
     """Report such a value in an aggregate or in the condition of a join."""
     where = "an aggregate" if walk.inside_aggregate else walk.no_aggregates
-    if name in _RANDOM and (walk.inside_aggregate or where.startswith("JOIN")):
-        message, remedy = (
-            f"{name} is not allowed in {where}",
-            "compute it as a column in a subquery or CTE, and use the column",
-        )
+    if name in _NAMES and (walk.inside_aggregate or where.startswith("JOIN")):
+        message = f"{name} is not allowed in {where}"
+        remedy = "compute it as a column in a subquery or CTE, and use the column"
         # Without parentheses, the tree has no position for it.
         found = None if node.meta else re.search(rf"\b{name}\b", walk.findings.sql, re.IGNORECASE)
         start, stop = found.span() if found else span_of(node, walk.findings.sql)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from msgspec import Struct
 from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.expressions import Expression, Piece, Read, Ref, joined, quoted
@@ -59,14 +60,13 @@ def column_pieces(
     return [*pieces[:-1], ")"]
 
 
-class Reader:
+class Reader(Struct):
     """Reads expressions of one SELECT; `special` finds group keys and aggregates in them."""
 
-    def __init__(self, source: SqlTokens, marks: Marks, scope: Scope, special: Special | None = None) -> None:
-        self.source = source
-        self.marks = marks
-        self.scope = scope
-        self.special = special
+    source: SqlTokens
+    marks: Marks
+    scope: Scope
+    special: Special | None = None
 
     def expression(self, region: Region, type_: Type, *, nullable: bool = True) -> Expression:
         """Return the expression in a region."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.errors import did_you_mean
@@ -16,13 +18,9 @@ from millstream.sql.handlers import expressions
 from millstream.sql.joins import join_columns, shared_names
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
 from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, Joined, Relation, Scope, as_kind
+from millstream.sql.scope import NOTHING, Bound, Joined, Relation, Scope, as_kind, renamed
 from millstream.sql.values import InputRelation, Source
 
-_KINDS: dict[str, JoinKind] = {
-    "inner": "inner", "left": "left", "right": "right", "full": "full",
-    "semi": "semi", "anti": "anti", "cross": "cross",
-}  # fmt: skip
 _ROOTS = frozenset(("models", "seeds", "sources"))
 Ctes = Mapping[str, Result]
 """The CTEs in scope, by name in lower case."""
@@ -96,20 +94,12 @@ class Relations:
             case _:
                 relation = self._derived(self.findings.subquery(node, self.scope.parent), "")
         relation = self._changed(node, relation)
-        columns = [
-            Bound(names[index], column.type, column.nullable, column.sources, column.hidden)
-            if index < len(names)
-            else column
-            for index, column in enumerate(relation.columns)
-        ]
-        return Relation(
-            alias or relation.alias,
-            columns,
-            relation.open,
-            () if alias else relation.path,
-            input=relation.input,
+        return replace(
+            relation,
+            alias=alias or relation.alias,
+            columns=renamed(relation.columns, names),
+            path=() if alias else relation.path,
             renamed=relation.renamed or (tuple(c.name for c in relation.columns) if names else ()),
-            call=relation.call,
         )
 
     def _changed(self, node: exp.Expr, relation: Relation) -> Relation:
@@ -213,12 +203,7 @@ class Relations:
         if joined.relation.call is not None:
             # Each earlier row generates its own rows, so this is not a join of two relations.
             joined.outer = side == "LEFT"
-            # For a LATERAL without a condition, the parser returns TRUE.
-            if (
-                not (given is None or isinstance(given, exp.Boolean))
-                or side not in {"", "LEFT"}
-                or kind not in {"", "INNER", "CROSS"}
-            ):
+            if joined.on or side not in {"", "LEFT"} or kind not in {"", "INNER", "CROSS"}:
                 self.findings.marks.not_split("a condition on generated rows")
             return
         joined.comma = kind == "CROSS" and not joined.on
@@ -227,7 +212,7 @@ class Relations:
         found = (kind if kind in {"SEMI", "ANTI"} else side or "INNER").lower()
         if found == "inner" and not joined.on and not joined.equal:
             found = "cross"
-        joined.join = _KINDS[found]
+        joined.join = cast("JoinKind", found)
 
     # -- generated rows
 
@@ -251,12 +236,6 @@ class Relations:
 
 def bound_columns(found: InputRelation) -> list[Bound]:
     return [
-        Bound(
-            column.name,
-            column.type,
-            column.nullable,
-            frozenset({(found.id, column.name, "direct")}),
-            column.hidden,
-        )
-        for column in found.columns
+        Bound(c.name, c.type, c.nullable, frozenset({(found.id, c.name, "direct")}), c.hidden)
+        for c in found.columns
     ]

@@ -1,10 +1,11 @@
 """The result of a query, for the enclosing query or its model."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.sql.query import Body
-from millstream.sql.scope import NOTHING, Bound
+from millstream.sql.scope import NOTHING, Bound, renamed
 from millstream.sql.values import Source
 
 
@@ -30,13 +31,5 @@ def with_names(result: Result, names: list[str]) -> Result:
     """Return a result with the column names of its alias, `as t(a, b)`."""
     if not names:
         return result
-    columns = [
-        Bound(
-            names[index] if index < len(names) else column.name, column.type, column.nullable, column.sources
-        )
-        for index, column in enumerate(result.columns)
-    ]
     own = tuple(column.name for column in result.columns)
-    return Result(
-        columns, result.rows, result.open, result.origins, result.body, result.cte, own, result.reads
-    )
+    return replace(result, columns=renamed(result.columns, names), names=own)

@@ -1,8 +1,9 @@
 """The result types of functions that depend on their arguments, by the rules in `spark_functions`."""
 
+from collections.abc import Callable
+
 from millstream.sql.arithmetic import arithmetic
 from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number
-from millstream.sql.nested_results import NESTED, Rule
 from millstream.sql.value import Value
 from millstream.types import (
     BIGINT,
@@ -19,35 +20,57 @@ from millstream.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     UNKNOWN,
+    VARIANT,
     Array,
     Decimal,
     Field,
+    Map,
     Row,
     Type,
+    TypeSyntaxError,
     parse_type,
 )
 
-
-def _whole(_: str, types: list[Type], literals: list[object]) -> Type:
-    found = types[0]
-    if len(literals) > 1:
-        # Given a number of digits, Spark casts to decimals: 15 digits for a double, 7 for a float.
-        widths: dict[Type, Decimal] = {
-            DOUBLE: Decimal(30, 15),
-            FLOAT: Decimal(14, 7),
-            STRING: Decimal(30, 15),
-        }
-        return _rounded(_, [widths.get(found) or as_decimal(found)], literals)
-    if isinstance(found, Decimal):
-        return Decimal(min(MOST_DIGITS, found.precision - found.scale + 1), 0)
-    return BIGINT
+Types = list[Type]
+Literals = list[object]
+"""The values of arguments that are literals; None for others."""
 
 
-def _number(_: str, types: list[Type], __: list[object]) -> Type:
-    return DOUBLE if types[0] in {STRING, NULL} else types[0]
+def result_type(rule: str, name: str, types: Types, literals: Literals) -> Type:
+    """Return the type of a call by the rule that its signature names."""
+    if constant := _CONSTANT.get(rule):
+        return constant
+    if rule.startswith("$"):
+        index = int(rule[1:]) - 1
+        return types[index] if index < len(types) else UNKNOWN
+    if by_types := _BY_TYPES.get(rule):
+        return by_types(types)
+    if rule in _PARTS:
+        return _parts(rule, types)
+    if by_literals := _BY_LITERALS.get(rule):
+        return by_literals(types, literals)
+    if rule in {"remainder", "tried"}:
+        return _calculated(name, types, literals)
+    return parse_type(name if rule == "cast" else rule)
 
 
-def _uniform(_: str, types: list[Type], __: list[object]) -> Type:
+def _calculated(name: str, types: Types, literals: Literals) -> Type:
+    operator = {"try_divide": "/", "try_add": "+", "try_subtract": "-", "try_multiply": "*"}.get(name, "%")
+    left, right = (
+        Value(type_, True, literal=literal) for type_, literal in zip(types, literals, strict=True)
+    )
+    found = arithmetic(operator, left, right)
+    return found[0] if found else UNKNOWN
+
+
+# -- rules that only read types
+
+
+def _common(types: Types) -> Type:
+    return common(types) or UNKNOWN
+
+
+def _uniform(types: Types) -> Type:
     low, high = types[:2]
     if UNKNOWN in {low, high}:
         return UNKNOWN
@@ -59,27 +82,118 @@ def _uniform(_: str, types: list[Type], __: list[object]) -> Type:
     return common_number(low, high)
 
 
-def _shifted(_: str, types: list[Type], __: list[object]) -> Type:
-    return types[0] if types[0] in {BIGINT, UNKNOWN} else INT
+def _total(types: Types) -> Type:
+    found = types[0]
+    if isinstance(found, Decimal):
+        return (
+            bounded(found.precision + 10, found.scale) if found.precision <= 28 else Decimal(38, found.scale)
+        )
+    if found in INTEGERS:
+        return BIGINT
+    return found if found in {INTERVAL, UNKNOWN} else DOUBLE
 
 
-def _fraction(_: str, types: list[Type], __: list[object]) -> Type:
-    return FLOAT if types[0] == types[1] == FLOAT else DOUBLE
+def _average(types: Types) -> Type:
+    found = types[0]
+    if isinstance(found, Decimal):
+        return Decimal(min(MOST_DIGITS, found.precision + 4), min(MOST_DIGITS, found.scale + 4))
+    return found if found in {INTERVAL, UNKNOWN} else DOUBLE
 
 
-def _zeroed(_: str, types: list[Type], __: list[object]) -> Type:
-    return common([types[0], INT]) or UNKNOWN
+def _concat(types: Types) -> Type:
+    if types and all(found == BINARY for found in types):
+        return BINARY
+    return _common(types) if types and isinstance(types[0], Array) else STRING
 
 
-def _text(_: str, types: list[Type], __: list[object]) -> Type:
-    return types[0] if types[0] in {BINARY, UNKNOWN} else STRING
+def _decoded(types: Types) -> Type:
+    if len(types) == 2:
+        return STRING
+    return _common(types[2::2] + (types[-1:] if len(types) % 2 == 0 else []))
 
 
-def _cast(name: str, _: list[Type], __: list[object]) -> Type:
-    return parse_type(name)
+def _dateadd(types: Types) -> Type:
+    if len(types) == 2:
+        return DATE
+    return types[2] if types[2] != DATE else TIMESTAMP
 
 
-def _rounded(_: str, types: list[Type], literals: list[object]) -> Type:
+def _percentile(types: Types) -> Type:
+    found = INTERVAL if types[0] == INTERVAL else DOUBLE
+    return Array(found) if isinstance(types[1], Array) else found
+
+
+def _appended(types: Types) -> Type:
+    found = common([types[0].element, types[-1]]) if isinstance(types[0], Array) else None
+    return Array(found) if found else UNKNOWN
+
+
+def _window(types: Types) -> Type:
+    found = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
+    return _row(start=found, end=found)
+
+
+_PARTS = frozenset(("element", "entries", "keys", "values", "map_from_arrays", "map_from_entries"))
+
+
+def _parts(rule: str, types: Types) -> Type:
+    """Return the type of a part of an array or map, or of a collection of parts."""
+    match rule, types:
+        case "element", [Array(element=found) | Map(value=found), *_]:
+            return found
+        case "entries", [Map(key=key, value=value), *_]:
+            return Array(_row(key=key, value=value))
+        case ("keys", [Map(key=found), *_]) | ("values", [Map(value=found), *_]):
+            return Array(found)
+        case "map_from_arrays", [Array(element=key), Array(element=value)]:
+            return Map(key, value)
+        case "map_from_entries", [Array(element=Row(fields=(key_field, value_field))), *_]:
+            return Map(key_field.type, value_field.type)
+        case _:
+            return UNKNOWN
+
+
+def _row(**fields: Type) -> Row:
+    return Row(tuple(Field(name, found) for name, found in fields.items()))
+
+
+_BY_TYPES: dict[str, Callable[[Types], Type]] = {
+    "appended": _appended,
+    "array": lambda types: Array(_common(types)),
+    "array_repeat": lambda types: Array(types[0]),
+    "average": _average,
+    "branches": lambda types: _common(types[1:]),
+    "by": lambda types: types[0] if len(types) == 2 else Array(types[0]),
+    "common": _common,
+    "concat": _concat,
+    "dateadd": _dateadd,
+    "datediff": lambda types: INT if len(types) == 2 else BIGINT,
+    "decoded": _decoded,
+    "fraction": lambda types: FLOAT if types[0] == types[1] == FLOAT else DOUBLE,
+    "histogram": lambda types: Array(_row(x=types[0], y=DOUBLE)),
+    "inserted": _appended,
+    "map": lambda types: Map(_common(types[::2]), _common(types[1::2])),
+    "maps": lambda types: _common(types) if types else Map(STRING, STRING),
+    "median": lambda types: INTERVAL if types[0] == INTERVAL else DOUBLE,
+    "number": lambda types: DOUBLE if types[0] in {STRING, NULL} else types[0],
+    "percentile": _percentile,
+    "percentile_approx": lambda types: Array(types[0]) if isinstance(types[1], Array) else types[0],
+    "sequence": lambda types: Array(_common(types[:2])),
+    "shifted": lambda types: types[0] if types[0] in {BIGINT, UNKNOWN} else INT,
+    "text": lambda types: types[0] if types[0] in {BINARY, UNKNOWN} else STRING,
+    "top": lambda types: Array(_row(item=types[0], count=BIGINT)),
+    "total": _total,
+    "uniform": _uniform,
+    "unknown": lambda _: UNKNOWN,
+    "window": _window,
+    "zeroed": lambda types: _common([types[0], INT]),
+}
+
+
+# -- rules that also read literals
+
+
+def _rounded(types: Types, literals: Literals) -> Type:
     found = types[0]
     if found == STRING:
         return DOUBLE
@@ -95,52 +209,19 @@ def _rounded(_: str, types: list[Type], literals: list[object]) -> Type:
     return Decimal(min(MOST_DIGITS, whole + scale), scale)
 
 
-def _common(_: str, types: list[Type], __: list[object]) -> Type:
-    return common(types) or UNKNOWN
-
-
-def _branches(name: str, types: list[Type], literals: list[object]) -> Type:
-    return _common(name, types[1:], literals[1:])
-
-
-def _calculated(name: str, types: list[Type], literals: list[object]) -> Type:
-    left, right = (
-        Value(type_, True, literal=literal) for type_, literal in zip(types, literals, strict=True)
-    )
-    found = arithmetic(_OPERATORS.get(name, "%"), left, right)
-    return found[0] if found else UNKNOWN
-
-
-_OPERATORS = {"try_divide": "/", "try_add": "+", "try_subtract": "-", "try_multiply": "*"}
-
-
-def _total(_: str, types: list[Type], __: list[object]) -> Type:
+def _whole(types: Types, literals: Literals) -> Type:
     found = types[0]
+    if len(literals) > 1:
+        # Given a number of digits, Spark casts to decimals: 15 digits for a double, 7 for a float.
+        wide = Decimal(30, 15)
+        widths: dict[Type, Decimal] = {DOUBLE: wide, FLOAT: Decimal(14, 7), STRING: wide}
+        return _rounded([widths.get(found) or as_decimal(found)], literals)
     if isinstance(found, Decimal):
-        return (
-            bounded(found.precision + 10, found.scale) if found.precision <= 28 else Decimal(38, found.scale)
-        )
-    if found in INTEGERS:
-        return BIGINT
-    return found if found in {INTERVAL, UNKNOWN} else DOUBLE
+        return Decimal(min(MOST_DIGITS, found.precision - found.scale + 1), 0)
+    return BIGINT
 
 
-def _average(_: str, types: list[Type], __: list[object]) -> Type:
-    found = types[0]
-    if isinstance(found, Decimal):
-        return Decimal(min(MOST_DIGITS, found.precision + 4), min(MOST_DIGITS, found.scale + 4))
-    return found if found in {INTERVAL, UNKNOWN} else DOUBLE
-
-
-def _concat(_: str, types: list[Type], __: list[object]) -> Type:
-    if types and all(found == BINARY for found in types):
-        return BINARY
-    if types and isinstance(types[0], Array):
-        return common(types) or UNKNOWN
-    return STRING
-
-
-def _decimal(_: str, __: list[Type], literals: list[object]) -> Type:
+def _decimal(_: Types, literals: Literals) -> Type:
     format_ = literals[1]
     if not isinstance(format_, str):
         return UNKNOWN
@@ -149,88 +230,30 @@ def _decimal(_: str, __: list[Type], literals: list[object]) -> Type:
     return Decimal(sum(digits), digits[1]) if sum(digits) else UNKNOWN
 
 
-def _decoded(_: str, types: list[Type], __: list[object]) -> Type:
-    if len(types) == 2:
-        return STRING
-    results = types[2::2] + (types[-1:] if len(types) % 2 == 0 else [])
-    return common(results) or UNKNOWN
-
-
-def _datepart(_: str, __: list[Type], literals: list[object]) -> Type:
+def _datepart(_: Types, literals: Literals) -> Type:
     part = str(literals[0] or "").lower()
     return Decimal(8, 6) if part in {"second", "s", "sec", "seconds", "secs"} else INT
 
 
-def _dateadd(_: str, types: list[Type], __: list[object]) -> Type:
-    if len(types) == 2:
-        return DATE
-    return types[2] if types[2] != DATE else TIMESTAMP
+def _schema(text: object) -> Type:
+    if isinstance(text, str):
+        for candidate in (text, f"struct<{text}>"):
+            try:
+                return parse_type(candidate)
+            except TypeSyntaxError:
+                continue
+    return UNKNOWN
 
 
-def _datediff(_: str, types: list[Type], __: list[object]) -> Type:
-    return INT if len(types) == 2 else BIGINT
-
-
-def _window(_: str, types: list[Type], __: list[object]) -> Type:
-    found = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
-    return Row((Field("start", found), Field("end", found)))
-
-
-def _median(_: str, types: list[Type], __: list[object]) -> Type:
-    return types[0] if types[0] == INTERVAL else DOUBLE
-
-
-def _percentile(_: str, types: list[Type], __: list[object]) -> Type:
-    found = INTERVAL if types[0] == INTERVAL else DOUBLE
-    return Array(found) if isinstance(types[1], Array) else found
-
-
-def _percentile_approx(_: str, types: list[Type], __: list[object]) -> Type:
-    return Array(types[0]) if isinstance(types[1], Array) else types[0]
-
-
-RULES: dict[str, Rule] = {
-    **NESTED,
-    "whole": _whole,
-    "number": _number,
-    "uniform": _uniform,
-    "shifted": _shifted,
-    "fraction": _fraction,
-    "zeroed": _zeroed,
-    "text": _text,
-    "cast": _cast,
-    "rounded": _rounded,
-    "common": _common,
-    "branches": _branches,
-    "remainder": _calculated,
-    "tried": _calculated,
-    "total": _total,
-    "average": _average,
-    "concat": _concat,
-    "decimal": _decimal,
-    "decoded": _decoded,
+_BY_LITERALS: dict[str, Callable[[Types, Literals], Type]] = {
     "datepart": _datepart,
-    "dateadd": _dateadd,
-    "datediff": _datediff,
-    "window": _window,
-    "median": _median,
-    "percentile": _percentile,
-    "percentile_approx": _percentile_approx,
-    "unknown": lambda _, __, ___: UNKNOWN,
+    "decimal": _decimal,
+    "rounded": _rounded,
+    "schema": lambda _, literals: _schema(literals[1]),
+    "variant_get": lambda _, literals: _schema(literals[2]) if len(literals) > 2 else VARIANT,
+    "whole": _whole,
 }
 _CONSTANT = {
     str(found): found
     for found in (BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, INT, INTERVAL, STRING, TIMESTAMP, NULL)
 }
-
-
-def result_type(rule: str, name: str, types: list[Type], literals: list[object]) -> Type:
-    """Return the type of a call by the rule that its signature names."""
-    if constant := _CONSTANT.get(rule):
-        return constant
-    if rule.startswith("$"):
-        index = int(rule[1:]) - 1
-        return types[index] if index < len(types) else UNKNOWN
-    if found := RULES.get(rule):
-        return found(name, types, literals)
-    return parse_type(rule)

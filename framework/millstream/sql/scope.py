@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from millstream.expressions import Expression
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
@@ -140,7 +141,7 @@ class Scope:
     def make_nullable(self, relations: list[Relation]) -> None:
         """Make every column of relations nullable, as an outer join does."""
         for relation in relations:
-            relation.columns = [nullable(column) for column in relation.columns]
+            relation.columns = [c if c.nullable else replace(c, nullable=True) for c in relation.columns]
         self._by_name = None
 
     def relation(self, alias: str) -> Relation | None:
@@ -194,10 +195,6 @@ class Scope:
         return own + (self.parent.names() if self.parent else [])
 
 
-def nullable(column: Bound) -> Bound:
-    return column if column.nullable else Bound(column.name, column.type, True, column.sources, column.hidden)
-
-
 def unused(name: str, used: set[str]) -> str:
     """Return a name that is not in `used`, which is in lower case."""
     found, count = name, 1
@@ -205,3 +202,9 @@ def unused(name: str, used: set[str]) -> str:
         count += 1
         found = f"{name}_{count}"
     return found
+
+
+def renamed(columns: list[Bound], names: list[str]) -> list[Bound]:
+    """Return columns with the names of an alias, `as t(a, b)`; those without a new name stay."""
+    changed = [replace(column, name=name) for column, name in zip(columns, names, strict=False)]
+    return changed + columns[len(changed) :]

@@ -113,11 +113,7 @@ def _groups(
 
 
 def _items(
-    by: Groups | Reader,
-    names: list[str],
-    columns: list[Bound],
-    outputs: list[Output],
-    parts: list[Region],
+    by: Groups | Reader, names: list[str], columns: list[Bound], outputs: list[Output], parts: list[Region]
 ) -> tuple[Item, ...]:
     items: list[Item] = []
     for name, column, output in zip(names, columns, outputs, strict=True):

@@ -30,12 +30,8 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
     if node.args.get("by_name"):
         right = _by_name(findings, node, left, right)
     elif len(left.columns) != len(right.columns) and not (left.open or right.open):
-        findings.report(
-            node.right,
-            "MS412",
-            f"the sides have {len(left.columns)} and {len(right.columns)} columns",
-            "select the same columns on both sides",
-        )
+        message = f"the sides have {len(left.columns)} and {len(right.columns)} columns"
+        findings.report(node.right, "MS412", message, "select the same columns on both sides")
     columns = [_combined(findings, node, a, b) for a, b in zip(left.columns, right.columns, strict=False)]
     columns += left.columns[len(columns) :]
     if node.args.get("distinct") or not isinstance(node, exp.Union):
@@ -49,22 +45,14 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
 def _combined(findings: Findings, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
     found = common_type(left.type, right.type)
     if found is None:
-        findings.report(
-            node.right,
-            "MS407",
-            f"column '{left.name}' is {left.type} on one side and {right.type} on the other",
-            "cast one to the other's type",
-        )
+        message = f"column '{left.name}' is {left.type} on one side and {right.type} on the other"
+        findings.report(node.right, "MS407", message, "cast one to the other's type")
     found = found or UNKNOWN
     sides = [nullable_as(Value(side.type, side.nullable), found) for side in (left, right)]
     # Rows of EXCEPT come from the left side; those of INTERSECT are on both sides.
-    nullable = (
-        any(sides)
-        if isinstance(node, exp.Union)
-        else all(sides)
-        if isinstance(node, exp.Intersect)
-        else sides[0]
-    )
+    nullable = sides[0]
+    if isinstance(node, exp.Union | exp.Intersect):
+        nullable = any(sides) if isinstance(node, exp.Union) else all(sides)
     return Bound(left.name, found, nullable, left.sources | right.sources)
 
 
@@ -76,9 +64,8 @@ def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Re
         extra = [column.name for column in right.columns if column.name.lower() not in own]
         if missing or extra:
             names = ", ".join([*missing, *extra])
-            findings.report(
-                node.right, "MS412", f"only one side of UNION BY NAME has {names}", "select it on both sides"
-            )
+            message = f"only one side of UNION BY NAME has {names}"
+            findings.report(node.right, "MS412", message, "select it on both sides")
     ordered = [by_name.get(column.name.lower(), column) for column in left.columns]
     return Result(ordered, right.rows, right.open, body=right.body, reads=right.reads)
 

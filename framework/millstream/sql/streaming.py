@@ -39,13 +39,8 @@ def watermark(tokens: list[Token], index: int, before: Token, found: list[Waterm
         last += 1
     if last >= len(tokens):
         return None
-    found.append(
-        WatermarkClause(
-            before.start,
-            (tokens[index + 1].start, tokens[position - 1].end + 1),
-            (tokens[first].start, tokens[last].end + 1),
-        )
-    )
+    expression = (tokens[index + 1].start, tokens[position - 1].end + 1)
+    found.append(WatermarkClause(before.start, expression, (tokens[first].start, tokens[last].end + 1)))
     return last + 1
 
 

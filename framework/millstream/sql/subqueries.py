@@ -15,12 +15,8 @@ from millstream.types import UNKNOWN
 def scalar(walk: Expressions, node: exp.Expr) -> Value:
     result = check_subquery(walk, node, walk.findings.subquery(node, walk.scope))
     if len(result.columns) != 1 and not result.open:
-        walk.findings.report(
-            node,
-            "MS412",
-            f"a subquery in an expression must return one column, not {len(result.columns)}",
-            "select one of them",
-        )
+        message = f"a subquery in an expression must return one column, not {len(result.columns)}"
+        walk.findings.report(node, "MS412", message, "select one of them")
     first = result.columns[0] if result.columns else Bound("", UNKNOWN, True, NOTHING)
     return Value(first.type, True, as_kind(first.sources, "computed") | as_kind(result.rows, "filter"))
 
@@ -30,12 +26,9 @@ def check_subquery(walk: Expressions, node: exp.Expr, result: Result) -> Result:
     walk.findings.add_form("subquery", first_word(walk.findings.source, node), result.reads)
     if walk.lambdas:
         message = "a subquery is not allowed in a lambda"
-        walk.findings.report(
-            node, "MS431", message, "join the relation that it reads, and use its column in the lambda"
-        )
+        remedy = "join the relation that it reads, and use its column in the lambda"
+        walk.findings.report(node, "MS431", message, remedy)
     return result
 
 
-HANDLERS: dict[type[exp.Expr], Handler] = {
-    **dict.fromkeys((exp.Subquery, exp.Select, exp.Union), scalar),
-}
+HANDLERS: dict[type[exp.Expr], Handler] = dict.fromkeys((exp.Subquery, exp.Select, exp.Union), scalar)

@@ -32,19 +32,9 @@ def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list
     assert slide is not None
     assert start is not None
     if slide > duration:
-        _wrong(
-            walk,
-            node,
-            "a window's slide can't be longer than the window",
-            "write a shorter slide",
-        )
+        _wrong(walk, node, "a window's slide can't be longer than the window", "write a shorter slide")
     elif abs(start) >= slide:
-        _wrong(
-            walk,
-            node,
-            "a window's start must be shorter than its slide",
-            "write a shorter start",
-        )
+        _wrong(walk, node, "a window's start must be shorter than its slide", "write a shorter start")
 
 
 def _length(walk: Expressions, node: exp.Anonymous, value: Value, *, least: int = 1) -> int | None:

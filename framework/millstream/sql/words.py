@@ -31,25 +31,16 @@ NAME_LIKE = frozenset(
 _QUERY = frozenset((TokenType.SELECT, TokenType.WITH))
 _BEFORE_VALUE = frozenset(
     (
-        TokenType.SELECT,
-        TokenType.DISTINCT,
-        TokenType.COMMA,
-        TokenType.L_PAREN,
-        TokenType.GROUP_BY,
+        TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.L_PAREN, TokenType.GROUP_BY,
         TokenType.ORDER_BY,
     )
-)
+)  # fmt: skip
 _AFTER_NAME = frozenset(
     (
-        TokenType.COMMA,
-        TokenType.FROM,
-        TokenType.R_PAREN,
-        TokenType.ALIAS,
-        TokenType.EQ,
-        TokenType.GT,
+        TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.ALIAS, TokenType.EQ, TokenType.GT,
         TokenType.LT,
     )
-)
+)  # fmt: skip
 
 
 def is_name(kind: TokenType, before: Token | None, following: Token | None) -> bool:

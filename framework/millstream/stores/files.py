@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 from pyspark.sql import SparkSession
 
 from millstream.atomic import replace_file
+
+T = TypeVar("T")
 
 
 class Files(Protocol):
@@ -22,6 +25,19 @@ class Files(Protocol):
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder; none if it does not exist."""
         ...
+
+
+def path_in(folder: str, name: str) -> str:
+    return f"{folder.rstrip('/')}/{name}"
+
+
+def read_json(files: Files, path: str, type_: type[T]) -> T | None:
+    content = files.read(path)
+    return None if content is None else msgspec.json.decode(content, type=type_)
+
+
+def write_json(files: Files, path: str, value: object) -> None:
+    files.write(path, msgspec.json.format(msgspec.json.encode(value), indent=1))
 
 
 def local_path(path: str) -> Path | None:
@@ -107,11 +123,9 @@ class HadoopFiles:
 
     def names(self, folder: str) -> list[str]:
         hadoop_path, system = self._open(folder)
-        return (
-            [each.getPath().getName() for each in system.listStatus(hadoop_path)]
-            if system.exists(hadoop_path)
-            else []
-        )
+        if not system.exists(hadoop_path):
+            return []
+        return [each.getPath().getName() for each in system.listStatus(hadoop_path)]
 
     def _open(self, path: str) -> tuple[Any, Any]:
         hadoop_path = self._java.org.apache.hadoop.fs.Path(path)

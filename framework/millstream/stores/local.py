@@ -54,5 +54,4 @@ def local_tables(store: str, target: Target, root: Path) -> LocalTables:
 
 
 def all_local_tables(target: Target, root: Path) -> list[LocalTables]:
-    """Return the tables of all stores that a target can use."""
     return [local_tables(store, target, root) for store in configured(target.settings.get("tables") or {})]

@@ -25,7 +25,6 @@ else:
 
 
 def part(store: str, module: str) -> Any:
-    """Load a module of a store's folder."""
     return import_module(f"{__package__}.{store}.{module}")
 
 

@@ -61,7 +61,6 @@ def with_retention(
 
 
 def newest_time(rows: DataFrame, table: TableOutput) -> Newest | None:
-    """Return the newest time of some rows."""
     name, kind = _time(table)
     found = rows.agg(f.max(quoted(name)).alias("newest")).select(_text(f.col("newest"), kind)).first()
     return Newest(name, found[0]) if found and found[0] is not None else None

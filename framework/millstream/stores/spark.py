@@ -86,6 +86,5 @@ def streamed_tables(
     name = relation.partition(".")[2]
     message = f"'{name}' is stored in {declaration(store).title}, which has no change feed"
     others = " or ".join(f"store: {each}" for each in STORES if declaration(each).change_feed)
-    raise MillstreamError(
-        Diagnostic("MS875", message, None, f"give '{name}' {others}, or look it up in a join")
-    )
+    remedy = f"give '{name}' {others}, or look it up in a join"
+    raise MillstreamError(Diagnostic("MS875", message, None, remedy))

@@ -54,19 +54,14 @@ def _conversion(type_: Type, zone: str) -> tuple[DataType, Any, str]:
         return DataType.float64(), float, ""
     if isinstance(type_, Decimal):
         return DataType.string(), str, f"Decimal128({type_.precision}, {type_.scale})"
-    match type_:
-        case _ if type_ == BOOLEAN:
-            return DataType.bool(), bool, ""
-        case _ if type_ == BINARY:
-            return DataType.binary(), bytes, ""
-        case _ if type_ == DATE:
-            return DataType.string(), date.isoformat, "Date32"
-        case _ if type_ == TIMESTAMP:
-            return DataType.int64(), _micros, f'Timestamp(Microsecond, Some("{zone}"))'
-        case _ if type_ == TIMESTAMP_NTZ:
-            return DataType.int64(), _micros, "Timestamp(Microsecond, None)"
-        case _:
-            return DataType.string(), str, ""
+    conversions: dict[Type, tuple[DataType, Any, str]] = {
+        BOOLEAN: (DataType.bool(), bool, ""),
+        BINARY: (DataType.binary(), bytes, ""),
+        DATE: (DataType.string(), date.isoformat, "Date32"),
+        TIMESTAMP: (DataType.int64(), _micros, f'Timestamp(Microsecond, Some("{zone}"))'),
+        TIMESTAMP_NTZ: (DataType.int64(), _micros, "Timestamp(Microsecond, None)"),
+    }
+    return conversions.get(type_, (DataType.string(), str, ""))
 
 
 def _micros(value: datetime) -> int:

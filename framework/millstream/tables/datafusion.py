@@ -9,7 +9,6 @@ from typing import Any
 
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-from millstream.errors import MillstreamError
 from millstream.tables.arrow import rows_of, to_arrow
 from millstream.tables.known import Known
 from millstream.tables.mistakes import problem_of
@@ -46,8 +45,6 @@ class OpenedTables:
             reader = self.builder.execute(respell(sql, names))
             rows = chain.from_iterable(map(rows_of, reader))
             found = list(rows if limit is None else islice(rows, limit + 1))
-        except MillstreamError:
-            raise
         except Exception as error:  # noqa: BLE001 - DataFusion's own come as bare exceptions
             raise problem_of(sql, str(error), known) from None
         more = limit is not None and len(found) > limit

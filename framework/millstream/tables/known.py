@@ -25,7 +25,6 @@ class Known(Struct, frozen=True):
 
     @property
     def stored(self) -> type[Materialization] | None:
-        """Return what a model stores."""
         return KINDS.get(self.kind)
 
     @property

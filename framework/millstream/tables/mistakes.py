@@ -13,7 +13,6 @@ from millstream.tables.words import mentions
 from millstream.text import Text
 
 FILE = "query"
-"""The file name in locations."""
 _NO_TABLE = re.compile(r"table '([^']+)' not found")
 _NO_COLUMN = re.compile(r"No field named (.+?)\.(?: |\n|$)")
 _VALID = re.compile(r"Valid fields are (.+?)\.?\s*$", re.DOTALL)
@@ -32,23 +31,26 @@ _REMEDY = "DataFusion runs this query; its SQL is similar to PostgreSQL's"
 
 
 def problem_of(sql: str, error_text: str, known: Mapping[str, Known]) -> MillstreamError:
+    remedy, start = _REMEDY, None
     if found := _NO_TABLE.search(error_text):
         name = found.group(1).removeprefix("datafusion.").removeprefix("public.")
         return query_error(sql, missing_table(name, known), _first(sql, name))
     if found := _NO_COLUMN.search(error_text):
-        return _no_column(sql, found.group(1), _VALID.search(error_text))
-    if found := _NO_FUNCTION.search(error_text):
+        name = found.group(1).replace('"', "")
+        message, start = f"there is no column '{name}'", _first(sql, name)
+        remedy = _column_remedy(name, _VALID.search(error_text))
+    elif found := _NO_FUNCTION.search(error_text):
         name, near = found.groups()
+        message, start = f"there is no function '{name}'", _first(sql, name)
         remedy = f"did you mean '{near}'?" if near else _REMEDY
-        return query_error(
-            sql, Diagnostic("MS845", f"there is no function '{name}'", None, remedy), _first(sql, name)
-        )
-    if found := _PARSER.search(error_text):
+    elif found := _PARSER.search(error_text):
         message, line, column = found.groups()
         start = Text(FILE, sql).offset(int(line), int(column)) if line else len(sql.rstrip())
         message = message.replace("EOF", "the end").replace('\\"', '"')
-        return query_error(sql, Diagnostic("MS845", message[0].lower() + message[1:], None, _REMEDY), start)
-    return query_error(sql, Diagnostic("MS845", clean(error_text), None, _REMEDY))
+        message = message[0].lower() + message[1:]
+    else:
+        message = clean(error_text)
+    return query_error(sql, Diagnostic("MS845", message, None, remedy), start)
 
 
 def query_error(sql: str, found: Diagnostic, start: int | None = None) -> MillstreamError:
@@ -74,16 +76,11 @@ def clean(error_text: str) -> str:
     return text[:1].lower() + text[1:].rstrip(".") if text else "the query failed"
 
 
-def _no_column(sql: str, quoted_name: str, valid: re.Match[str] | None) -> MillstreamError:
-    name = quoted_name.replace('"', "")
+def _column_remedy(name: str, valid: re.Match[str] | None) -> str:
     columns = [each.replace('"', "").strip() for each in valid.group(1).split(",")] if valid else []
     short = list(dict.fromkeys(each.rpartition(".")[2] for each in columns))
-    remedy = did_you_mean(
-        name.rpartition(".")[2], short, f"columns: {', '.join(short)}" if short else _REMEDY
-    )
-    return query_error(
-        sql, Diagnostic("MS845", f"there is no column '{name}'", None, remedy), _first(sql, name)
-    )
+    listed = f"columns: {', '.join(short)}" if short else _REMEDY
+    return did_you_mean(name.rpartition(".")[2], short, listed)
 
 
 def _first(sql: str, name: str) -> int | None:

@@ -43,20 +43,15 @@ def reader_of(type_: Type, zone: str) -> Callable[[str], Any]:
         return int
     if type_ in {FLOAT, DOUBLE}:
         return float
-    match type_:
-        case _ if type_ == BOOLEAN:
-            return lambda text: text.lower() == "true"
-        case _ if type_ == BINARY:
-            return str.encode
-        case _ if type_ == DATE:
-            return date.fromisoformat
-        case _ if type_ == TIMESTAMP:
-            time_zone = ZoneInfo(zone)
-            return lambda text: timestamp(text, time_zone)
-        case _ if type_ == TIMESTAMP_NTZ:
-            return lambda text: timestamp(text, timezone.utc).replace(tzinfo=None)
-        case _:
-            return str
+    time_zone = ZoneInfo(zone)
+    readers: dict[Type, Callable[[str], Any]] = {
+        BOOLEAN: lambda text: text.lower() == "true",
+        BINARY: str.encode,
+        DATE: date.fromisoformat,
+        TIMESTAMP: lambda text: timestamp(text, time_zone),
+        TIMESTAMP_NTZ: lambda text: timestamp(text, timezone.utc).replace(tzinfo=None),
+    }
+    return readers.get(type_, str)
 
 
 def timestamp(text: str, zone: ZoneInfo | timezone) -> datetime:

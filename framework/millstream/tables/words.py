@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
 
@@ -19,7 +19,6 @@ _TOKEN = re.compile(
 class Word(Struct, frozen=True):
     kind: Kind
     name: str
-    """The name without quotes."""
     start: int
     stop: int
 
@@ -28,15 +27,11 @@ def words(sql: str) -> list[Word]:
     """Return names and signs; texts, numbers and comments are skipped."""
     found: list[Word] = []
     for match in _TOKEN.finditer(sql):
-        text = match.group()
-        match match.lastgroup:
-            case "quoted":
-                plain = text[1:-1].replace(text[0] * 2, text[0])
-                found.append(Word("quoted", plain, match.start(), match.end()))
-            case "name":
-                found.append(Word("name", text, match.start(), match.end()))
-            case "sign":
-                found.append(Word("sign", text, match.start(), match.end()))
+        text, kind = match.group(), match.lastgroup
+        if kind == "quoted":
+            text = text[1:-1].replace(text[0] * 2, text[0])
+        if kind != "skipped":
+            found.append(Word(cast("Kind", kind), text, match.start(), match.end()))
     return found
 
 

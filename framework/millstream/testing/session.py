@@ -77,7 +77,6 @@ class TestSession:
     # -- unit tests
 
     def unit_test(self, id_: str) -> UnitTest:
-        """Return a unit test by its node id."""
         project = self.main.project
         return next(u for u in project.unit_tests if f"unit_test.{u.model}.{u.name}" == id_)
 
@@ -88,7 +87,7 @@ class TestSession:
         test, problems = read_unit_test(unit, variant.relations, self.files, zone)
         if test is None or problems:
             raise MillstreamError(*problems)
-        project = stub_functions(variant.project, test.overrides.functions, self.folder)
+        project = stub_functions(variant.project, test.functions, self.folder)
         context = RunContext(project, variant.relations, zone, self.spark, self._log, checks)
         nodes = variant.compiled.manifest.nodes
         try:

@@ -1,7 +1,7 @@
 """A hundred broken projects, one mistake each: what is told, and where.
 
 Each folder of projects/ holds the files that differ from projects/_base, and `case.txt`: what is wrong, the code and
-the text that the caret must stand under. `expected.txt` is all that a user sees; `UPDATE_GOLDEN=1` writes it anew.
+the text that the caret must stand under. `expected.txt` is all that a user sees; `UPDATE_GOLDEN=1` rewrites it.
 """
 
 import os

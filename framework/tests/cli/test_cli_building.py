@@ -17,7 +17,7 @@ def test_skipped_records_are_shown_below_their_query(capfd):
     progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
     counts = Counts({"source.web.events": 1200, "model.plain": 1}, {"source.web.hits": 2})
     progress.handle(Started(QUERY))
-    progress.handle(Ended(Outcome("events_topics", "success", 5000, 1, 1.5, counts=counts)))
+    progress.handle(Ended(Outcome("events_topics", "success", 5000, 1.5, counts=counts)))
     progress.console.file.close()
     lines = capfd.readouterr().err.splitlines()
     assert lines[0].split() == ["✓", "plain", "5,000", "rows", "1.5", "s"]

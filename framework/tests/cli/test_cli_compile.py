@@ -98,12 +98,12 @@ def test_project_and_vars_from_options(run, shop, monkeypatch):
 
 def test_no_cache_gives_the_same(run, shop):
     run("compile")
-    cached, anew = (
+    cached, uncached = (
         run("compile", "--output", "json").json,
         run("compile", "--no-cache", "--output", "json").json,
     )
-    assert (cached["from_cache"], anew["from_cache"]) == (2, 0)
-    assert cached["models"] == anew["models"]
+    assert (cached["from_cache"], uncached["from_cache"]) == (2, 0)
+    assert cached["models"] == uncached["models"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the folder can't be made read-only")

@@ -1,4 +1,4 @@
-"""What does not fit is made anew, compared, swapped, and taken back, on Kafka, Spark and Delta."""
+"""Queries that cannot continue are rebuilt, compared, swapped, and rolled back, on Kafka, Spark and Delta."""
 
 import functools
 import os
@@ -132,7 +132,7 @@ def test_a_state_that_would_count_rows_twice_is_not_taken_back(shop, first_spark
     assert table_rows(shop.root, "model.totals") == before
     with pytest.raises(MillstreamError, match="MS888"):
         went_back(shop, first_spark)
-    # The way back is to make the older version anew.
+    # Going back means rebuilding the older version.
     shop.model("windows", WINDOWS)
     results, _ = built(shop.root, first_spark, intent=ANY)
     assert set(statuses(results).values()) == {"success"}

@@ -1,4 +1,4 @@
-"""Models that are made anew beside what runs, and swapped, on Kafka, Spark and Delta."""
+"""Models that are rebuilt alongside the running version, and swapped, on Kafka, Spark and Delta."""
 
 import json
 
@@ -141,7 +141,9 @@ def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
     shop.model("totals", TOTALS.replace("sum(", "max("))
     with running(shop.root, first_spark, intent=REBUILD) as run:
         run.until(
-            lambda: [each.anew for each in run.of(Running) if each.query.name == "totals"] == [True, False]
+            lambda: (
+                [each.rebuilding for each in run.of(Running) if each.query.name == "totals"] == [True, False]
+            )
         )
         shop.send(event(3, value=9.0))
         run.until(lambda: rows_after_the_swap(run) and totals(shop) == {"a": 9.0})
@@ -149,7 +151,7 @@ def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
 
 
 def rows_after_the_swap(run):
-    swapped = next(i for i, each in enumerate(run.told) if isinstance(each, Running) and not each.anew)
+    swapped = next(i for i, each in enumerate(run.told) if isinstance(each, Running) and not each.rebuilding)
     return [each for each in run.told[swapped:] if isinstance(each, Batched) and each.query == "totals"]
 
 

@@ -1,4 +1,4 @@
-"""A topic that was deleted and made anew: its offsets mean other records than those that were read."""
+"""A topic that was deleted and recreated: the saved offsets point to other records."""
 
 import pytest
 from confluent_kafka.admin import AdminClient

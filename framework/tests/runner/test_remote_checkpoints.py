@@ -50,7 +50,7 @@ def test_a_group_goes_on_though_its_lock_is_known_only_when_spark_is_there(shop,
     _, told = built(shop.root, first_spark)
     assert problems(told) == []
     assert (remote / "groups.lock").is_file()
-    # Made anew, both would be one group, and begin at the start.
+    # Rebuilt, both would be one group, and begin at the start.
     shop.model("counts", TOTALS.format(measure="count(value)"))
     shop.send(("a", {"id": 2, "value": 2.0}))
     results, told = built(shop.root, first_spark)

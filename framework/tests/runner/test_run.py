@@ -102,7 +102,7 @@ def test_probes_and_metrics(shop, first_spark):
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    with running(shop.root, first_spark) as run, serving(run.watcher, port=0) as address:
+    with running(shop.root, first_spark) as run, serving(run.watcher, "127.0.0.1", port=0) as address:
         assert got("/readyz")[0] == 503
         run.until(lambda: rows_of(run, "totals") == 2)
         assert json.loads(got("/readyz")[1]) == {"good": True, "queries": {"totals": True}}

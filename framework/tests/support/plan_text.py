@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.text import shared_names
+from millstream.plan.walk import consumers
 
 
 def plan_text(plan: Plan) -> str:
@@ -25,3 +25,27 @@ def plan_text(plan: Plan) -> str:
                 written.add(id(node))
             waiting += [(each, depth + 1) for each in reversed(node.inputs)]
     return "\n".join(lines) + "\n"
+
+
+def shared_names(plan: Plan) -> dict[int, str]:
+    """Return names for the nodes that several others read."""
+    readers = consumers(plan)
+    found: dict[int, str] = {}
+    used: set[str] = set()
+    for node in plan.order:
+        if len(readers[id(node)]) > 1:
+            name = name_of(node)
+            while name in used:
+                name += "_"
+            used.add(name)
+            found[id(node)] = name
+    return found
+
+
+def name_of(node: Node) -> str:
+    """Return a node's name: its label, or one after its input."""
+    steps: list[str] = []
+    while not node.label and node.inputs:
+        steps.append(node.participle or node.operator)
+        node = node.inputs[0]
+    return "_".join([node.label or "rows", *reversed(steps)])

@@ -12,8 +12,8 @@ from msgspec import structs
 from millstream.cli.commands.build import build_and_test
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, common
-from millstream.cli.output import console, finish, show
+from millstream.cli.options import Changes, Choice, Common, accepting_forward, cli_command
+from millstream.cli.output import confirmed, console, finish, show
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import shown
 
@@ -23,20 +23,14 @@ if TYPE_CHECKING:
 _ALL = Choice()
 
 
-@click.command(
+@cli_command(
     "apply",
-    epilog=(
-        "\b\nExamples:\n  millstream apply\n  millstream apply --target production --yes"
-        "\n  millstream apply --rollback   # restore what the last apply replaced"
-    ),
+    "millstream apply",
+    "millstream apply --target production --yes",
+    "millstream apply --rollback   # restore what the last apply replaced",
 )
-@common()
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a rebuild.")
-@click.option(
-    "--accept-forward",
-    is_flag=True,
-    help="Continue although upstream logic changed; keep existing state.",
-)
+@accepting_forward
 @click.option(
     "--accept-differences",
     is_flag=True,
@@ -66,8 +60,6 @@ def command(
     root = root_of(common)
     changes = Changes(accept_forward=accept_forward)
     compiled, job, diagnostics = compiled_job(common, root, _ALL, changes, tests=not no_tests)
-    if job is None:
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     if rollback:
         return _roll_back(common, root, job)
     if not common.style.json:
@@ -80,16 +72,11 @@ def command(
     if not (common.style.json or common.style.quiet):
         _, text = shown(deployment.review, "text")
         console(common.style, sys.stderr).print(text, f"\n\n{summarize(deployment)}\n", sep="")
-    if deployment.rebuilds and not yes and not _confirm():
+    if deployment.rebuilds and not yes and not confirmed("Apply?"):
         return finish(common.style, text="nothing was changed")
     intent = Apply(untouched(deployment.review, compiled), accept_differences, accept_forward)
     job = structs.replace(job, intent=intent)
     return build_and_test(common, root, compiled, job, _ALL, diagnostics, no_tests=no_tests)
-
-
-def _confirm() -> bool:
-    """Ask on a terminal; elsewhere, agree."""
-    return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm("Apply?", err=True)
 
 
 def _roll_back(common: Common, root: Path, job: Job) -> int:

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from millstream.broker import Status, broker_status, keep_broker, stop_broker
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
 
@@ -20,14 +20,9 @@ _STOPPED = {
 }
 
 
-@click.command(
-    "broker",
-    epilog=(
-        "\b\nExamples:\n  millstream broker start\n  millstream broker status --output json"
-        "\n  millstream broker stop"
-    ),
+@cli_command(
+    "broker", "millstream broker start", "millstream broker status --output json", "millstream broker stop"
 )
-@common()
 @click.argument("action", type=click.Choice(("start", "stop", "status")))
 @click.option("--force", is_flag=True, help="With stop: even if another command is using it.")
 def command(common: Common, *, action: Literal["start", "stop", "status"], force: bool) -> int:

@@ -10,8 +10,8 @@ from msgspec import to_builtins
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
-from millstream.cli.output import finish, print_json, show
+from millstream.cli.options import Changes, Choice, Common, changing, choosing, cli_command
+from millstream.cli.output import print_json, show
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
@@ -24,16 +24,14 @@ if TYPE_CHECKING:
     from millstream.tested import TestResults
 
 
-@click.command(
+@cli_command(
     "build",
-    cls=SeveralValues,
-    epilog=(
-        "\b\nExamples:\n  millstream build\n  millstream build --select +daily_totals"
-        "\n  millstream build --rebuild daily_totals+   # rebuild alongside the running version"
-        "\n  millstream build --target production --output json"
-    ),
+    "millstream build",
+    "millstream build --select +daily_totals",
+    "millstream build --rebuild daily_totals+   # rebuild alongside the running version",
+    "millstream build --target production --output json",
+    kind=SeveralValues,
 )
-@common()
 @choosing
 @changing
 @click.option("--no-tests", is_flag=True, help="Skip data tests, both row checks and those of stored rows.")
@@ -50,8 +48,6 @@ def command(common: Common, choice: Choice, changes: Changes, *, no_tests: bool)
 def build_models(common: Common, choice: Choice, changes: Changes, *, no_tests: bool) -> int:
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, choice, changes, tests=not no_tests)
-    if job is None:
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
     return build_and_test(common, root, compiled, job, choice, diagnostics, no_tests=no_tests)

@@ -14,10 +14,10 @@ from msgspec import Struct, to_builtins
 from millstream.broker import stop_broker
 from millstream.cli.commands.query import target_of
 from millstream.cli.diagnostics import count
-from millstream.cli.options import Common, common
-from millstream.cli.output import finish
+from millstream.cli.options import Common, cli_command
+from millstream.cli.output import confirmed, finish
 from millstream.cli.project import root_of
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.machine.locks import is_locked
 from millstream.project.folders import (
     OWN,
@@ -48,14 +48,9 @@ class Left(Struct, frozen=True):
     place: str
 
 
-@click.command(
-    "clean",
-    epilog=(
-        "\b\nExamples:\n  millstream clean\n  millstream clean --artifacts"
-        "\n  millstream clean --target production --yes"
-    ),
+@cli_command(
+    "clean", "millstream clean", "millstream clean --artifacts", "millstream clean --target production --yes"
 )
-@common()
 @click.option("--artifacts", is_flag=True, help="Only remove what compile and build wrote into target/.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before removing data.")
 @click.option("--force", is_flag=True, help="Even if another command is using it.")
@@ -82,10 +77,13 @@ def command(common: Common, *, artifacts: bool, yes: bool, force: bool) -> int:
     data = [each for each in removed if Path(each.path).parts[0] == OWN]
     if data and not force:
         _check_idle(root, common.target)
-    if data and not yes and not common.style.json and not _confirm(data):
-        return finish(common.style, text="nothing was removed")
-    if data and not common.target and broker_folder(root).is_dir():
-        _stop(root, force=force)
+    if data and not yes and not common.style.json:
+        listed = ", ".join(f"{each.path} ({size(each.bytes)})" for each in data)
+        if not confirmed(f"Remove {listed} with its topics and tables?"):
+            return finish(common.style, text="nothing was removed")
+    has_broker = data and not common.target and broker_folder(root).is_dir()
+    if has_broker and stop_broker(root, force=force) == "in use":
+        raise _in_use("local broker")
     for path in sizes:
         remove(path)
     left = [] if artifacts else stored_elsewhere(common, root)
@@ -137,21 +135,9 @@ def _check_idle(root: Path, target: str | None) -> None:
             raise _in_use(f"target '{unquote(name)}'")
 
 
-def _stop(root: Path, *, force: bool) -> None:
-    if stop_broker(root, force=force) == "in use":
-        raise _in_use("local broker")
-
-
 def _in_use(what: str) -> MillstreamError:
     message = f"another command is using the {what}"
     return MillstreamError(Diagnostic("MS874", message, None, "wait until it ends, or use --force"))
-
-
-def _confirm(data: list[Removed]) -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
-    listed = ", ".join(f"{each.path} ({size(each.bytes)})" for each in data)
-    return click.confirm(f"Remove {listed} with its topics and tables?", err=True)
 
 
 def measure(root: Path, path: Path) -> Removed:
@@ -175,11 +161,9 @@ def remove(path: Path) -> None:
         elif path.is_dir():
             shutil.rmtree(path)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"{error.filename or path} can't be removed: {reason}"
-        raise MillstreamError(
-            Diagnostic("MS702", message, None, "make it writable, then run `millstream clean` again")
-        ) from None
+        message = f"{error.filename or path} can't be removed: {os_reason(error)}"
+        remedy = "make it writable, then run `millstream clean` again"
+        raise MillstreamError(Diagnostic("MS702", message, None, remedy)) from None
 
 
 def text_of(removed: list[Removed], left: list[Left]) -> str:

@@ -9,20 +9,20 @@ import click
 from millstream.artifacts import MANIFEST, WrittenFiles, artifact_path, write_artifacts
 from millstream.cli.diagnostics import count
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
+from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.manifest import Compiled
 from millstream.project.settings import read_settings
 
 
-@click.command(
+@cli_command(
     "compile",
-    cls=SeveralValues,
-    epilog="\b\nExamples:\n  millstream compile\n  millstream compile --select orders    # prints its SQL",
+    "millstream compile",
+    "millstream compile --select orders    # prints its SQL",
+    kind=SeveralValues,
 )
-@common()
 @choosing
 @click.option("--no-cache", is_flag=True, help="Ignore cached results and check everything again.")
 @collector_paused()
@@ -34,11 +34,8 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
     """
     start = time.perf_counter()
     root = root_of(common)
-    compiled = compile_for(common, root, use_cache=not no_cache)
-    models = models_in(compiled)
-    if failed(compiled):
-        return finish(common.style, compiled.diagnostics, models=models, result={"models": []})
-    _, selection = select_nodes(common, compiled, choice)
+    compiled = compile_valid(common, root, use_cache=not no_cache, result={"models": []})
+    selection = select_nodes(common, compiled, choice)
     ids = [id_ for id_ in selection.ids if id_ in compiled.sql]
     settings, _ = read_settings(root)
     written = write_artifacts(root, settings.target_path, compiled, None if choice.everything else ids)
@@ -55,7 +52,7 @@ def command(common: Common, *, choice: Choice, no_cache: bool) -> int:
         "removed": list(written.removed),
         "from_cache": compiled.from_cache,
     }
-    return finish(common.style, diagnostics, result=result, text=text, models=models)
+    return finish(common.style, diagnostics, result=result, text=text, models=models_in(compiled))
 
 
 def _model(compiled: Compiled, id_: str, target_path: str) -> dict[str, str]:

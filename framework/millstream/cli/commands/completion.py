@@ -5,22 +5,18 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(
+@cli_command(
     "completion",
-    epilog=(
-        "\b\nExamples:\n"
-        "  bash:  echo 'eval \"$(millstream completion bash)\"' >> ~/.bashrc\n"
-        "  zsh:   echo 'eval \"$(millstream completion zsh)\"' >> ~/.zshrc\n"
-        "  fish:  millstream completion fish > ~/.config/fish/completions/millstream.fish"
-    ),
+    "bash:  echo 'eval \"$(millstream completion bash)\"' >> ~/.bashrc",
+    "zsh:   echo 'eval \"$(millstream completion zsh)\"' >> ~/.zshrc",
+    "fish:  millstream completion fish > ~/.config/fish/completions/millstream.fish",
 )
-@common()
 @click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
 def command(common: Common, *, shell: str) -> int:
     """Print the script that completes commands in a shell.

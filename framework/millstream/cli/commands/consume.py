@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 import msgspec
+from click.exceptions import Exit
 
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
-from millstream.cli.output import finish
-from millstream.cli.project import compile_for, root_of
+from millstream.cli.options import Common, cli_command
+from millstream.cli.output import OutputStyle, finish
+from millstream.cli.project import compile_for, project_of, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import MillstreamError, reporting_os_errors
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.opening import connected
 from millstream.kafka.readings import Reading, show_record
 from millstream.kafka.topic_names import readings_of
-from millstream.project.load import load_project
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -33,15 +33,13 @@ _LAST = 10
 _COUNT = click.IntRange(min=0)
 
 
-@click.command(
+@cli_command(
     "consume",
-    epilog=(
-        "\b\nExamples:\n  millstream consume orders"
-        "\n  millstream consume orders --follow --keys"
-        "\n  millstream consume totals --from-beginning --output json --to totals.jsonl"
-    ),
+    "millstream consume orders",
+    "millstream consume orders --follow --keys",
+    "millstream consume totals --from-beginning --output json --to totals.jsonl",
+    outputs=("csv",),
 )
-@common("csv")
 @click.argument("names", metavar="TOPIC...", nargs=-1, required=True)
 @click.option("--from-beginning", is_flag=True, help="Show all records that the topic holds.")
 @click.option(
@@ -79,51 +77,43 @@ def command(
         raise click.UsageError("--from-beginning and --last exclude each other")
     if common.output == "csv" and len(names) > 1:
         raise click.UsageError("--output csv takes a single topic")
-    try:
-        written = _consume(common, names, from_beginning, last, follow, count, to, keys, headers)
-    except MillstreamError as error:
-        if not common.style.json:
-            raise
-        from millstream.cli.diagnostics import as_data
-
-        document = {"diagnostics": [as_data(each) for each in error.diagnostics]}
-        click.echo(msgspec.json.encode(document, enc_hook=str).decode())
-        return 2
+    written = 0
+    with _errors_as_lines(common.style):
+        root = root_of(common)
+        # Topics can be read although models have errors.
+        nodes = compile_for(common, root).manifest.nodes
+        project = project_of(common, root)
+        with fetching(common.style) as fetched, connected(project, fetched) as admin:
+            readings = {each.topic: each for each in readings_of(project, nodes, admin, names)}
+            messages = _messages(admin, [*readings], from_beginning, last, follow)
+            head, line = _lines(common, [*readings.values()], keys=keys, headers=headers)
+            with _writing(to) as file, suppress(KeyboardInterrupt):
+                if head:
+                    file.write(head + "\n")
+                for message in islice(messages, count):
+                    record = show_record(message, readings[message.topic() or ""])
+                    file.write(line(record) + "\n")
+                    written += 1
+                    if follow:
+                        file.flush()
     if to is not None and not common.style.quiet and not common.style.json:
         return finish(common.style, text=f"Wrote {written:,} record{'s' * (written != 1)} to {to}.")
     return 0
 
 
-def _consume(
-    common: Common,
-    names: tuple[str, ...],
-    from_beginning: bool,
-    last: int | None,
-    follow: bool,
-    count: int | None,
-    to: Path | None,
-    keys: bool,
-    headers: bool,
-) -> int:
-    root = root_of(common)
-    # Topics can be read although models have errors.
-    nodes = compile_for(common, root).manifest.nodes
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
-    with fetching(common.style) as fetched, connected(project, fetched) as admin:
-        readings = {each.topic: each for each in readings_of(project, nodes, admin, names)}
-        messages = _messages(admin, [*readings], from_beginning, last, follow)
-        head, line = _lines(common, [*readings.values()], keys=keys, headers=headers)
-        written = 0
-        with _writing(to) as file, suppress(KeyboardInterrupt):
-            if head:
-                file.write(head + "\n")
-            for message in islice(messages, count):
-                record = show_record(message, readings[message.topic() or ""])
-                file.write(line(record) + "\n")
-                written += 1
-                if follow:
-                    file.flush()
-    return written
+@contextmanager
+def _errors_as_lines(style: OutputStyle) -> Iterator[None]:
+    """With --output json, print errors as a line, too, and end the command."""
+    try:
+        yield
+    except MillstreamError as error:
+        if not style.json:
+            raise
+        from millstream.cli.diagnostics import as_data
+
+        document = {"diagnostics": [as_data(each) for each in error.diagnostics]}
+        click.echo(msgspec.json.encode(document, enc_hook=str).decode())
+        raise Exit(2) from None
 
 
 def _lines(common: Common, readings: list[Reading], *, keys: bool, headers: bool) -> tuple[str, Line]:
@@ -165,10 +155,8 @@ def _writing(to: Path | None) -> Iterator[TextIO]:
             # The reader closed the pipe, as `head` does.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
-    try:
-        with to.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            yield file
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        remedy = "choose a writable file with --to"
-        raise MillstreamError(Diagnostic("MS702", f"{to} can't be written: {reason}", None, remedy)) from None
+    with (
+        reporting_os_errors("MS702", f"{to} can't be written", "choose a writable file with --to"),
+        to.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
+        yield file

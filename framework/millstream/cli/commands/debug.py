@@ -15,10 +15,10 @@ from rich.text import Text
 from millstream import __version__
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish, print_json
 from millstream.cli.project import root_of
-from millstream.errors import MillstreamError
+from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.machine.jars import fetch as fetch_jars
 from millstream.machine.jars import jars_folder, jars_of, missing, read_catalog
 from millstream.machine.java import java as find_java
@@ -46,12 +46,12 @@ class Check(Struct, frozen=True):
     details: tuple[str, ...] = ()
 
 
-@click.command(
+@cli_command(
     "debug",
-    epilog="\b\nExamples:\n  millstream debug\n  millstream debug --target production --output json"
-    "\n  millstream debug --fetch",
+    "millstream debug",
+    "millstream debug --target production --output json",
+    "millstream debug --fetch",
 )
-@common()
 @click.option("--fetch", is_flag=True, help="Download all missing jars now, and verify the cached ones.")
 def command(common: Common, *, fetch: bool) -> int:
     """Check the installation, the project and its target.
@@ -120,9 +120,7 @@ def project(common: Common) -> Iterator[Check]:
         yield from (Check("project", "bad", found.message, found.help) for found in error.diagnostics)
         return
     yield Check("project", "bad" if problems else "good", f"{settings.name} in {root}")
-    yield from (
-        _problem("project", found.message, found.help, str(found.location or "")) for found in problems
-    )
+    yield from (_problem("project", found) for found in problems)
     yield from profile(common, root, settings, variables)
     yield files(root, settings)
     yield cache(root, settings)
@@ -133,20 +131,19 @@ def profile(common: Common, root: Path, settings: Settings, variables: dict[str,
     try:
         target, problems = read_target(root, settings, common.target, common.profiles_dir, variables)
     except MillstreamError as error:
-        yield from (_problem("target", d.message, d.help, str(d.location or "")) for d in error.diagnostics)
+        yield from (_problem("target", found) for found in error.diagnostics)
         return
     bad = any(found.severity == "error" for found in problems)
     if not bad:
         details = tuple(f"{key}: {value}" for key, value in flat(target.settings))
         yield Check("target", "good", f"{target.name} of profile {target.profile}", details=details)
     for found in problems:
-        location = str(found.location or "")
-        yield _problem("target", found.message, found.help, location, warning=found.severity == "warning")
+        yield _problem("target", found, warning=found.severity == "warning")
 
 
-def _problem(name: str, message: str, remedy: str, location: str, *, warning: bool = False) -> Check:
-    text = f"{message} ({location})" if location else message
-    return Check(name, "warning" if warning else "bad", text, remedy)
+def _problem(name: str, found: Diagnostic, *, warning: bool = False) -> Check:
+    text = f"{found.message} ({found.location})" if found.location else found.message
+    return Check(name, "warning" if warning else "bad", text, found.help)
 
 
 def flat(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:
@@ -182,7 +179,7 @@ def cache(root: Path, settings: Settings) -> Check:
         size = sum(file.stat().st_size for file in (root / shown).glob("*.msgpack"))
     except OSError as error:
         remedy = "remove it; the next compile recreates it"
-        return Check("cache", "warning", f"{shown}: {(error.strerror or str(error)).lower()}", remedy)
+        return Check("cache", "warning", f"{shown}: {os_reason(error)}", remedy)
     return Check("cache", "good", f"{size / 1024:,.0f} KB in {shown}" if size else f"nothing yet in {shown}")
 
 
@@ -194,5 +191,5 @@ def writes(root: Path, settings: Settings) -> Check:
         with tempfile.TemporaryFile(dir=folder):
             return Check("writes", "good", f"to {settings.target_path}/")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        return Check("writes", "bad", f"{folder}: {reason}", "make it writable, or set target-path")
+        remedy = "make it writable, or set target-path"
+        return Check("writes", "bad", f"{folder}: {os_reason(error)}", remedy)

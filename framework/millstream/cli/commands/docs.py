@@ -11,28 +11,27 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from millstream.cli.options import Common, common
-from millstream.cli.output import console, finish, say
-from millstream.cli.project import compile_for, failed, models_in, root_of
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.cli.options import Common, cli_command
+from millstream.cli.output import finish, say, terminal
+from millstream.cli.project import compile_valid, models_in, root_of
+from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from millstream.manifest import Compiled
 
 _FORMATS = ("asyncapi", "openlineage", "mermaid", "badge")
-_SITE = "docs"
+_REMEDY = "make it writable, or choose another path with --to"
 
 
-@click.command(
+@cli_command(
     "docs",
-    epilog=(
-        "\b\nExamples:\n  millstream docs generate\n  millstream docs serve --port 8000"
-        "\n  millstream docs generate --format asyncapi > asyncapi.json"
-        "\n  millstream docs generate --format mermaid"
-    ),
+    "millstream docs generate",
+    "millstream docs serve --port 8000",
+    "millstream docs generate --format asyncapi > asyncapi.json",
+    "millstream docs generate --format mermaid",
+    formats=_FORMATS,
 )
-@common(*_FORMATS, alias=("--format",))
 @click.option(
     "--to",
     type=click.Path(path_type=Path),
@@ -71,15 +70,14 @@ def command(
     if common.output in _FORMATS and action == "serve":
         raise click.UsageError("`docs serve` serves only the site; use `docs generate` for other formats")
     root = root_of(common)
-    compiled = compile_for(common, root)
-    if failed(compiled):
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
-    if common.output in _FORMATS:
-        return _document(common, root, compiled, to)
+    compiled = compile_valid(common, root)
     settings, _ = read_settings(root)
-    folder = to or root / settings.target_path / _SITE
-    shown = to.as_posix() if to else f"{settings.target_path}/{_SITE}"
-    result = _writing(shown, lambda: _site(common, root, compiled, folder, plan))
+    if common.output in _FORMATS:
+        return _document(common, root, compiled, to, settings.target_path)
+    folder = to or root / settings.target_path / "docs"
+    shown = to.as_posix() if to else f"{settings.target_path}/docs"
+    with reporting_os_errors("MS702", f"{shown} can't be written", _REMEDY):
+        result = _site(common, root, compiled, folder, plan, settings.target_path)
     size = f"{result['bytes'] / 1e6:,.1f} MB"
     text = f"Generated the site of {models_in(compiled):,} models: {shown}/index.html ({size})."
     code = finish(
@@ -92,7 +90,9 @@ def command(
     return _serve(common, folder, port, open_=open_) if action == "serve" and not code else code
 
 
-def _site(common: Common, root: Path, compiled: Compiled, folder: Path, plan: bool | None) -> dict[str, int]:
+def _site(
+    common: Common, root: Path, compiled: Compiled, folder: Path, plan: bool | None, target_path: str
+) -> dict[str, int]:
     from millstream.docs.build import site_of
     from millstream.docs.material import gather
     from millstream.docs.write import foreign, write_site
@@ -100,9 +100,8 @@ def _site(common: Common, root: Path, compiled: Compiled, folder: Path, plan: bo
     if page := foreign(folder):
         message = f"{folder.name}/{page} was not written by Millstream, and would be overwritten"
         raise MillstreamError(Diagnostic("MS709", message, None, "choose another folder with --to"))
-    settings, _ = read_settings(root)
     with _status(common) as set_status:
-        material = gather(root, compiled, settings.target_path, plan=plan, progress=set_status)
+        material = gather(root, compiled, target_path, plan=plan, progress=set_status)
         set_status("Drawing")
         sizes = write_site(folder, site_of(material))
     return {"files": len(sizes), "bytes": sum(sizes.values())}
@@ -111,46 +110,25 @@ def _site(common: Common, root: Path, compiled: Compiled, folder: Path, plan: bo
 @contextmanager
 def _status(common: Common) -> Iterator[Callable[[str], None]]:
     """Yield what sets the text of a spinner; without a terminal, nothing is shown."""
-    screen = None if common.style.json or common.style.quiet else console(common.style, sys.stderr)
-    if screen is None or not screen.is_terminal:
+    if (screen := terminal(common.style)) is None:
         yield lambda _: None
         return
     with screen.status("") as status:
         yield lambda step: status.update(f"{step} …")
 
 
-def _document(common: Common, root: Path, compiled: Compiled, to: Path | None) -> int:
+def _document(common: Common, root: Path, compiled: Compiled, to: Path | None, target_path: str) -> int:
+    from millstream.atomic import replace_file
     from millstream.docs.formats import written_as
     from millstream.docs.material import gather
 
-    settings, _ = read_settings(root)
-    text = written_as(common.output, gather(root, compiled, settings.target_path, plan=False))
-    if to is None:
-        return finish(common.style, compiled.diagnostics, text=text, models=models_in(compiled))
-    _writing(to.as_posix(), lambda: _written(to, text))
-    return finish(
-        common.style, compiled.diagnostics, text=f"Wrote {to.as_posix()}.", models=models_in(compiled)
-    )
-
-
-def _written(file: Path, text: str) -> dict[str, int]:
-    from millstream.atomic import replace_file
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, f"{text}\n".encode(), mode=0o644)
-    return {}
-
-
-def _writing(shown: str, write: Callable[[], dict[str, int]]) -> dict[str, int]:
-    """Write, or raise an error that names the path."""
-    try:
-        return write()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"{shown} can't be written: {reason}"
-        raise MillstreamError(
-            Diagnostic("MS702", message, None, "make it writable, or choose another path with --to")
-        ) from None
+    text = written_as(common.output, gather(root, compiled, target_path, plan=False))
+    if to is not None:
+        with reporting_os_errors("MS702", f"{to.as_posix()} can't be written", _REMEDY):
+            to.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(to, f"{text}\n".encode(), mode=0o644)
+        text = f"Wrote {to.as_posix()}."
+    return finish(common.style, compiled.diagnostics, text=text, models=models_in(compiled))
 
 
 def _serve(common: Common, folder: Path, port: int, *, open_: bool) -> int:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
+from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.settings import read_settings
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from millstream.topology import Topology
 
 
-@click.command(
+@cli_command(
     "explain",
-    epilog=(
-        "\b\nExamples:\n  millstream explain\n  millstream explain daily_totals --sql"
-        "\n  millstream explain --rule push_filters"
-        "\n  millstream explain --select tag:finance --format mermaid"
-        "\n  millstream explain --format kafka-streams    # for viewers of Kafka Streams' topologies"
-    ),
+    "millstream explain",
+    "millstream explain daily_totals --sql",
+    "millstream explain --rule push_filters",
+    "millstream explain --select tag:finance --format mermaid",
+    "millstream explain --format kafka-streams    # for viewers of Kafka Streams' topologies",
+    formats=("mermaid", "dot", "kafka-streams"),
 )
-@common("mermaid", "dot", "kafka-streams", alias=("--format",))
 @choosing
 @click.option("--rule", metavar="NAME", help="Only show what this rule did: the plan before and after it.")
 @click.option("--sql", is_flag=True, help="Also show the SQL of each query.")
@@ -52,15 +51,13 @@ def command(
     if models and not choice.everything:
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")
     root = root_of(common)
-    compiled = compile_for(common, root)
-    if failed(compiled):
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    compiled = compile_valid(common, root)
     from millstream.explain.about import about_of
     from millstream.results import read_results
     from millstream.topology import compiled_topology, physical_of
 
     named = Choice(models, (), None) if models else choice
-    _, selection = select_nodes(common, compiled, named)
+    selection = select_nodes(common, compiled, named)
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from millstream.cli.commands.schema import schemas, write_schemas
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.project.properties import IDENTIFIER
+from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
+from millstream.project.references import IDENTIFIER
 
 SCHEMAS = ("properties", "profiles", "project", "selectors")
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "project"
@@ -22,8 +22,7 @@ _DOT = "dot_"
 """The prefix of hidden files in the templates; with a real dot, tools would read them."""
 
 
-@click.command("init", epilog="\b\nExamples:\n  millstream init cafe\n  cd cafe && millstream compile")
-@common()
+@cli_command("init", "millstream init cafe", "cd cafe && millstream compile")
 @click.argument("name")
 def command(common: Common, *, name: str) -> int:
     """Create a new project that compiles.
@@ -52,11 +51,10 @@ def check_name(name: str) -> None:
 
 
 def make_project(root: Path, name: str) -> list[str]:
-    """Write a new project and return its files."""
-    try:
+    paths = []
+    with reporting_os_errors("MS702", f"the project can't be written to {root}", "choose a writable folder"):
         if root.is_symlink() or root.exists():
             _check_empty(root)
-        paths = []
         for path, template in _templates(TEMPLATES):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             content = template.read_text(encoding="utf-8").replace(_PLACEHOLDER, name)
@@ -64,10 +62,6 @@ def make_project(root: Path, name: str) -> list[str]:
             paths.append(path)
         found = schemas()
         write_schemas(root / ".schemas", {schema: found[schema] for schema in SCHEMAS})
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"the project can't be written to {root}: {reason}"
-        raise MillstreamError(Diagnostic("MS702", message, None, "choose a writable folder")) from None
     return sorted([*paths, *(f".schemas/{schema}.json" for schema in SCHEMAS)])
 
 
@@ -78,9 +72,8 @@ def _check_empty(root: Path) -> None:
         problem = f"the folder '{root}' is not empty"
     else:
         return
-    raise MillstreamError(
-        Diagnostic("MS703", problem, None, "choose another name, or empty the folder first")
-    )
+    remedy = "choose another name, or empty the folder first"
+    raise MillstreamError(Diagnostic("MS703", problem, None, remedy))
 
 
 def _templates(folder: Path) -> Iterator[tuple[str, Path]]:

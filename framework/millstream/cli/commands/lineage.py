@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
+from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.lineage.values import End, Lineage
 from millstream.manifest import Manifest
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-@click.command(
+@cli_command(
     "lineage",
-    epilog=(
-        "\b\nExamples:\n  millstream lineage orders\n  millstream lineage orders.amount --upstream"
-        "\n  millstream lineage --select tag:finance --format mermaid"
-    ),
+    "millstream lineage orders",
+    "millstream lineage orders.amount --upstream",
+    "millstream lineage --select tag:finance --format mermaid",
+    formats=("mermaid", "dot"),
 )
-@common("mermaid", "dot", alias=("--format",))
 @choosing
 @click.option("--upstream", is_flag=True, help="Only show what it depends on.")
 @click.option("--downstream", is_flag=True, help="Only show what depends on it.")
@@ -45,9 +44,7 @@ def command(
 
     if name and not choice.everything:
         raise click.UsageError("a name and --select, --exclude or --selector can't be combined")
-    compiled = compile_for(common, root_of(common))
-    if failed(compiled):
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    compiled = compile_valid(common, root_of(common))
     diagnostics = compiled.diagnostics
     if name:
         both = upstream == downstream
@@ -56,7 +53,7 @@ def command(
             compiled.manifest, root, upstream=upstream or both, downstream=downstream or both, depth=depth
         )
     else:
-        _, selection = select_nodes(common, compiled, choice)
+        selection = select_nodes(common, compiled, choice)
         lineage = whole_graph(compiled.manifest, selection.ids)
         diagnostics += selection.diagnostics
     text = _drawn(common.output, lineage, compiled.manifest)

@@ -9,9 +9,9 @@ import click
 from msgspec.structs import asdict
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, root_of, select_nodes
+from millstream.cli.project import compile_valid, models_in, root_of, select_nodes
 from millstream.collector import collector_paused
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import ManifestNode
@@ -22,15 +22,14 @@ KEYS = ("id", "resource_type", "name", "fqn", "path", "tags", "materialized", "d
 MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*KEYS, "kind"})
 
 
-@click.command(
+@cli_command(
     "ls",
-    cls=SeveralValues,
-    epilog=(
-        "\b\nExamples:\n  millstream ls --select +orders\n  millstream ls --resource-type model --output path"
-        "\n  millstream ls --output json --output-keys 'name tags'"
-    ),
+    "millstream ls --select +orders",
+    "millstream ls --resource-type model --output path",
+    "millstream ls --output json --output-keys 'name tags'",
+    kind=SeveralValues,
+    formats=("name", "path", "selector"),
 )
-@common("name", "path", "selector", alias=("--format",))
 @choosing
 @click.option(
     "--resource-type",
@@ -55,10 +54,8 @@ def command(common: Common, *, choice: Choice, kinds: tuple[str, ...], output_ke
     if output_keys and not common.style.json:
         raise click.UsageError("--output-keys needs --output json")
     keys = keys_of(output_keys)
-    compiled = compile_for(common, root_of(common))
-    if failed(compiled):
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled), result={"nodes": []})
-    _, selection = select_nodes(common, compiled, choice, with_tests=True)
+    compiled = compile_valid(common, root_of(common), result={"nodes": []})
+    selection = select_nodes(common, compiled, choice, with_tests=True)
     nodes = [compiled.manifest.nodes[id_] for id_ in selection.ids]
     if kinds and "all" not in kinds:
         nodes = [node for node in nodes if node.kind in kinds]

@@ -6,21 +6,20 @@ import click
 
 from millstream.cli.deployment import plan_deployment, summarize
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Choice, Common, common
+from millstream.cli.options import Changes, Choice, Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import failing, shown
 from millstream.collector import collector_paused
 
 
-@click.command(
+@cli_command(
     "plan",
-    epilog=(
-        "\b\nExamples:\n  millstream plan\n  millstream plan --target production --ask-kafka"
-        "\n  millstream plan --output json --fail-on rebuild"
-    ),
+    "millstream plan",
+    "millstream plan --target production --ask-kafka",
+    "millstream plan --output json --fail-on rebuild",
+    formats=("markdown",),
 )
-@common("markdown", alias=("--format",))
 @failing
 @click.option("--accept-forward", is_flag=True, help="Plan as `apply --accept-forward` would.")
 @collector_paused()
@@ -33,8 +32,6 @@ def command(common: Common, *, fail_on: tuple[str, ...], ask_kafka: bool, accept
     """
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, Choice(), Changes())
-    if job is None:
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     deployment = plan_deployment(
         common, root, compiled, job, accept_forward=accept_forward, ask_kafka=ask_kafka
     )

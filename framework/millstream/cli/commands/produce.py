@@ -7,28 +7,24 @@ from datetime import datetime, timezone
 import click
 
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import root_of
+from millstream.cli.project import project_of, root_of
 from millstream.cli.traffic import GeneratorTopic, chosen_generators, ready_topics, sending
 from millstream.kafka.generators import START, records
 from millstream.kafka.opening import connected
 from millstream.kafka.producing import FILL, Feed, SendResult, send
-from millstream.project.load import load_project
 
 _COUNT = click.IntRange(min=1)
 _RATE = click.FloatRange(min=0, min_open=True)
 
 
-@click.command(
+@cli_command(
     "produce",
-    epilog=(
-        "\b\nExamples:\n  millstream produce                        # 10,000 records of every generator"
-        "\n  millstream produce orders --count 500 --seed 7"
-        "\n  millstream produce orders --rate 50       # until Ctrl-C"
-    ),
+    "millstream produce                        # 10,000 records of every generator",
+    "millstream produce orders --count 500 --seed 7",
+    "millstream produce orders --rate 50       # until Ctrl-C",
 )
-@common()
 @click.argument("topics", nargs=-1)
 @click.option("--count", type=_COUNT, help="Records per topic; default: 10,000, or unlimited with --rate.")
 @click.option("--rate", type=_RATE, help="Records per topic and second, starting now.")
@@ -58,7 +54,7 @@ def command(
     rate = rate or (1 / interval if interval else None)
     count = count or (None if rate else FILL)
     start = datetime.now(timezone.utc) if now or rate else START
-    project = load_project(root_of(common), common.target, common.vars, common.profiles_dir)
+    project = project_of(common, root_of(common))
     generators = chosen_generators(project, topics)
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
         created = ready_topics(admin, generators)

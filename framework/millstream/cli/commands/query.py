@@ -10,13 +10,13 @@ import click
 
 from millstream.cli import result_tables
 from millstream.cli.diagnostics import count
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import console, print_json, say
-from millstream.cli.project import compile_for, root_of
+from millstream.cli.project import compile_for, project_of, root_of
 from millstream.errors import MillstreamError
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
-from millstream.project.values import Seed, Target
+from millstream.project.values import Target
 from millstream.project.variables import merge_variables
 from millstream.stores.query import StoredProject, answer
 from millstream.tables.known import known_in
@@ -26,15 +26,13 @@ SHOWN = 100
 """Rows that text output shows without --limit."""
 
 
-@click.command(
+@cli_command(
     "query",
-    epilog=(
-        "\b\nExamples:\n  millstream query 'select * from active_users limit 5'"
-        "\n  millstream query 'select count(*) from shop.products' --output json"
-        "\n  echo 'select * from segments' | millstream query - --output csv"
-    ),
+    "millstream query 'select * from active_users limit 5'",
+    "millstream query 'select count(*) from shop.products' --output json",
+    "echo 'select * from segments' | millstream query - --output csv",
+    outputs=("csv",),
 )
-@common("csv")
 @click.argument("sql")
 @click.option(
     "--limit",
@@ -55,7 +53,7 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
     target = target_of(common, root)
     # Stored tables can be queried although models have errors.
     nodes = compile_for(common, root).manifest.nodes
-    stored = StoredProject(root, target, known_in(nodes.values()), lambda: seeds_of(common, root))
+    stored = StoredProject(root, target, known_in(nodes.values()), lambda: project_of(common, root).seeds)
     bound = SHOWN if limit is None and common.output == "text" else limit
     return show(common, answer(sql, stored, bound), ZoneInfo(stored.zone))
 
@@ -67,12 +65,6 @@ def target_of(common: Common, root: Path) -> Target:
     if errors := [each for each in problems if each.severity == "error"]:
         raise MillstreamError(*errors)
     return target
-
-
-def seeds_of(common: Common, root: Path) -> dict[str, Seed]:
-    from millstream.project.load import load_project
-
-    return load_project(root, common.target, common.vars, common.profiles_dir).seeds
 
 
 def show(common: Common, result: Answer, zone: ZoneInfo) -> int:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
 from millstream.cli.commands.build import build_models
-from millstream.cli.options import Changes, Choice, Common, common
+from millstream.cli.options import Changes, Choice, Common, cli_command
 
 
-@click.command(
-    "regroup", epilog="\b\nExamples:\n  millstream regroup\n  millstream regroup --target production"
-)
-@common()
+@cli_command("regroup", "millstream regroup", "millstream regroup --target production")
 def command(common: Common) -> int:
     """Regroup stateful models into queries.
 

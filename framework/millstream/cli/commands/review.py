@@ -7,31 +7,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, older_version, root_of
+from millstream.cli.project import compile_valid, models_in, older_version, root_of
 from millstream.cli.review_output import failing, shown, statistics_of
 from millstream.collector import collector_paused
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
-    from millstream.errors import Diagnostic
-    from millstream.manifest import Compiled
     from millstream.review.replay import Statistics
     from millstream.review.values import Review
     from millstream.review.version import Version
 
 
-@click.command(
+@cli_command(
     "review",
-    epilog=(
-        "\b\nExamples:\n  millstream review --against main"
-        "\n  millstream review --against origin/main --merge-base --fail-on breaking --fail-on rebuild"
-        "\n  millstream review --against v1.2.0 --output markdown > comment.md"
-        "\n  millstream review --against-manifest production/manifest.json --output json"
-    ),
+    "millstream review --against main",
+    "millstream review --against origin/main --merge-base --fail-on breaking --fail-on rebuild",
+    "millstream review --against v1.2.0 --output markdown > comment.md",
+    "millstream review --against-manifest production/manifest.json --output json",
+    formats=("markdown",),
 )
-@common("markdown", alias=("--format",))
 @click.option("--against", metavar="REF", help="The branch, tag or commit to compare with.")
 @click.option("--merge-base", is_flag=True, help="Compare with the commit where this branch left REF.")
 @click.option(
@@ -60,34 +56,16 @@ def command(
     """
     _check(against, against_manifest, merge_base=merge_base)
     root = root_of(common)
-    new = compile_for(common, root)
-    if failed(new):
-        return finish(common.style, new.diagnostics, models=models_in(new))
-    found, diagnostics = _review(
-        common, root, new, against, against_manifest, merge_base=merge_base, ask_kafka=ask_kafka
-    )
-    data, text = shown(found, common.output)
-    code = finish(common.style, diagnostics, result=data, text=text, models=models_in(new))
-    return code or (1 if set(fail_on) & set(found.levels) else 0)
-
-
-def _review(
-    common: Common,
-    root: Path,
-    new: Compiled,
-    against: str | None,
-    manifest: Path | None,
-    *,
-    merge_base: bool,
-    ask_kafka: bool,
-) -> tuple[Review, list[Diagnostic]]:
-    """Return the review, and the diagnostics of both versions."""
+    new = compile_valid(common, root)
     from millstream.review.version import version_of
 
-    old, warnings = older_version(common, root, against, manifest, merge_base=merge_base)
+    old, warnings = older_version(common, root, against, against_manifest, merge_base=merge_base)
     now = version_of("the working tree", new, root)
     found = _cached_review(root, old, now, statistics_of(common, root, now, ask_kafka=ask_kafka))
-    return found, [*new.diagnostics, *warnings]
+    data, text = shown(found, common.output)
+    diagnostics = [*new.diagnostics, *warnings]
+    code = finish(common.style, diagnostics, result=data, text=text, models=models_in(new))
+    return code or (1 if set(fail_on) & set(found.levels) else 0)
 
 
 def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> None:

@@ -8,21 +8,19 @@ import click
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Choice, Common, changing, choosing, common
-from millstream.cli.output import finish, show
+from millstream.cli.options import Changes, Choice, Common, changing, choosing, cli_command
+from millstream.cli.output import show
 from millstream.cli.project import models_in, root_of
 
 
-@click.command(
+@cli_command(
     "run",
-    cls=SeveralValues,
-    epilog=(
-        "\b\nExamples:\n  millstream run\n  millstream run --select +daily_totals"
-        "\n  millstream run --rebuild daily_totals+   # after an edit that its state does not fit"
-        "\n  millstream run --target production --output json   # a line of JSON for each event"
-    ),
+    "millstream run",
+    "millstream run --select +daily_totals",
+    "millstream run --rebuild daily_totals+   # after an edit that its state does not fit",
+    "millstream run --target production --output json   # a line of JSON for each event",
+    kind=SeveralValues,
 )
-@common()
 @choosing
 @changing
 @click.option(
@@ -44,8 +42,6 @@ def command(common: Common, choice: Choice, changes: Changes, host: str, port: i
     """
     root = root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, choice, changes)
-    if job is None:
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
 

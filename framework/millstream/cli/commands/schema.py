@@ -9,22 +9,15 @@ import click
 import msgspec
 
 from millstream.atomic import replace_file
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import reporting_os_errors
 from millstream.project.jsonschema import json_schemas
 
 NAMES = ("properties", "profiles", "project", "selectors", "manifest", "review")
 
 
-@click.command(
-    "schema",
-    epilog=(
-        "\b\nExamples:\n  millstream schema properties > properties.json"
-        "\n  millstream schema --write .schemas"
-    ),
-)
-@common()
+@cli_command("schema", "millstream schema properties > properties.json", "millstream schema --write .schemas")
 @click.argument("name", metavar="[NAME]", required=False, type=click.Choice(NAMES))
 @click.option(
     "--write",
@@ -51,7 +44,6 @@ def command(common: Common, *, name: str | None, folder: Path | None) -> int:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return every schema by name."""
     from millstream.manifest import Manifest
     from millstream.review.schema import review_schema
 
@@ -67,12 +59,8 @@ def as_text(schema: Any) -> str:
 
 
 def write_schemas(folder: Path, selected: dict[str, dict[str, Any]]) -> list[str]:
-    try:
+    with reporting_os_errors("MS702", f"schemas can't be written to {folder}", "choose another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, schema in selected.items():
             replace_file(folder / f"{name}.json", as_text(schema).encode(), mode=0o644)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"schemas can't be written to {folder}: {reason}"
-        raise MillstreamError(Diagnostic("MS702", message, None, "choose another folder")) from None
     return [str(folder / f"{name}.json") for name in selected]

@@ -5,22 +5,17 @@ from __future__ import annotations
 import click
 
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
+from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
-from millstream.cli.project import root_of
+from millstream.cli.project import project_of, root_of
 from millstream.cli.traffic import chosen_generators, ready_topics, sending
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import is_embedded
 from millstream.kafka.opening import connected
 from millstream.kafka.producing import FILL, fill_empty
-from millstream.project.load import load_project
 
 
-@click.command(
-    "seed",
-    epilog="\b\nExamples:\n  millstream seed\n  millstream seed orders --count 100000",
-)
-@common()
+@cli_command("seed", "millstream seed", "millstream seed orders --count 100000")
 @click.argument("topics", nargs=-1)
 @click.option(
     "--count", type=click.IntRange(min=1), default=FILL, show_default=True, help="Records per topic."
@@ -32,7 +27,7 @@ def command(common: Common, *, topics: tuple[str, ...], count: int, seed: int) -
     Topics that have ever held records are skipped. `millstream build` does the same before it starts. CSV
     files in seeds/ need no seeding: models read them directly.
     """
-    project = load_project(root_of(common), common.target, common.vars, common.profiles_dir)
+    project = project_of(common, root_of(common))
     if not is_embedded(project.target):
         message = f"the target '{project.target.name}' does not use the local broker"
         remedy = "use a target with `kafka: embedded`, or send traffic with `millstream produce`"

@@ -10,9 +10,8 @@ import click
 
 from millstream.cli.commands import query
 from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, common
-from millstream.cli.output import finish
-from millstream.cli.project import compile_for, failed, models_in, root_of
+from millstream.cli.options import Common, cli_command
+from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
 from millstream.stores.query import StoredProject, answer
@@ -22,15 +21,13 @@ from millstream.tables.values import Answer
 _LAST = 10_000
 
 
-@click.command(
+@cli_command(
     "show",
-    epilog=(
-        "\b\nExamples:\n  millstream show active_users"
-        "\n  millstream show shop.storefront_events --limit 3"
-        "\n  millstream show scored_storefront_events --compute --last 1000 --output json"
-    ),
+    "millstream show active_users",
+    "millstream show shop.storefront_events --limit 3",
+    "millstream show scored_storefront_events --compute --last 1000 --output json",
+    outputs=("csv",),
 )
-@common("csv")
 @click.argument("name", metavar="MODEL")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Show at most this many rows."
@@ -57,14 +54,13 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     compiled = compile_for(common, root)
     known = known_in(compiled.manifest.nodes.values())
     relation = resolve(name, known)
-    stored = StoredProject(root, query.target_of(common, root), known, lambda: query.seeds_of(common, root))
+    stored = StoredProject(root, query.target_of(common, root), known, lambda: project_of(common, root).seeds)
     if compute and not relation.id.startswith("model."):
         kind = "seed" if relation.kind == "seed" else "source"
         raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
     if compute or (relation.stored is not None and relation.stored.inlined):
         # Only the model's ancestors need to be valid, but a plan covers the whole project.
-        if failed(compiled):
-            return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+        end_if_invalid(common, compiled)
         rows = _compute(common, root, compiled, relation, limit, last)
     elif not relation.at_rest:
         rows = _records(common, root, compiled.manifest.nodes, relation, limit)
@@ -92,11 +88,8 @@ def _sql(relation: Known) -> str:
     """Return a query of all rows, the newest first if a table declares `order_by`."""
     order = relation.options.get("order_by") if relation.stored is not None else None
     columns = {name.lower(): name for name, _ in relation.columns}
-    by = (
-        f' order by "{columns[order.lower()]}" desc'
-        if isinstance(order, str) and order.lower() in columns
-        else ""
-    )
+    column = columns.get(order.lower()) if isinstance(order, str) else None
+    by = f' order by "{column}" desc' if column else ""
     return f"select * from {relation.name}{by}"  # noqa: S608 - a relation of the project
 
 
@@ -106,9 +99,8 @@ def _records(
     from millstream.cli.latest_records import newest_rows
     from millstream.kafka.opening import connected
     from millstream.kafka.topic_names import readings_of
-    from millstream.project.load import load_project
 
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
+    project = project_of(common, root)
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
         (reading,) = readings_of(project, nodes, admin, [relation.name])
         return newest_rows(admin, reading, limit)
@@ -118,11 +110,10 @@ def _compute(common: Common, root: Path, compiled: Compiled, model: Known, limit
     from millstream.graph import build_graph
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
-    from millstream.project.load import load_project
     from millstream.runner.samples.compute import Question, compute, spark_for, with_ancestors
     from millstream.topology import read_catalog
 
-    project = load_project(root, common.target, common.vars, common.profiles_dir)
+    project = project_of(common, root)
     needed = build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}
     catalog = with_ancestors(read_catalog(compiled), frozenset(needed))
     log = target_folder(root, project.target.name) / "log"

@@ -5,23 +5,22 @@ from __future__ import annotations
 import click
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Choice, Common, choosing, common
+from millstream.cli.options import Choice, Common, choosing, cli_command
 from millstream.cli.output import finish, print_json, show
-from millstream.cli.project import compile_for, failed, models_in, root_of
+from millstream.cli.project import compile_valid, root_of
 from millstream.cli.testing import run_tests, selected
 from millstream.errors import Diagnostic
 
 
-@click.command(
+@cli_command(
     "test",
-    cls=SeveralValues,
-    epilog=(
-        "\b\nExamples:\n  millstream test\n  millstream test --select daily_totals+"
-        "\n  millstream test --unit --coverage    # which models and branches no unit test reaches"
-        "\n  millstream test --data --output json\n  millstream test --update --select daily_totals"
-    ),
+    "millstream test",
+    "millstream test --select daily_totals+",
+    "millstream test --unit --coverage    # which models and branches no unit test reaches",
+    "millstream test --data --output json",
+    "millstream test --update --select daily_totals",
+    kind=SeveralValues,
 )
-@common()
 @choosing
 @click.option("--unit", is_flag=True, help="Run unit tests only: no broker, nothing stored.")
 @click.option("--data", is_flag=True, help="Run data tests only, on tables and topics as they are.")
@@ -41,20 +40,13 @@ def command(
     exit code is 1 if a test failed.
     """
     root = root_of(common)
-    compiled = compile_for(common, root)
-    if failed(compiled):
-        return finish(common.style, compiled.diagnostics, models=models_in(compiled))
+    compiled = compile_valid(common, root)
     ids, warnings = selected(common, compiled, choice, unit=unit, data=data)
     if not common.style.json:
         show(common.style, [*compiled.diagnostics, *warnings])
     if ids is not None and not ids:
-        nothing = Diagnostic(
-            "MS603",
-            "no test is selected",
-            None,
-            "see `millstream ls --resource-type test`",
-            severity="warning",
-        )
+        remedy = "see `millstream ls --resource-type test`"
+        nothing = Diagnostic("MS603", "no test is selected", None, remedy, severity="warning")
         return finish(common.style, [nothing], result={"results": []})
 
     flags = [*(["-x"] if fail_fast else []), *(["--update-expectations"] if update else [])]

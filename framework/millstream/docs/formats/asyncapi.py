@@ -28,11 +28,15 @@ class _Topic(NamedTuple):
     action: str
     """`receive`: the project reads it; `send`: it writes it."""
 
+    @property
+    def name(self) -> str:
+        """Its name in the characters that AsyncAPI allows; others are replaced by their code points."""
+        return re.sub(r"[^A-Za-z0-9_\-]", lambda m: "_" if m[0] == "." else f"_{ord(m[0]):x}_", self.node.id)
+
 
 def asyncapi(material: Material) -> str:
     manifest = material.manifest
     topics = list(_topics(manifest))
-    names = {topic.node.id: _name(topic.node.id) for topic in topics}
     document = {
         "asyncapi": VERSION,
         "info": {
@@ -41,17 +45,17 @@ def asyncapi(material: Material) -> str:
             "description": f"Topics that the project {manifest.project} reads and writes.",
         },
         "defaultContentType": format_of(DEFAULT_FORMAT).media_type,
-        "channels": {names[topic.node.id]: _channel(topic, names[topic.node.id]) for topic in topics},
+        "channels": {topic.name: _channel(topic) for topic in topics},
         "operations": {
-            f"{topic.action}_{names[topic.node.id]}": {
+            f"{topic.action}_{topic.name}": {
                 "action": topic.action,
-                "channel": {"$ref": f"#/channels/{names[topic.node.id]}"},
+                "channel": {"$ref": f"#/channels/{topic.name}"},
             }
             for topic in topics
         },
         "components": {
-            "messages": {names[topic.node.id]: _message(topic) for topic in topics},
-            "schemas": {names[topic.node.id]: of_columns(_value(topic)) for topic in topics},
+            "messages": {topic.name: _message(topic) for topic in topics},
+            "schemas": {topic.name: of_columns(_value(topic)) for topic in topics},
         },
     }
     return msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode()
@@ -66,22 +70,17 @@ def _topics(manifest: Manifest) -> Iterator[_Topic]:
             yield _Topic(node, sink.topic, sink.key[0] if len(sink.key) == 1 else "", "send")
 
 
-def _name(id_: str) -> str:
-    """Return a name with the characters that AsyncAPI allows; others are replaced by their code points."""
-    return re.sub(r"[^A-Za-z0-9_\-]", lambda m: "_" if m[0] == "." else f"_{ord(m[0]):x}_", id_)
-
-
 def _value(topic: _Topic) -> tuple[ManifestColumn, ...]:
     return tuple(column for column in topic.node.columns if not column.name.startswith("_"))
 
 
-def _channel(topic: _Topic, name: str) -> dict[str, Any]:
+def _channel(topic: _Topic) -> dict[str, Any]:
     node = topic.node
     return {
         "address": topic.address,
         **({"description": node.description} if node.description else {}),
         **({"tags": [{"name": tag} for tag in node.tags]} if node.tags else {}),
-        "messages": {name: {"$ref": f"#/components/messages/{name}"}},
+        "messages": {topic.name: {"$ref": f"#/components/messages/{topic.name}"}},
         "bindings": {"kafka": _binding(topic)},
     }
 
@@ -93,20 +92,16 @@ def _binding(topic: _Topic) -> dict[str, Any]:
         if isinstance(config.get(known), int):
             found[name] = config[known]
     settings = config.get("topic_config") or {}
-    configuration = {
-        name: settings[name]
+    configuration: dict[str, Any] = {
+        name: int(settings[name])
         for name in ("retention.ms", "retention.bytes", "max.message.bytes")
-        if name in settings
-    }
-    configuration = {
-        name: int(value) for name, value in configuration.items() if str(value).lstrip("-").isdigit()
+        if str(settings.get(name)).lstrip("-").isdigit()
     }
     policies = [each for each in str(settings.get("cleanup.policy") or "").split(",") if each in _CLEANUP]
     if policies:
         configuration["cleanup.policy"] = policies
-    return (
-        found | ({"topicConfiguration": configuration} if configuration else {}) | {"bindingVersion": "0.5.0"}
-    )
+    found |= {"topicConfiguration": configuration} if configuration else {}
+    return found | {"bindingVersion": "0.5.0"}
 
 
 def _message(topic: _Topic) -> dict[str, Any]:
@@ -118,6 +113,6 @@ def _message(topic: _Topic) -> dict[str, Any]:
         "title": node.name.replace("_", " "),
         **({"summary": node.description} if node.description else {}),
         "contentType": format_of(node.config.get("format")).media_type,
-        "payload": {"$ref": f"#/components/schemas/{_name(node.id)}"},
+        "payload": {"$ref": f"#/components/schemas/{topic.name}"},
         **({"bindings": binding} if binding else {}),
     }

@@ -15,7 +15,7 @@ import msgspec
 
 from millstream import __version__
 from millstream.docs.material import Material
-from millstream.manifest import Influence, Manifest, ManifestNode
+from millstream.manifest import Influence, Manifest, ManifestColumn, ManifestNode
 from millstream.materialization import Sink
 
 PRODUCER = f"urn:millstream:{__version__}"
@@ -76,9 +76,7 @@ def _of_job(material: Material, node: ManifestNode) -> dict[str, Any]:
 
 
 def _dataset(manifest: Manifest, node: ManifestNode, *, lineage: bool = False) -> dict[str, Any]:
-    facets: dict[str, Any] = {
-        "schema": _facet("schema", fields=[_field(*each) for each in _columns(node)]),
-    }
+    facets: dict[str, Any] = {"schema": _facet("schema", fields=list(map(_field, node.columns)))}
     if node.description:
         facets["documentation"] = _facet("documentation", description=node.description)
     if node.owner:
@@ -92,12 +90,9 @@ def _dataset(manifest: Manifest, node: ManifestNode, *, lineage: bool = False) -
     return {"namespace": _namespace(manifest), "name": node.id, "facets": facets}
 
 
-def _columns(node: ManifestNode) -> Iterable[tuple[str, str, str]]:
-    return ((column.name, column.type, column.description) for column in node.columns)
-
-
-def _field(name: str, type_: str, description: str) -> dict[str, str]:
-    return {"name": name, "type": type_} | ({"description": description} if description else {})
+def _field(column: ManifestColumn) -> dict[str, str]:
+    description = {"description": column.description} if column.description else {}
+    return {"name": column.name, "type": column.type} | description
 
 
 def _topic(node: ManifestNode) -> str:

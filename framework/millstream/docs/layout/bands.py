@@ -7,7 +7,7 @@ from left to right, folders that are pipelines of their own one below the other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from millstream.docs.layout.layers import Layered
 from millstream.docs.layout.values import Edge, Item
@@ -20,7 +20,7 @@ Partners = dict[int, Counter[int]]
 def bands(items: Sequence[Item], edges: Sequence[Edge], graph: Layered) -> list[int]:
     """Return the number of each node's band, the upper ones first."""
     homes = _homes(items, graph)
-    spans = _spans(graph, homes)
+    spans = _spans(zip(homes, graph.rank, strict=False))
     weights = _weights(edges, homes)
     track = _tracks(spans, weights)
     order = _ordered(track, weights)
@@ -31,11 +31,7 @@ def bands(items: Sequence[Item], edges: Sequence[Edge], graph: Layered) -> list[
 
 def _homes(items: Sequence[Item], graph: Layered) -> list[str]:
     """Return the cluster that each node goes with; one that would be inside its box goes next to it."""
-    inner: dict[str, Span] = {}
-    for node, item in enumerate(items):
-        if item.cluster:
-            first, last = inner.get(item.cluster, (graph.rank[node],) * 2)
-            inner[item.cluster] = (min(first, graph.rank[node]), max(last, graph.rank[node]))
+    inner = _spans((item.cluster, graph.rank[node]) for node, item in enumerate(items) if item.cluster)
     found: list[str] = []
     for node, item in enumerate(items):
         first, last = inner.get(item.near, (0, -1))
@@ -44,11 +40,10 @@ def _homes(items: Sequence[Item], graph: Layered) -> list[str]:
     return found
 
 
-def _spans(graph: Layered, homes: Sequence[str]) -> dict[str, Span]:
-    """Return the first and last column of each cluster and of the nodes next to it."""
+def _spans(ranks: Iterable[tuple[str, int]]) -> dict[str, Span]:
+    """Return the first and last column of each cluster, given those of its nodes."""
     found: dict[str, Span] = {}
-    for node, home in enumerate(homes):
-        rank = graph.rank[node]
+    for home, rank in ranks:
         first, last = found.get(home, (rank, rank))
         found[home] = (min(first, rank), max(last, rank))
     return found

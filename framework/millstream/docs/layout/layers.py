@@ -23,12 +23,6 @@ class Layered(Struct):
     def count(self) -> int:
         return len(self.rank)
 
-    def layers(self) -> list[list[int]]:
-        found: list[list[int]] = [[] for _ in range(max(self.rank, default=-1) + 1)]
-        for node, rank in enumerate(self.rank):
-            found[rank].append(node)
-        return found
-
 
 def layered(count: int, edges: Sequence[Edge], rank: Sequence[int]) -> Layered:
     """Split the edges; edges of one node share bends as long as possible, for a calmer picture."""

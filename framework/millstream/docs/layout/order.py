@@ -37,7 +37,7 @@ def ordered(graph: Layered, band: Sequence[int]) -> list[list[int]]:
 def _first(graph: Layered, band: Sequence[int]) -> list[list[int]]:
     """Start with the order of a depth-first walk, which keeps related nodes close."""
     seen = [False] * graph.count
-    found: list[list[int]] = [[] for _ in graph.layers()]
+    found: list[list[int]] = [[] for _ in range(max(graph.rank, default=-1) + 1)]
     roots = sorted((n for n in range(graph.count) if not graph.above[n]), key=lambda n: (band[n], n))
     for root in roots:
         waiting = [root]

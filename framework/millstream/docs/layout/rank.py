@@ -23,7 +23,8 @@ def ranks(count: int, edges: Sequence[Edge]) -> list[int]:
     for _ in range(_SWEEPS):
         for node in reversed(order):
             _shorten(node, rank, above[node], below[node])
-    return _without_gaps(rank)
+    without_gaps = {value: index for index, value in enumerate(sorted(set(rank)))}
+    return [without_gaps[value] for value in rank]
 
 
 def _shorten(node: int, rank: list[int], above: list[int], below: list[int]) -> None:
@@ -33,8 +34,3 @@ def _shorten(node: int, rank: list[int], above: list[int], below: list[int]) -> 
         rank[node] = min(rank[each] for each in below) - 1
     elif above:
         rank[node] = first
-
-
-def _without_gaps(rank: list[int]) -> list[int]:
-    place = {value: index for index, value in enumerate(sorted(set(rank)))}
-    return [place[value] for value in rank]

@@ -17,7 +17,7 @@ class Item(Struct, frozen=True):
     """The cluster that a node without a cluster is placed next to."""
 
 
-class Column(Struct, frozen=True):
+class Column(Struct, frozen=True, array_like=True):
     """All nodes of one rank; an edge runs straight through a column, and bends between columns."""
 
     x: int
@@ -31,14 +31,14 @@ class Box(Struct, frozen=True):
     height: int
 
 
-class Route(Struct, frozen=True):
+class Route(Struct, frozen=True, array_like=True):
     source: int
     target: int
     ys: tuple[int, ...] = ()
     """Its y in each of the columns that it crosses."""
 
 
-class ClusterBox(Struct, frozen=True):
+class ClusterBox(Struct, frozen=True, array_like=True):
     name: str
     x: int
     y: int

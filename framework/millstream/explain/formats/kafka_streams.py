@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from millstream.explain.topology import Drawing, DrawnNode
 
-_LEAVES = frozenset(("seed", "table", "given"))
+_STORES = frozenset(("seed", "table", "given"))
 
 
 def kafka_streams(found: Drawing) -> str:
@@ -41,7 +41,7 @@ def _sub_topology(
 ) -> Iterable[str]:
     before: dict[str, list[str]] = {node.id: [] for node in group}
     after: dict[str, list[str]] = {node.id: [] for node in group}
-    stores: dict[str, list[str]] = {node.id: _leaf_store(node) for node in group}
+    stores: dict[str, list[str]] = {node.id: _store(node) for node in group}
     for target in (node.id for node in group):
         for source in inputs[target]:
             if _at_rest(nodes[source]):
@@ -59,7 +59,7 @@ def _sub_topology(
             yield f"    Sink: {name} (topic: {_plain(node.topic)})"
         else:
             own = [f"{name}.state"] if node.state else []
-            listed = ", ".join(dict.fromkeys([*_table(node), *own, *stores[node.id]]))
+            listed = ", ".join(dict.fromkeys([*own, *stores[node.id]]))
             yield f"    Processor: {name} (stores: [{listed}])"
         if node.kind != "sink":
             yield f"      --> {_listed(after[node.id])}"
@@ -72,12 +72,8 @@ def _at_rest(node: DrawnNode) -> bool:
     return node.mode == "static" and not node.output
 
 
-def _leaf_store(node: DrawnNode) -> list[str]:
-    return [_plain(node.relation.rpartition(".")[2] or node.id)] if node.kind in _LEAVES else []
-
-
-def _table(node: DrawnNode) -> list[str]:
-    return [_plain(node.relation.rpartition(".")[2])] if node.output and node.kind == "table" else []
+def _store(node: DrawnNode) -> list[str]:
+    return [_plain(node.relation.rpartition(".")[2] or node.id)] if node.kind in _STORES else []
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -85,13 +81,10 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _names(found: Drawing) -> dict[str, str]:
-    """Return names without characters that are syntax in the format.
-
-    Viewers merge a topic or store and a processor of the same name, so all names are unique.
-    """
+    """Return names without syntax; they are unique, since viewers merge a topic or store and a processor."""
     names: dict[str, str] = {}
     used = {_plain(node.topic) for node in found.nodes}
-    used |= {store for node in found.nodes for store in (*_leaf_store(node), *_table(node))}
+    used |= {store for node in found.nodes for store in _store(node)}
     for node in found.nodes:
         name = _plain(node.id)
         if name in used:

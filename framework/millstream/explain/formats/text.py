@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal
 
@@ -158,22 +158,20 @@ def _calls(found: Explanation, width: int) -> Iterator[Line]:
         yield from _bullet(call.rows, width, "    on ")
 
 
-def _unsupported(found: Iterable[Unsupported], width: int) -> Iterator[Line]:
-    listed = list(found)
-    if listed:
+def _unsupported(found: Sequence[Unsupported], width: int) -> Iterator[Line]:
+    if found:
         yield Line("OPAQUE SQL: runs as written, and is not optimized", "title")
-    for each in listed:
+    for each in found:
         location = f"{each.compiled_path}:{each.line}" if each.line else each.compiled_path
         yield from _bullet(f"{each.model} ({each.path}): {each.reason}", width, "  ", "warning")
         yield from _bullet(f"{location}: {each.text}" if each.text else location, width, "    at ")
         yield from _bullet(each.remedy, width, "    instead: ")
 
 
-def _figures(found: Iterable[Figure], width: int) -> Iterator[Line]:
-    listed = list(found)
-    if listed:
+def _figures(found: Sequence[Figure], width: int) -> Iterator[Line]:
+    if found:
         yield Line("FIGURES", "title")
-    for each in listed:
+    for each in found:
         yield from _bullet(figure_in_words(each), width, "  ")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.machine.jars.catalog import Jar
 
 VARIABLE = "MILLSTREAM_CACHE_DIR"
@@ -66,6 +66,6 @@ def mark_verified(file: Path) -> None:
 
 
 def not_writable(folder: Path, error: OSError) -> MillstreamError:
-    reason = (error.strerror or str(error)).lower()
+    message = f"can't store jars in {folder}: {os_reason(error)}"
     remedy = f"free space in {folder} or make it writable, or set another folder with {VARIABLE}"
-    return MillstreamError(Diagnostic("MS807", f"can't store jars in {folder}: {reason}", None, remedy))
+    return MillstreamError(Diagnostic("MS807", message, None, remedy))

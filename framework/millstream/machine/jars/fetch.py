@@ -45,7 +45,6 @@ def fetch(
 def missing(
     features: Iterable[str], *, catalog: Catalog | None = None, whole: bool = False
 ) -> tuple[Jar, ...]:
-    """Return the jars that must be fetched."""
     folder = jars_folder()
     jars = jars_of(read_catalog() if catalog is None else catalog, features)
     return tuple(jar for jar in jars if not is_good(jar, folder / jar.name, whole=whole))
@@ -94,7 +93,9 @@ def _fetch(jars: Sequence[Jar], folder: Path, progress: Progress | None) -> None
 def _fetch_one(source: Repository, jar: Jar, folder: Path, count: _Count) -> None:
     content = read_jar(source, jar, count.add)
     if hashlib.sha256(content).hexdigest() != jar.sha256:
-        raise _checksum_error(jar, source)
+        message = f"{jar.coordinates} from {source.url} has a wrong checksum and was deleted"
+        remedy = f"fetch it again; if that does not help, set another repository with {VARIABLE}"
+        raise MillstreamError(Diagnostic("MS806", message, None, remedy))
     target = folder / jar.name
     try:
         replace_file(target, content, mode=0o644, prefix=_PREFIX)
@@ -103,12 +104,6 @@ def _fetch_one(source: Repository, jar: Jar, folder: Path, count: _Count) -> Non
         # Windows can't replace a file that a JVM has open; another process may have fetched it.
         if not (isinstance(error, PermissionError) and is_good(jar, target)):
             raise not_writable(folder, error) from None
-
-
-def _checksum_error(jar: Jar, source: Repository) -> MillstreamError:
-    message = f"{jar.coordinates} from {source.url} has a wrong checksum and was deleted"
-    remedy = f"fetch it again; if that does not help, set another repository with {VARIABLE}"
-    return MillstreamError(Diagnostic("MS806", message, None, remedy))
 
 
 def _remove_stale(folder: Path) -> None:

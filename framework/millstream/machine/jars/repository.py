@@ -25,7 +25,6 @@ _CHUNK = 1 << 16
 _PAUSES = (0.5, 2.0)
 """Seconds before the second and the third attempt."""
 _TEMPORARY = {408, 429, 500, 502, 503, 504}
-"""HTTP statuses of temporary errors."""
 
 
 class Repository(Struct, frozen=True):
@@ -50,10 +49,9 @@ def repository() -> Repository:
     except ValueError:
         known, shown = False, given.rpartition("@")[2]
     if not known:
+        message = f"{VARIABLE} is not a valid address: '{shown}'"
         remedy = "write the address of a Maven repository: https://…, http://… or file:///…"
-        raise MillstreamError(
-            Diagnostic("MS808", f"{VARIABLE} is not a valid address: '{shown}'", None, remedy)
-        )
+        raise MillstreamError(Diagnostic("MS808", message, None, remedy))
     if parts.username is None:
         return Repository(shown)
     login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -119,10 +117,9 @@ def _unreachable(source: Repository, error: Exception) -> MillstreamError:
         problem = "it does not answer"
     else:
         problem = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+    message = f"can't fetch jars from {source.host}: {problem}"
     remedy = (
         f"connect to the network, or set a mirror that is reachable with {VARIABLE}; "
         "`millstream debug --fetch` fetches all jars in advance, for work without a network"
     )
-    return MillstreamError(
-        Diagnostic("MS804", f"can't fetch jars from {source.host}: {problem}", None, remedy)
-    )
+    return MillstreamError(Diagnostic("MS804", message, None, remedy))

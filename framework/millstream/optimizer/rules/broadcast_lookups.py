@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.optimizer.context import Change, Context, Hints
+from millstream.optimizer.context import Change, Hints
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.plan.nodes import Lookup, Node, SeedScan, TableScan
 
@@ -18,11 +18,7 @@ _KINDS = frozenset(("inner", "left", "semi", "anti", "cross"))
 """Spark broadcasts the right side only if its unmatched rows are not part of the result."""
 
 
-def _may_be_sent(node: Lookup, _context: Context) -> bool:
-    return not node.broadcast and node.kind in _KINDS
-
-
-@local_rule(Lookup, _may_be_sent)
+@local_rule(Lookup, lambda node, _: not node.broadcast and node.kind in _KINDS)
 def broadcast_lookups(node: Lookup, at: Site) -> Applied | None:
     if not _is_small(node.right, at.hints):
         return None

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, column, joined
+from millstream.expressions import Expression, joined
 from millstream.formats import format_of
 from millstream.materialization import Sink
 from millstream.optimizer.context import Change, Context, Result
@@ -61,9 +61,7 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
         readers = dict.fromkeys(m for each in context.consumers[id(before)] for m in each.models)
         name = output.model.removeprefix("model.")
         changes.append(Change(f"readers of topic {name} take its rows before they are written", (*readers,)))
-        if all(item.name == own for item, own in zip(items, rows.names, strict=False)) and (
-            len(items) == len(rows.names)
-        ):
+        if tuple(item.name for item in items) == rows.names:
             return rows
         keys = traits_of(before).keys
         label = before.label or output.label
@@ -157,7 +155,7 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
         found = own.get(wanted.name.lower())
         if found is None or found.type != wanted.type or (found.nullable and not wanted.nullable):
             return ()
-        items.append(Item(wanted.name, column(found.name, found.type, nullable=found.nullable)))
+        items.append(Item(wanted.name, found.expression))
     return tuple(items)
 
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, column
+from millstream.expressions import Expression
 from millstream.optimizer.calls import Call, always, calls, with_column
-from millstream.optimizer.context import Change, Context, Hints
+from millstream.optimizer.context import Change, Hints
+from millstream.optimizer.gather import unused_names
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.plan.nodes import Filter, Item, Node, Project
 
@@ -25,11 +26,7 @@ class _Twice(NamedTuple):
     name: str
 
 
-def _calls_python(node: Project, _context: Context) -> bool:
-    return any(item.expression.functions for item in node.items)
-
-
-@local_rule(Project, _calls_python)
+@local_rule(Project, lambda node, _: any(each.functions for each in node.expressions))
 def call_once(node: Project, at: Site) -> Applied | None:
     changes: list[Change] = []
     while (found := _twice(node, at)) is not None:
@@ -72,11 +69,8 @@ def _runs_for_all(using: list[Expression], conditions: tuple[Expression, ...]) -
 
 
 def _result(call: Call, node: Project, hints: Hints) -> tuple[Expression, str] | None:
-    used = {name.lower() for name in node.input.names}
     whole = next((item for item in node.items if item.expression.pieces == call.pieces), None)
-    name = whole.name if whole else call.function
-    while name.lower() in used:
-        name += "_"
+    (name,) = unused_names([whole.name if whole else call.function], node.input.names)
     if whole:
         return whole.expression, name
     found = hints.returns.get(call.function)
@@ -94,14 +88,10 @@ def _once(node: Project, twice: _Twice, at: Site) -> Project:
     source: Node = below.input if below and reading else node.input
     if below and 0 < first < len(conditions):
         source = Filter(input=source, conditions=conditions[:first], models=below.models)
-    plain = [Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in source.columns]
-    source = Project(input=source, items=(*plain, Item(twice.name, twice.result)), models=node.models)
+    items = (*(c.item for c in source.columns), Item(twice.name, twice.result))
+    source = Project(input=source, items=items, models=node.models)
     if below and reading:
         left = tuple(with_column(each, *made) for each in conditions[first:])
         source = Filter(input=source, conditions=left, models=below.models)
-    items = tuple(_item(item, twice) for item in node.items)
+    items = tuple(Item(item.name, with_column(item.expression, *made)) for item in node.items)
     return replace(node, input=source, items=items)
-
-
-def _item(item: Item, twice: _Twice) -> Item:
-    return Item(item.name, with_column(item.expression, twice.call, twice.name))

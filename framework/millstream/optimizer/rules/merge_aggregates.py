@@ -53,10 +53,6 @@ class _Part(NamedTuple):
             found.append(replace(measure, call=call, condition=condition))
         return found
 
-    @property
-    def conditions(self) -> tuple[Expression, ...]:
-        return tuple(self.way.conditions.values())
-
 
 def merge_aggregates(plan: Plan, context: Context) -> Result:
     if not any(isinstance(node, Aggregate) for node in context.changed(_NAME)):
@@ -116,12 +112,9 @@ def _merges(node: Aggregate, context: Context) -> bool:
 def _parts(node: Aggregate, context: Context) -> list[_Part]:
     below = node.input
     own = below if isinstance(below, Repartition) and not context.shared(below) else None
-    wanted = [key.expression for key in node.keys]
-    for measure in node.measures:
-        wanted += [measure.call, *((measure.condition,) if measure.condition is not None else ())]
     parts = [
         _Part(node, own, way)
-        for way in ways(own.input if own else below, tuple(wanted), context)
+        for way in ways(own.input if own else below, node.expressions, context)
         if way.complete and context.allows(_NAME, *way.steps)
     ]
     return [part for part in parts if _may_filter(part)]
@@ -132,7 +125,7 @@ def _may_filter(part: _Part) -> bool:
 
     A session consists of all rows in time, so rows of others would extend it.
     """
-    if not part.conditions:
+    if not part.way.conditions:
         return True
     if any(key.text.startswith("session_window(") for key in part.keys):
         return False
@@ -147,7 +140,7 @@ def _may_filter(part: _Part) -> bool:
 def _kind(part: _Part) -> tuple[object, ...]:
     # A session depends on all of its rows, so aggregates with sessions must have the same conditions.
     session = any(key.text.startswith("session_window(") for key in part.keys)
-    own = part.aggregate if session and part.conditions else None
+    own = part.aggregate if session and part.way.conditions else None
     keys = frozenset(key.pieces for key in part.keys)
     return id(part.way.base), keys, part.aggregate.emit, part.repartition is None, own and id(own)
 
@@ -179,9 +172,7 @@ def _merged(parts: list[_Part], base: Node) -> _Merged:
     if first.repartition is not None:
         node = Repartition(input=node, keys=names, models=models)
     low = [node.column(name) for name in names]
-    keys = {
-        i: Item(c.name, column(c.name, c.type, nullable=c.nullable)) for i, c in zip(plain, low, strict=True)
-    }
+    keys = {i: c.item for i, c in zip(plain, low, strict=True)}
     (window,) = unused_names(["window"], node.names)
     items = tuple(keys.get(i) or Item(window, key) for i, key in enumerate(first.keys))
     measures: list[Measure] = []

@@ -9,17 +9,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.expressions import Expression
-from millstream.optimizer.context import Change, Context
+from millstream.optimizer.context import Change
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.optimizer.names import models_of
 from millstream.plan.nodes import Filter
 
 
-def _over_a_filter(node: Filter, context: Context) -> bool:
-    return isinstance(node.input, Filter) and not context.shared(node.input)
-
-
-@local_rule(Filter, _over_a_filter)
+@local_rule(Filter, lambda node, context: isinstance(node.input, Filter) and not context.shared(node.input))
 def merge_filters(node: Filter, at: Site) -> Applied | None:
     lower = node.input
     if not isinstance(lower, Filter) or not at.allows(lower):

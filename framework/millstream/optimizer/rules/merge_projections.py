@@ -11,7 +11,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from millstream.expressions import can_substitute, substitute
-from millstream.optimizer.context import Change, Context
+from millstream.optimizer.context import Change
 from millstream.optimizer.cost import is_free
 from millstream.optimizer.local import Applied, Site, local_rule
 from millstream.optimizer.names import models_of
@@ -19,11 +19,7 @@ from millstream.plan.nodes import Item, Node, Project
 from millstream.plan.traits import NotIncrementalError, Traits, projected, traits_of
 
 
-def _may_go(node: Project, _context: Context) -> bool:
-    return isinstance(node.input, Project) or _is_identity(node)
-
-
-@local_rule(Project, _may_go)
+@local_rule(Project, lambda node, _: isinstance(node.input, Project) or _is_identity(node))
 def merge_projections(node: Project, at: Site) -> Applied | None:
     changes: list[Change] = []
     lower = node.input
@@ -62,7 +58,7 @@ def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:
 
 def _items(upper: Project, lower: Project) -> tuple[Item, ...] | None:
     """Return the items over the lower one's input; None if something would be evaluated twice."""
-    by = {item.name: item.expression for item in lower.items}
+    by = lower.made
     read = Counter(ref.column for item in upper.items for ref in item.expression.refs)
     if not all(name in by and (count == 1 or is_free(by[name])) for name, count in read.items()):
         return None

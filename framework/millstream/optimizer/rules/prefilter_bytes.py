@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read, Ref, joined, literal
+from millstream.expressions import Expression, Ref, joined, literal, render
 from millstream.formats import format_of
 from millstream.optimizer.context import Change, Context
 from millstream.optimizer.local import Applied, Site, local_rule
@@ -89,12 +89,9 @@ def _words_for(node: Decode, at: Site) -> Words:
 
 def _words(condition: Expression, texts: Iterable[str]) -> Words:
     """Return plain words such that every row that meets a condition contains one in a text column."""
-    if any(isinstance(piece, Read) for piece in condition.pieces):
+    if condition.reads:
         return ()
-    parts = (
-        f"\0{p.column}\0" if isinstance(p, Ref) else p for p in condition.pieces if not isinstance(p, Read)
-    )
-    text = "".join(parts)
+    text = render(condition, lambda ref: f"\0{ref.column}\0")
     if _UNSURE.search(re.sub(_TEXT, "''", text)):
         return ()
     words = _of_text(text, frozenset(texts))

@@ -6,11 +6,8 @@ decode user → project user → repartition by user → aggregate count(*) by u
 
 from __future__ import annotations
 
-from typing import cast
-
 from msgspec.structs import replace
 
-from millstream.expressions import column
 from millstream.formats import format_of
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.names import kind
@@ -27,10 +24,8 @@ from millstream.plan.nodes import (
     Aggregate,
     Binary,
     Decode,
-    Item,
     Join,
     Node,
-    Output,
     Plan,
     Project,
     Repartition,
@@ -38,6 +33,7 @@ from millstream.plan.nodes import (
     TableScan,
     Union,
 )
+from millstream.plan.walk import with_outputs
 
 
 def prune_columns(plan: Plan, context: Context) -> Result:
@@ -66,9 +62,8 @@ def prune_columns(plan: Plan, context: Context) -> Result:
             new[id(node)] = kept
     if not new:
         return plan, ()
-    outputs = tuple(cast("Output", new.get(id(output), output)) for output in plan.outputs)
     changes += [Change(f"only {names} is read above", models) for names, models in narrow.made]
-    return Plan(outputs), tuple(changes)
+    return with_outputs(plan, new), tuple(changes)
 
 
 _NARROWED = (Repartition, Join)
@@ -91,7 +86,7 @@ class _Narrow:
             return node
         key = (id(node), tuple(c.name for c in columns))
         if key not in self.found:
-            items = tuple(Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in columns)
+            items = tuple(c.item for c in columns)
             self.found[key] = Project(input=node, items=items, models=models)
             self.made.append((", ".join(key[1]), models))
         return self.found[key]

@@ -14,7 +14,8 @@ from millstream.expressions import Expression
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.moves import STAYS, below, from_on
 from millstream.optimizer.names import kind
-from millstream.plan.nodes import Binary, Filter, Join, Lookup, Node, Output, Plan
+from millstream.plan.nodes import Binary, Filter, Join, Lookup, Node, Plan
+from millstream.plan.walk import with_outputs
 
 _NAME = "push_filters"
 
@@ -47,8 +48,7 @@ def push_filters(plan: Plan, context: Context) -> Result:
         pushing.visit(node)
     if not pushing.passed:
         return plan, ()
-    outputs = tuple(pushing.rebuilt())
-    return Plan(outputs), pushing.changes()
+    return pushing.rebuilt(), pushing.changes()
 
 
 class _Pushing:
@@ -152,7 +152,7 @@ class _Pushing:
 
     # -- and up again
 
-    def rebuilt(self) -> list[Output]:
+    def rebuilt(self) -> Plan:
         new: dict[int, Node] = {}
         """By `id`, the nodes that were replaced."""
         made: dict[tuple[object, ...], Node] = {}
@@ -163,12 +163,7 @@ class _Pushing:
             found = self._rebuilt(node, [new.get(id(each), each) for each in node.inputs], made)
             if found is not node:
                 new[id(node)] = found
-        outputs: list[Output] = []
-        for output in self.context.plan.outputs:
-            found = new.get(id(output), output)
-            assert isinstance(found, Output)
-            outputs.append(found)
-        return outputs
+        return with_outputs(self.context.plan, new)
 
     def _rebuilt(self, node: Node, inputs: list[Node], made: dict[tuple[object, ...], Node]) -> Node:
         for index, each in enumerate(inputs):

@@ -6,57 +6,44 @@ filter value > 1 and (type = 'view' or type = 'buy') → repartition by user, re
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from millstream.expressions import Expression, Piece, any_of
+from millstream.expressions import Expression
 from millstream.optimizer.context import Change, Context, Result
 from millstream.optimizer.cost import HEAVY, cost
+from millstream.optimizer.gather import SharedConditions, either_of, filtered
 from millstream.optimizer.moves import Moves, below
 from millstream.optimizer.names import models_of
+from millstream.optimizer.ways import Pieces
 from millstream.plan.nodes import Filter, Node, Plan, Project, Union, Watermark
 from millstream.plan.walk import rewrite
-from millstream.types import BOOLEAN
 
 _NAME = "push_shared_filters"
-_Key = tuple[Piece, ...]
 _Known = dict[tuple[int, str], tuple[Node, Moves]]
 """By the `id` of a node and a condition's content: the condition in terms of the input."""
 
 
-class _Found(NamedTuple):
-    common: dict[_Key, Expression]
-    """The conditions that all readers of a relation have in common."""
-    either: Expression | None
-    """The OR of their other conditions."""
-    models: tuple[str, ...]
-
-
 def push_shared_filters(plan: Plan, context: Context) -> Result:
-    found: dict[int, _Found] = {}
+    found: dict[int, tuple[SharedConditions, tuple[str, ...]]] = {}
     nodes, known = context.changed(_NAME), context.found(_NAME)
     for node in nodes:
-        if context.shared(node) and (what := _kept_by_all(node, context, known)) is not None:
-            found[id(node)] = what
+        if context.shared(node) and (kept := _kept_by_all(node, context, known)) is not None:
+            found[id(node)] = kept, models_of(*context.consumers[id(node)])
     if not found:
         return plan, ()
     changes = tuple(
-        Change(f"{condition} is applied once, before the shared part", what.models)
-        for what in found.values()
-        for condition in (*what.common.values(), *((what.either,) if what.either else ()))
+        Change(f"{condition} is applied once, before the shared part", models)
+        for kept, models in found.values()
+        for condition in kept.listed
     )
 
     def visit(node: Node, before: Node) -> Node:
         if isinstance(node, Filter) and isinstance(before, Filter) and id(before.input) in found:
-            node = _without(node, found[id(before.input)].common)
-        if (what := found.get(id(before))) is None:
-            return node
-        conditions = (*what.common.values(), *((what.either,) if what.either else ()))
-        return Filter(input=node, conditions=conditions, models=what.models)
+            node = _without(node, found[id(before.input)][0].common)
+        return filtered(node, *found[id(before)]) if id(before) in found else node
 
     return rewrite(plan, visit, nodes), changes
 
 
-def _kept_by_all(node: Node, context: Context, known: _Known) -> _Found | None:
+def _kept_by_all(node: Node, context: Context, known: _Known) -> SharedConditions | None:
     readers = [each for each in context.consumers[id(node)] if isinstance(each, Filter)]
     if len(readers) != len(context.consumers[id(node)]) or not context.allows(_NAME, node, *readers):
         return None
@@ -65,12 +52,12 @@ def _kept_by_all(node: Node, context: Context, known: _Known) -> _Found | None:
     either = _either(node, [{k: e for k, e in each.items() if k not in common} for each in conditions], known)
     if not common and either is None:
         return None
-    return _Found(common, either, models_of(*readers))
+    return SharedConditions(common, either)
 
 
-def _movable_conditions(reader: Filter) -> dict[_Key, Expression]:
+def _movable_conditions(reader: Filter) -> dict[Pieces, Expression]:
     """Return the conditions that can also be applied elsewhere: cheap ones that never fail."""
-    found: dict[_Key, Expression] = {}
+    found: dict[Pieces, Expression] = {}
     for condition in reader.conditions:
         if not condition.deterministic:
             break
@@ -79,17 +66,11 @@ def _movable_conditions(reader: Filter) -> dict[_Key, Expression]:
     return found
 
 
-def _either(node: Node, alternatives: list[dict[_Key, Expression]], known: _Known) -> Expression | None:
-    """Return the OR of the conditions in a canonical order, so that equal ones are recognized."""
+def _either(node: Node, alternatives: list[dict[Pieces, Expression]], known: _Known) -> Expression | None:
     low = [{k: e for k, e in each.items() if below(node, e)} for each in alternatives]
     if not all(low):
         return None
-    least = [each for each in low if not any(other.keys() < each.keys() for other in low)]
-    sides = {
-        tuple(sorted(e.text for e in each.values())): sorted(each.values(), key=lambda e: e.text)
-        for each in least
-    }
-    either = any_of((sides[key] for key in sorted(sides)), BOOLEAN)
+    either = either_of(low)
     return either if _pays(node, either, known) else None
 
 
@@ -127,7 +108,7 @@ def _is_costly(node: Node) -> bool:
     return True
 
 
-def _without(node: Filter, common: dict[_Key, Expression]) -> Node:
+def _without(node: Filter, common: dict[Pieces, Expression]) -> Node:
     left = tuple(each for each in node.conditions if each.pieces not in common)
     if len(left) == len(node.conditions):
         return node

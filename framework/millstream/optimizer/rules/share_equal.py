@@ -60,16 +60,13 @@ def _equal(context: Context) -> list[list[Node]]:
             if context.allows(_NAME, node):
                 known = exact.setdefault((key, node.fingerprint), found)
                 # Equal nodes are either both deterministic or both not.
-                found = known if known != found and _may_be_shared(node) else found
+                if node.deterministic and not isinstance(node, Output):
+                    found = known
         if found == len(groups):
             groups.append([])
         groups[found].append(node)
         group_of[id(node)] = found
     return groups
-
-
-def _may_be_shared(node: Node) -> bool:
-    return not isinstance(node, Output) and node.deterministic
 
 
 def _named(node: Node, members: list[Node]) -> Node:

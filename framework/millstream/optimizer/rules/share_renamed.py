@@ -95,7 +95,8 @@ def _hosts(groups: Iterable[list[Node]]) -> dict[int, Aggregate]:
         for nodes in alike.values():
             hosts: list[Aggregate] = []
             for node in sorted(nodes, key=lambda n: -len(_measures(n))):
-                host = next((each for each in hosts if _has(each, node)), None)
+                own = _measures(node).keys()
+                host = next((each for each in hosts if own <= _measures(each).keys()), None)
                 if host is None:
                     hosts.append(node)
                 else:
@@ -107,19 +108,13 @@ def _measures(node: Aggregate) -> dict[object, str]:
     return {(m.call.pieces, m.condition.pieces if m.condition else None): m.name for m in node.measures}
 
 
-def _has(host: Aggregate, node: Aggregate) -> bool:
-    return _measures(node).keys() <= _measures(host).keys()
-
-
 def _renamed(node: Aggregate, host: Aggregate, made: Node) -> Project:
     keys = {key.expression.pieces: key.name for key in host.keys}
     measures = _measures(host)
     names = [keys[key.expression.pieces] for key in node.keys]
     names += [measures[m.call.pieces, m.condition.pieces if m.condition else None] for m in node.measures]
-    found = [made.column(name) for name in names]
     items = tuple(
-        Item(own.name, column(c.name, c.type, nullable=c.nullable))
-        for own, c in zip(node.columns, found, strict=True)
+        Item(own.name, made.column(name).expression) for own, name in zip(node.columns, names, strict=True)
     )
     own_keys = tuple(key.name for key in node.keys) if node.emit == "on_change" else ()
     return Project(input=made, items=items, keys=own_keys, label=node.label, models=node.models)
@@ -149,11 +144,7 @@ def _once(found: _Calls, below: Node) -> Project:
         if item.expression.pieces not in found.shared
         for name in item.expression.columns
     }
-    plain = [
-        Item(c.name, column(c.name, c.type, nullable=c.nullable))
-        for c in below.columns
-        if c.name.lower() in read
-    ]
+    plain = [c.item for c in below.columns if c.name.lower() in read]
     items = {pieces: item for node in reversed(found.projections) for pieces, item in _python(node)}
     calls = [items[pieces] for pieces in found.shared]
     names = unused_names((item.name for item in calls), (item.name for item in plain))

@@ -96,8 +96,7 @@ def _members(node: Repartition, context: Context) -> list[_Member]:
     readers = context.consumers[id(node)]
     in_join = any(not isinstance(each, Aggregate) for each in readers)
     by_name = all(isinstance(each, Aggregate | Join) for each in readers)
-    columns = [node.input.column(name) for name in node.keys]
-    keys = tuple(column(c.name, c.type, nullable=c.nullable) for c in columns)
+    keys = tuple(node.input.column(name).expression for name in node.keys)
     return [
         _Member(node, way, in_join, by_name)
         for way in ways(node.input, keys, context, shared_top=len(readers) > 1)
@@ -152,19 +151,13 @@ class _Shared:
         first = next((m for m in group if m.in_join), group[0])
         self.keys = first.order
         self.passing, self.making = _carried(group, self.keys)
-        used = [*base.names, *(i.name for s in self._passed() for i in s.items)]
+        steps = (step for m in group for step in m.way.steps if id(step) in self.passing)
+        passed = (item.name for step in steps if isinstance(step, Project) for item in step.items)
+        used = [*base.names, *passed]
         names = unused_names(first.repartition.keys, used)
         node, self.names = with_keys(filtered(base, kept, models), first.way.wanted, names, models)
         self.shuffled = Repartition(input=node, keys=self.names, models=models)
         self.steps: dict[int, Node] = {}
-
-    def _passed(self) -> list[Project]:
-        return [
-            step
-            for m in self.group
-            for step in m.way.steps
-            if isinstance(step, Project) and id(step) in self.passing
-        ]
 
     def above(self, member: _Member) -> Node:
         node: Node = self.shuffled
@@ -175,7 +168,7 @@ class _Shared:
         columns = member.repartition.columns
         if member.by_name or node.names == tuple(c.name for c in columns):
             return node
-        items = tuple(Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in columns)
+        items = tuple(c.item for c in columns)
         return Project(input=node, items=items, models=member.repartition.models)
 
     def _step(self, step: Filter | Project, node: Node, way: Way) -> Node:
@@ -193,15 +186,11 @@ class _Shared:
             Item(i.name, self._key(making[i.name], i.expression)) if i.name in making else i
             for i in step.items
         ]
-        items += [self._carry(key) for key in passing]
+        items += [self.shuffled.column(self.names[key]).item for key in passing]
         return replace(step, input=node, items=tuple(items))
 
     def _key(self, index: int, was: Expression) -> Expression:
         return column(self.names[index], was.type, nullable=was.nullable)
-
-    def _carry(self, index: int) -> Item:
-        found = self.shuffled.column(self.names[index])
-        return Item(found.name, column(found.name, found.type, nullable=found.nullable))
 
 
 def _carried(

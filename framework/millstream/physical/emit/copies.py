@@ -7,6 +7,7 @@ watermark, and its windows never close: a reused exchange is a leaf of its plan 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Sequence
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from millstream.plan.nodes import Node, Watermark
 from millstream.plan.nodes.order import in_order
 
 Leaf = Callable[[Node], "str | None"]
+"""Returns the view that stands for a node, or None if the node is written as SQL."""
 
 
 def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[Node]:
@@ -23,14 +25,14 @@ def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[
     known = reached(roots, leaf)
     order = [node for node in in_order(roots) if id(node) in known]
     marked = _marked(order, leaf)
-    readers: dict[int, int] = {}
-    for read in [*roots, *(each for node in order if leaf(node) is None for each in node.inputs)]:
-        readers[id(read)] = readers.get(id(read), 0) + 1
+    readers = Counter(map(id, roots))
+    readers.update(id(each) for node in order if leaf(node) is None for each in node.inputs)
     several = {id(n) for n in order if id(n) in marked and leaf(n) is None and readers[id(n)] > 1}
     chained = has_chain(order)
     if not chained and all(name in once for name in several):
         return list(roots)
-    return _Copying(marked, leaf, once, chained=chained).copies(roots)
+    copying = _Copying(marked, leaf, once, chained=chained)
+    return [copying.copied(root) for root in roots]
 
 
 def reached(roots: Sequence[Node], leaf: Leaf) -> set[int]:
@@ -67,10 +69,7 @@ class _Copying:
         self.seen: set[int] = set()
         self.single_copies: dict[int, Node] = {}
 
-    def copies(self, roots: Sequence[Node]) -> list[Node]:
-        return [self._copied(root) for root in roots]
-
-    def _copied(self, root: Node) -> Node:
+    def copied(self, root: Node) -> Node:
         """Walk down each path separately, without recursion: plans can be deep."""
         frames: list[tuple[Node, list[Node]]] = [(root, [])]
         while True:

@@ -14,13 +14,6 @@ from millstream.physical.emit.draft import RECORD, Draft, Lateral
 from millstream.plan.nodes import RAW, Column, Decode, Node
 from millstream.types import BINARY, BOOLEAN, STRING, UNKNOWN, Field, Type
 
-_METADATA = {
-    "_topic": "topic",
-    "_partition": "partition",
-    "_offset": "offset",
-    "_timestamp": "timestamp",
-    "_headers": "headers",
-}
 _TYPES = {column.name: column.type for column in RAW}
 
 
@@ -32,8 +25,6 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
     if node.key is not None:
         items[node.key.name] = _of_key(records, node.key.type)
     laterals: tuple[Lateral, ...] = ()
-    where: tuple[Expression, ...] = ()
-    bad: Expression | None = None
     if found.rows:
         call = _rows(found, node, records) if good and node.on_bad_record == "fail" else found.rows
         columns = (*(field.name for field in node.fields), BAD)
@@ -42,29 +33,26 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
         restored = found.fields or ((),) * len(node.fields)
         for field, pieces in zip(node.fields, restored, strict=True):
             items[field.name] = _field(field, pieces, alias)
-        bad = Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
     else:
         fails = bool(found.bad) and good and node.on_bad_record == "fail"
         for field, pieces in zip(node.fields, found.fields, strict=True):
             made = _failing(found, pieces, node, records) if fails else pieces
             items[field.name] = _over(made, records, field.type)
-        if found.bad:
-            bad = _over(found.bad, records, BOOLEAN)
-    if good and bad is not None and node.on_bad_record != "fail":
-        where = (_good(bad, node, records),)
+    where = draft.where
+    if good and node.on_bad_record != "fail" and (bad := _is_bad(found, records, alias)) is not None:
+        where = (*where, _good(bad, node, records))
     for name in node.metadata:
-        items[name] = (
-            _of_key(records, node.key_type)
-            if name == "_key"
-            else Expression((Ref(_METADATA[name], records),), _TYPES[_METADATA[name]], atomic=True)
-        )
+        raw = name.removeprefix("_")
+        items[name] = Expression((Ref(raw, records),), _TYPES[raw], atomic=True)
+    if "_key" in node.metadata:
+        items["_key"] = _of_key(records, node.key_type)
     tombstone = Expression((Ref("value", records), " is null"), BOOLEAN, nullable=False)
     ordered = {column.name: items[column.name] for column in node.columns}
     return replace(
         draft,
         items=ordered,
         laterals=laterals,
-        where=(*draft.where, *where),
+        where=where,
         deleted=tombstone if deletes and node.unique_by else None,
     )
 
@@ -127,16 +115,17 @@ def _raw(names: Sequence[str], records: str) -> tuple[Piece, ...]:
 
 
 def _bad(node: Decode, records: str, alias: str) -> Expression | None:
-    found = _values(node)
-    if found.rows:
-        bad = Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
-    elif found.bad:
-        bad = _over(found.bad, records, BOOLEAN)
-    else:
-        return None
-    if not node.unique_by:
+    bad = _is_bad(_values(node), records, alias)
+    if bad is None or not node.unique_by:
         return bad
     return replace(bad, pieces=joined((*bad.pieces, " and ", Ref("value", records), " is not null")))
+
+
+def _is_bad(found: Decoded, records: str, alias: str) -> Expression | None:
+    """Return whether a record can't be decoded; None if all can be."""
+    if found.rows:
+        return Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
+    return _over(found.bad, records, BOOLEAN) if found.bad else None
 
 
 def _good(bad: Expression, node: Decode, records: str) -> Expression:

@@ -49,7 +49,7 @@ def join_upserts(close: Close, left: Draft, right: Draft, node: Join | Lookup) -
         if j.side == "left" or j.source in of_side
     }
     on = tuple(within(Draft(items), each) for each in conditions)
-    on = on or (Expression(("true",), BOOLEAN, nullable=False, atomic=True),)
+    on = on or (met,)
     test = " is not null" if node.kind == "anti" else " is null"
     missed: tuple[str | Ref, ...] = (Ref(marker, alias), test)
     before = (*left.deleted.pieces, " or ") if left.deleted is not None else ()

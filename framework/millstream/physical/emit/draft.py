@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Ref, replace_columns
+from millstream.expressions import Expression, Piece, Ref, joined, replace_columns
 from millstream.optimizer.cost import is_free
 from millstream.plan.nodes import Column
-from millstream.types import BOOLEAN
+from millstream.types import BOOLEAN, Type
 
 DELETED = "_deleted"
 """The column of an upsert relation that marks rows for readers to delete."""
@@ -81,7 +81,6 @@ class Draft(Struct, frozen=True):
 
     @property
     def expressions(self) -> Iterator[Expression]:
-
         yield from self.items.values()
         for source in self.sources:
             yield from source.on
@@ -137,13 +136,9 @@ def fits(draft: Draft, expressions: Iterable[Expression], *, again: bool = False
         (count == 1 and not again)
         or draft.freely
         or is_free(found := draft.items[name])
-        or _grouped_once(draft, found)
+        or (draft.keys is not None and found.deterministic and not found.functions)
         for name, count in used.items()
     )
-
-
-def _grouped_once(draft: Draft, expression: Expression) -> bool:
-    return draft.keys is not None and expression.deterministic and not expression.functions
 
 
 def within(draft: Draft, expression: Expression) -> Expression:
@@ -152,6 +147,27 @@ def within(draft: Draft, expression: Expression) -> Expression:
     if found is not None and (found.type, found.nullable) == (expression.type, expression.nullable):
         return found  # a plain column
     return replace_columns(expression, lambda ref: draft.items.get(ref.column))
+
+
+def composed(
+    parts: Sequence[Expression],
+    pieces: Iterable[Piece],
+    type_: Type,
+    *,
+    nullable: bool = True,
+    atomic: bool = True,
+) -> Expression:
+    """Return an expression composed of others, with their properties."""
+    return Expression(
+        joined(pieces),
+        type_,
+        nullable,
+        all(each.deterministic for each in parts),
+        any(each.raises for each in parts),
+        tuple(name for each in parts for name in each.functions),
+        atomic,
+        frozenset[str]().union(*(each.variables for each in parts)),
+    )
 
 
 def once(expression: Expression) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, column, joined, literal
+from millstream.expressions import Expression, Piece, Ref, joined, literal
 from millstream.optimizer.calls import calls, with_column, with_first
 from millstream.physical.emit.fuse import unused
 from millstream.plan.nodes import (
@@ -63,7 +63,7 @@ def locate_expand(node: Expand) -> Expand:
 
 def calls_below(node: Aggregate) -> tuple[Project, Aggregate] | None:
     """Return a projection with the aggregate's calls, and the aggregate over it; None if it calls nothing."""
-    if not any(part.functions for measure in node.measures for part in _parts(measure)):
+    if not any(part.functions for measure in node.measures for part in measure.expressions):
         return None
     call_items: dict[tuple[RowLocation, str], Item] = {}
     location = _row_location(node, tuple(key.expression.column for key in node.keys if key.expression.column))
@@ -89,12 +89,11 @@ def calls_below(node: Aggregate) -> tuple[Project, Aggregate] | None:
     measures = tuple(_measure(each, lift) for each in node.measures)
     if not call_items:
         return None
-    parts = [*(key.expression for key in node.keys), *(part for each in measures for part in _parts(each))]
-    read = {name for part in parts for name in part.columns}
-    inputs = (Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.input.columns)
-    items = (*(item for item in inputs if item.name in read), *call_items.values())
+    lifted = replace(node, measures=measures)
+    read = {name for part in lifted.expressions for name in part.columns}
+    items = (*(c.item for c in node.input.columns if c.name in read), *call_items.values())
     project = Project(input=node.input, items=items, models=node.models)
-    return project, replace(node, input=project, measures=measures)
+    return project, replace(lifted, input=project)
 
 
 def nested_calls(nodes: Iterable[Node]) -> tuple[str, ...]:
@@ -105,21 +104,17 @@ def nested_calls(nodes: Iterable[Node]) -> tuple[str, ...]:
             case Aggregate():
                 lift = calls_below(node)
                 measures = lift[1].measures if lift else node.measures
-                found += (name for m in measures for part in _parts(m) for name in part.functions)
+                found += (name for m in measures for part in m.expressions for name in part.functions)
             case Binary():
                 found += (name for each in node.on for name in each.functions)
     return tuple(dict.fromkeys(found))
 
 
 def _measure(given: Measure, lift: Callable[[Expression, Expression | None], Expression]) -> Measure:
-    if not any(part.functions for part in _parts(given)):
+    if not any(part.functions for part in given.expressions):
         return given
     condition = None if given.condition is None else lift(given.condition, None)
     return replace(given, call=lift(given.call, given.condition), condition=condition)
-
-
-def _parts(measure: Measure) -> tuple[Expression, ...]:
-    return (measure.call,) if measure.condition is None else (measure.call, measure.condition)
 
 
 def _located(expression: Expression, location: RowLocation) -> Expression:

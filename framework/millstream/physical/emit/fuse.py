@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, called_function, joined, windows
 from millstream.optimizer.cost import is_free
-from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, fits, once, within
+from millstream.physical.emit.draft import Draft, Lateral, Source, barrier, composed, fits, once, within
 from millstream.plan.nodes import Aggregate, Expand, Filter, Join, Lookup, Measure, Node, Project, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.types import BOOLEAN
@@ -44,23 +44,12 @@ def fuse_filter(draft: Draft, node: Filter, *, deletes: bool) -> Draft | None:
 
 def delete_unless(before: Expression | None, conditions: Iterable[Expression]) -> Expression:
     """Return the delete marker: the row already was a delete, or not all conditions hold."""
-    pieces: list[Piece] = []
-    parts: list[Expression] = []
-    if before is not None:
-        parts.append(before)
-        pieces += before.pieces
+    parts = [] if before is None else [before]
+    pieces: list[Piece] = [] if before is None else [*before.pieces]
     for condition in conditions:
         parts.append(condition)
         pieces += [" or not coalesce(" if pieces else "not coalesce(", *condition.pieces, ", false)"]
-    return Expression(
-        joined(pieces),
-        BOOLEAN,
-        nullable=False,
-        deterministic=all(each.deterministic for each in parts),
-        raises=any(each.raises for each in parts),
-        functions=tuple(name for each in parts for name in each.functions),
-        variables=frozenset[str]().union(*(each.variables for each in parts)),
-    )
+    return composed(parts, pieces, BOOLEAN, nullable=False, atomic=False)
 
 
 def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
@@ -99,11 +88,10 @@ def _unless(deleted: Expression, expression: Expression) -> Expression:
 
 def fuse_aggregate(draft: Draft, node: Aggregate) -> Draft | None:
     """Group a SELECT that does not group yet."""
-    keys = [key.expression for key in node.keys]
-    parts = [*keys, *(part for m in node.measures for part in (m.call, *_given(m.condition)))]
+    parts = node.expressions
     if draft.keys is not None or draft.deleted is not None or not fits(draft, parts):
         return None
-    by = [within(draft, key) for key in keys]
+    by = [within(draft, key.expression) for key in node.keys]
     if any(once(each) or each.reads or not each.refs for each in by):
         return None  # a number in GROUP BY is a position
     used = [within(draft, part) for part in parts]
@@ -159,14 +147,9 @@ def fuse_expand(draft: Draft, node: Expand) -> Draft | None:
     if node.python:
         call = replace(call, pieces=joined(("inline(", *call.pieces, ")")))
     alias = unused(node.function, draft.aliases)
-    made = {c.name: _column(c.name, alias, call, nullable=c.nullable) for c in node.made}
-    made = {c.name: replace(made[c.name], type=c.type) for c in node.made}
+    made = {c.name: Expression((Ref(c.name, alias),), c.type, c.nullable, atomic=True) for c in node.made}
     lateral = Lateral(call, alias, tuple(made), node.outer)
     return replace(draft, items={**draft.items, **made}, laterals=(*draft.laterals, lateral))
-
-
-def _column(name: str, alias: str, like: Expression, *, nullable: bool) -> Expression:
-    return Expression((Ref(name, alias),), like.type, nullable, atomic=True)
 
 
 def fuse_watermark(draft: Draft, node: Watermark) -> Draft | None:
@@ -250,10 +233,6 @@ def unused_in(name: str, folded: AbstractSet[str]) -> str:
     while name.lower() in folded:
         name += "_"
     return name
-
-
-def _given(condition: Expression | None) -> tuple[Expression, ...]:
-    return () if condition is None else (condition,)
 
 
 def cast(expression: Expression, node: Node, index: int) -> Expression:

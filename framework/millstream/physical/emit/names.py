@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.plan.nodes import (
-    Binary,
-    Decode,
-    Node,
-    Repartition,
-    Stateful,
-    TopicScan,
-)
+from millstream.plan.nodes import Binary, Decode, Node, Repartition, Stateful, TopicScan
 
 
 def node_name(node: Node) -> str:

@@ -8,12 +8,12 @@ from typing import TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.physical.emit.copies import own_copies, reached
+from millstream.physical.emit.copies import Leaf, own_copies, reached
 from millstream.physical.emit.decode import counts_bad
 from millstream.physical.emit.fuse import unused
 from millstream.physical.emit.names import node_name
 from millstream.physical.emit.text import Reads
-from millstream.physical.emit.walk import EmitOptions, Emitted, Leaf, emit, read_names
+from millstream.physical.emit.walk import EmitOptions, Emitted, emit, read_names
 from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import is_window
@@ -120,7 +120,9 @@ def in_steps(
             bad_options = replace(how, mark_bad=True, trunks=frozenset[int]())
             emitted = emit((node,), known, deletes=deletes, reads=reads, how=bad_options)
             names[id(node)] = name = named(node)
-            steps += _counted(node, name, emitted, used)
+            whole = unused(f"{name}_decoded", used)
+            used.append(whole)
+            steps += [SqlView(whole, emitted.statement()), CountedView(name, whole, node.relation)]
         elif _is_step(node):
             given = known(node.input)
             if given is None:
@@ -135,12 +137,6 @@ def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | Watermark]:
     return isinstance(node, Dedupe | Stateful) or (
         isinstance(node, Watermark) and is_window(node.column(node.time).type)
     )
-
-
-def _counted(node: Decode, name: str, emitted: Emitted, used: list[str]) -> tuple[SqlView, CountedView]:
-    whole = unused(f"{name}_decoded", used)
-    used.append(whole)
-    return SqlView(whole, emitted.statement()), CountedView(name, whole, node.relation)
 
 
 def _input(emitted: Emitted, node: Node, named: Callable[[Node], str], steps: list[Step]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Read, Ref, called_function, quoted, render
+from millstream.expressions import Expression, Ref, called_function, quoted, render
 from millstream.physical.emit.draft import DELETED, Draft, Lateral, Source
 from millstream.physical.emit.fuse import JOINED_LATERALLY, unused_in
 
@@ -22,7 +22,6 @@ class Cte(Struct, frozen=True):
 
 
 def statement(ctes: Iterable[Cte], body: str) -> str:
-
     parts = []
     for cte in ctes:
         comment = f"  -- {cte.comment}\n" if cte.comment else ""
@@ -48,7 +47,7 @@ class Select:
         match expression.pieces:
             case (Ref() as only,):
                 return ref(only)
-        return render(expression, ref, self._read)
+        return render(expression, ref, lambda read: quoted(self.reads(read.relation)))
 
     def _ref(self, found: Ref) -> str:
         clashes = found.column.lower() in self._aliases
@@ -61,9 +60,6 @@ class Select:
     def _alias(self, alias: str) -> str:
         return self._renamed.get(alias, alias)
 
-    def _read(self, found: Read) -> str:
-        return quoted(self.reads(found.relation))
-
     def item(self, name: str, expression: Expression) -> str:
         text = self.expression(expression)
         return text if expression.column == name else f"{text} as {quoted(name)}"
@@ -75,7 +71,6 @@ class Select:
         return found
 
     def text(self, items: list[str] | None = None) -> str:
-
         draft = self.draft
         if draft.whole:
             return draft.whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Read, Ref, column, quoted
+from millstream.physical.emit.copies import Leaf
 from millstream.physical.emit.decode import counts_bad, decode_records, with_bad, with_bad_flag, with_record
 from millstream.physical.emit.deletes import join_upserts
 from millstream.physical.emit.draft import RECORD, Draft, barrier, of_relation
@@ -47,10 +49,6 @@ from millstream.plan.nodes import (
 from millstream.plan.traits import traits_of
 from millstream.types import UNKNOWN
 
-Leaf = Callable[[Node], "str | None"]
-"""Returns the view that stands for a node, or None if the node is written as SQL."""
-
-
 _WORD = re.compile(r"\w+")
 
 
@@ -59,12 +57,6 @@ class Final(Struct, frozen=True):
 
     draft: Draft
     reads: Reads
-    columns: tuple[str, ...]
-
-    @property
-    def deleted(self) -> bool:
-        """Whether it has a column `_deleted`."""
-        return self.draft.deleted is not None
 
     @property
     def sql(self) -> str:
@@ -118,11 +110,8 @@ def emit(
     `deletes` keeps rows of upsert relations that no longer match, with `_deleted` true; leaves that are
     upsert relations then have this column.
     """
-    return _Writer(leaf, reads or _short, how or EmitOptions(), deletes=deletes).write(roots)
-
-
-def _short(relation: str) -> str:
-    return relation.rpartition(".")[2]
+    reads = reads or (lambda relation: relation.rpartition(".")[2])
+    return _Writer(leaf, reads, how or EmitOptions(), deletes=deletes).write(roots)
 
 
 class _Writer:
@@ -139,9 +128,8 @@ class _Writer:
         leaves: dict[int, str] = {}
         order = list(_below(roots, self.leaf, leaves))
         self.used |= {name.lower() for name in (*leaves.values(), *read_names(order, self.reads))}
-        readers: dict[int, int] = {}
-        for each in [*roots, *(below for node in order if id(node) not in leaves for below in node.inputs)]:
-            readers[id(each)] = readers.get(id(each), 0) + 1
+        readers = Counter(map(id, roots))
+        readers.update(id(below) for node in order if id(node) not in leaves for below in node.inputs)
         for node in order:
             if (name := leaves.get(id(node))) is not None:
                 draft = self._relation(name, node)
@@ -154,10 +142,7 @@ class _Writer:
             elif readers[id(node)] > 1 and not draft.plain and not draft.freely:
                 draft = self.closed(draft, node)
             self.drafts[id(node)] = draft
-        return Emitted(tuple(self.ctes), tuple(self._final(root) for root in roots))
-
-    def _final(self, root: Node) -> Final:
-        return Final(self.drafts[id(root)], self.reads, root.names)
+        return Emitted(tuple(self.ctes), tuple(Final(self.drafts[id(root)], self.reads) for root in roots))
 
     # -- drafts become CTEs when nothing more fits into them
 
@@ -165,7 +150,8 @@ class _Writer:
         """Move a SELECT to a CTE, and return the SELECT of its columns."""
         name = unused_in(name or node_name(node), self.used)
         self.used.add(name.lower())
-        comment = _comment(node, name)
+        models = (model.rpartition(".")[2] for model in node.models)
+        comment = ", ".join(model for model in models if model != name)
         self.ctes.append(Cte(name, Select(draft, self.reads).text(), comment))
         return of_relation(name, draft.items.items(), deleted=draft.deleted is not None)
 
@@ -273,7 +259,7 @@ class _Writer:
             draft = self.drafts[id(side)]
             items = {name: cast(draft.items[name], node, i) for i, name in enumerate(side.names)}
             sides.append(Select(replace(draft, items=items), self.reads).text())
-        columns = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
+        columns = {c.name: c.expression for c in node.columns}
         whole = Draft(columns, whole="\nunion all\n".join(sides))
         return self.closed(whole, node)
 
@@ -297,7 +283,7 @@ class _Writer:
                     parts.append(quoted(piece.column))
                 case _:
                     parts.append(piece)
-        columns = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
+        columns = {c.name: c.expression for c in node.columns}
         return self.closed(Draft(columns, whole="".join(parts).strip()), node)
 
 
@@ -331,8 +317,3 @@ def _below(roots: Iterable[Node], leaf: Leaf, leaves: dict[int, str]) -> Iterabl
             waiting.append((node, True))
             if id(node) not in leaves:
                 waiting += [(each, False) for each in reversed(node.inputs)]
-
-
-def _comment(node: Node, name: str) -> str:
-    others = [model.rpartition(".")[2] for model in node.models]
-    return ", ".join(each for each in others if each != name)

@@ -35,7 +35,10 @@ class Builder(Protocol):
     def check(
         self, node: Node, span: Span | None, names: Mapping[str, str] | None = None, option: str = ""
     ) -> Node:
-        """Derive a node's traits, and report what can't be done at a span of the SQL."""
+        """Derive a node's traits, and report what can't be done at a span of the SQL.
+
+        `names` has the SQL of columns that have generated names in the plan.
+        """
 
     def mode(self, node: Node) -> Mode:
         """Return whether rows are appended, replaced, or at rest."""
@@ -43,7 +46,7 @@ class Builder(Protocol):
     def timed(
         self, node: Node, time: str, delay: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> Node:
-        """Return a relation with an event time."""
+        """Return a relation with an event time; Spark allows one watermark in the flow of a row."""
 
     def add_state(
         self,

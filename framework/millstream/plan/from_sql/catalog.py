@@ -75,8 +75,6 @@ class ModelSpec(Struct, frozen=True):
 
 
 class FunctionSpec(Struct, frozen=True):
-    """A Python function."""
-
     name: str
     digest: str
     returns: Type

@@ -43,7 +43,7 @@ def suggested_equality(left: Sequence[NamedColumn], right: Sequence[NamedColumn]
         for other in right
         if one[1] == other[1] and not (one[2] or other[2])
     ]  # fmt: skip
-    alike = [pair for pair in pairs if _name(pair[0][0]) == _name(pair[1][0])]
+    alike = [pair for pair in pairs if pair[0][0].rpartition(".")[2] == pair[1][0].rpartition(".")[2]]
     found = next(iter([*alike, *pairs]), None)
     return f"{found[0][0]} = {found[1][0]}" if found else ""
 
@@ -68,18 +68,11 @@ def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[
 
 
 def matches_by_equality(node: Join | Lookup) -> bool:
-    """Return whether columns compared by = decide which rows of the right side match.
-
-    Other conditions may only use one side.
-    """
+    """Return whether columns compared by = decide which right rows match; other conditions use one side."""
     sides = {joined.name: joined for joined in node.joined}
     rest = [each for each in node.on if not equal_columns(each, sides)]
     alone = all(len({sides[name].side for name in each.columns}) < 2 for each in rest)
     return alone and len(rest) < len(node.on)
-
-
-def _name(text: str) -> str:
-    return text.rpartition(".")[2]
 
 
 def _equates(condition: Expression, left: frozenset[str], right: frozenset[str]) -> bool:

@@ -21,19 +21,14 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     option = stored.key_option
     if not option:
         return root
-    known = {name.lower(): name for name in root.names}
-    for key in spec.keys:
-        if key.lower() not in known:
-            return root  # reported by `compile.options`, with suggestions
+    if any(key.lower() not in root.by_name for key in spec.keys):
+        return root  # reported by `compile.options`, with suggestions
     traits = builder.traits.of(root)
     if traits.mode != "upsert":
         if isinstance(stored, Table) and not spec.keys:
-            builder.problem(
-                "MS518",
-                f"table '{spec.name}' has no unique_key",
-                "set the columns that identify a row: config(unique_key='…')",
-                option="materialized",
-            )
+            message = f"table '{spec.name}' has no unique_key"
+            remedy = "set the columns that identify a row: config(unique_key='…')"
+            builder.problem("MS518", message, remedy, option="materialized")
         return root
     if not spec.keys:
         if isinstance(stored, Table):
@@ -41,12 +36,9 @@ def checked_keys(builder: Builder, root: Node) -> Node:
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
         key = f"config(key={_written(traits.keys)})" if traits.keys else _FIXED.format(option)
         name = f"{stored.stored_as} '{stored.stored_name(spec.name)}'"
-        builder.problem(
-            "MS518",
-            f"{name} gets {row} again when it changes, but has no key",
-            f"{'set ' if traits.keys else ''}{key}: a reader keeps the newest row per key",
-            option="materialized",
-        )
+        message = f"{name} gets {row} again when it changes, but has no key"
+        remedy = f"{'set ' if traits.keys else ''}{key}: a reader keeps the newest row per key"
+        builder.problem("MS518", message, remedy, option="materialized")
         return root
     problem = _local_time_error(builder, root, traits)
     if problem is None and not _same(spec.keys, traits.keys):
@@ -54,13 +46,10 @@ def checked_keys(builder: Builder, root: Node) -> Node:
     if problem is not None:
         each = f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
         because = f"; {problem}" if problem else ""
+        message = f"{option} {', '.join(spec.keys)} does not identify these rows: {each}{because}"
         all_of_them = f"use these columns: config({option}={_written(traits.keys)})"
-        builder.problem(
-            "MS518",
-            f"{option} {', '.join(spec.keys)} does not identify these rows: {each}{because}",
-            all_of_them if traits.keys else _FIXED.format(option),
-            option=option,
-        )
+        remedy = all_of_them if traits.keys else _FIXED.format(option)
+        builder.problem("MS518", message, remedy, option=option)
         return root
     if _same(spec.keys, traits.keys):
         return root
@@ -107,12 +96,8 @@ def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tupl
 
     Keys must determine exactly the columns that identify the rows where they come from.
     """
-    found = root.columns
     expressions = {
-        key.lower(): column(c.name, c.type, nullable=c.nullable)
-        for key in (*keys, *wanted)
-        for c in found
-        if c.name.lower() == key.lower()
+        key.lower(): root.column(key).expression for key in (*keys, *wanted) if key.lower() in root.by_name
     }
     node = root
     while True:
@@ -120,10 +105,9 @@ def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tupl
             case Project():
                 if node.keys and not _same(node.keys, keys):
                     return _covers(builder, node, expressions, keys, {key.lower() for key in node.keys})
-                by = {item.name: item.expression for item in node.items}
-                if not all(can_substitute(each, by) for each in expressions.values()):
+                if not all(can_substitute(each, node.made) for each in expressions.values()):
                     return ""
-                expressions = {name: substitute(each, by) for name, each in expressions.items()}
+                expressions = {name: substitute(each, node.made) for name, each in expressions.items()}
             case Lookup() if node.kind in {"left", "inner"}:
                 names = {j.name: j.source for j in node.joined if j.side == "left"}
                 read = {name for each in expressions.values() for name in each.columns}
@@ -148,11 +132,7 @@ def _key_error(builder: Builder, root: Node, keys: tuple[str, ...], wanted: tupl
 
 
 def _covers(
-    builder: Builder,
-    node: Node,
-    expressions: dict[str, Expression],
-    keys: tuple[str, ...],
-    wanted: set[str],
+    builder: Builder, node: Node, expressions: dict[str, Expression], keys: tuple[str, ...], wanted: set[str]
 ) -> str | None:
     """Return what is lost of the columns that identify rows; None if exactly these are read."""
     read: set[str] = set()

@@ -20,10 +20,10 @@ def join_of_tables(left: Node, traits: Traits, right: Node) -> tuple[str, str] |
     others = _changing((right,))
     if not others:
         return None
-    name = _name(others[0])
-    ours = next(iter(_changing((left,), changes=True)), "")
+    name = others[0].rpartition(".")[2]
+    ours = next(iter(_changing((left,), changes=True)), "").rpartition(".")[2]
     message = f"a change of only '{name}' would not reach this join of tables"
-    of = f" that '{_name(ours)}' is built from" if ours else ""
+    of = f" that '{ours}' is built from" if ours else ""
     return message, f"join the events{of} with '{name}': each event looks up its newest row"
 
 
@@ -39,7 +39,3 @@ def _changing(nodes: Iterable[Node], *, changes: bool = False) -> list[str]:
             and not node.relation.startswith("seed.")
         )
     ]
-
-
-def _name(relation: str) -> str:
-    return relation.rpartition(".")[2]

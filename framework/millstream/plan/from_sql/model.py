@@ -13,7 +13,7 @@ from millstream.plan.from_sql.keys import checked_keys
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.select import select
 from millstream.plan.from_sql.topics import without_watermarks
-from millstream.plan.from_sql.values import BuiltModel, Cut, Span, Surroundings
+from millstream.plan.from_sql.values import BuiltModel, Cut, Span, Surroundings, offsets
 from millstream.plan.nodes import (
     Aggregate,
     Dedupe,
@@ -130,11 +130,9 @@ class ModelBuilder:
         below = ", ".join(sorted(cut.error.below))
         message = f"a {cut.error.above} can't share a query with the {below} that it reads: {cut.error.why}"
         remedy = "move the inner step to a separate model: a topic then connects the two"
-        start, stop = _offsets(cut.span)
-        self.problem("MS529", message, remedy, start, stop)
+        self.problem("MS529", message, remedy, *offsets(cut.span))
 
     def streams(self, given: Input) -> bool:
-        """Return whether an input of a FROM clause can only be read row by row."""
         match given:
             case Scan(relation=relation):
                 return (
@@ -158,23 +156,18 @@ class ModelBuilder:
                 return [True]
 
     def one_row(self) -> Node:
-        """Return the input of `select 1`."""
         return self.check(SeedScan(relation="", label="one row"), None)
 
     def check(
         self, node: Node, span: Span | None, names: Mapping[str, str] | None = None, option: str = ""
     ) -> Node:
-        """Derive a node's traits, and report what can't be done at a span of the SQL.
-
-        `names` has the SQL of columns that have generated names in the plan.
-        """
         try:
             self.traits.of(node)
             self._check_clocks(node)
         except NotIncrementalError as error:
             if isinstance(error, KeyLostError):
                 error = error.written(names or {})
-            self.problem(error.code, error.message, self._remedy(error), *_offsets(span), option)
+            self.problem(error.code, error.message, self._remedy(error), *offsets(span), option)
             self.traits.set(node, Traits("append"))
         except SeparateQueryError as error:
             self.cuts.append(Cut(node, error, span))
@@ -203,7 +196,6 @@ class ModelBuilder:
     def timed(
         self, node: Node, time: str, delay: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> Node:
-        """Return a relation with an event time; Spark allows one watermark in the flow of a row."""
         known = self.traits.of(node).watermarks
         if (time, delay) in known:
             return node
@@ -225,13 +217,9 @@ class ModelBuilder:
         times: Iterable[str] = (),
         option: str = "",
     ) -> None:
-        """Record a step with state, and its span."""
-        start, stop = (span.start, span.stop) if span else (0, 0)
-        if isinstance(span, Select | UnionOf):
-            stop = min(stop, start + len("select"))
         inputs = tuple(self.traits.of(self.check(each, None)) for each in node.inputs)
         self.stateful_steps.append(
-            StatefulStep(node, inputs, start, stop, option, tuple(grown), tuple(times))
+            StatefulStep(node, inputs, *offsets(span), option, tuple(grown), tuple(times))
         )
 
     def problem(
@@ -285,20 +273,14 @@ class ModelBuilder:
             keys, within = self.spec.dedupe
             known = self.traits.of(node)
             if within and known.mode == "append" and not known.watermarks:
-                self.problem(
-                    "MS523",
-                    "`within` needs an event time, which these rows don't have",
-                    "select the column with the source's watermark, or set `watermark` of the model",
-                    option="dedupe",
-                )
+                message = "`within` needs an event time, which these rows don't have"
+                remedy = "select the column with the source's watermark, or set `watermark` of the model"
+                self.problem("MS523", message, remedy, option="dedupe")
             elif within and known.mode == "append" and len(known.watermarks) > 1:
                 first, *_, last = (f"`{name}`" for name, _ in known.watermarks)
-                self.problem(
-                    "MS523",
-                    f"these rows have several event times: `within` could use {first} or {last}",
-                    "select only one of them, or cast the other one: cast(... as string)",
-                    option="dedupe",
-                )
+                message = f"these rows have several event times: `within` could use {first} or {last}"
+                remedy = "select only one of them, or cast the other one: cast(... as string)"
+                self.problem("MS523", message, remedy, option="dedupe")
             together = Repartition(input=node, keys=keys, models=models)
             deduped = Dedupe(input=together, keys=keys, within=within, models=models)
             self.add_state(deduped, None, keys, option="dedupe")
@@ -315,12 +297,3 @@ class ModelBuilder:
         named = replace(node, label=label)
         self.traits.set(named, self.traits.of(node))
         return named
-
-
-def _offsets(span: Span | None) -> tuple[int, int]:
-    if span is None:
-        return 0, 0
-    if isinstance(span, Select | UnionOf | OpaqueBody):
-        # A body is reported at its first word.
-        return span.start, min(span.stop, span.start + len("select"))
-    return span.start, span.stop

@@ -41,16 +41,12 @@ def build_plan(
 def build_models(catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None) -> Models:
     """Return the plan as written, with the root of each model."""
     building = _Building(catalog, stand_ins or {})
-    for model in catalog.models.values():
-        building.add(model)
     return Models(building.plan(), building.roots, building.problems)
 
 
 def traits_of_models(catalog: Catalog) -> dict[str, Traits]:
     """Return the traits of each model as its readers see it."""
     building = _Building(catalog, {})
-    for model in catalog.models.values():
-        building.add(model)
     return {
         id_: traits_for_readers(spec, building.traits.of(building.roots[id_]))
         for id_, spec in catalog.models.items()
@@ -95,12 +91,14 @@ class _Building:
         self.relays: set[str] = set()
         """Views that some models read from relay topics."""
         self.leaves: dict[tuple[str, bool], Node] = {}
+        for model in catalog.models.values():
+            self._add(model)
 
     def can_rest(self, relation: str) -> bool:
         stand_in = self.stand_ins.get(relation)
         return stand_in.model.materialization.at_rest if stand_in else self.catalog.can_rest(relation)
 
-    def add(self, model: ModelSpec) -> None:
+    def _add(self, model: ModelSpec) -> None:
         # Each model has its own leaves; the optimizer decides what is shared.
         self.leaves = {}
         found = build_model(model, self.around, self.traits)

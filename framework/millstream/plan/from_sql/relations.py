@@ -33,7 +33,6 @@ from millstream.plan.unbounded import time_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
 from millstream.types import BOOLEAN
 
-SIDES = ("left", "right")
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """The join with swapped sides, if the relation at rest comes first."""
 
@@ -47,7 +46,6 @@ class Relations:
         self.models = (builder.spec.id,)
 
     def node(self, query: Select) -> Node:
-        """Return the node of the whole FROM clause."""
         streams = any(self.builder.streams(each.input) for each in query.relations)
         node: Node | None = None
         for each in query.relations:
@@ -121,14 +119,12 @@ class Relations:
             return self._lookup(left, right, each, query, kind, swapped=False)
         if "static" in modes:
             side = "right" if modes[1] == "static" else "left"
-            self.builder.problem(
-                "MS513",
+            message = (
                 f"a {kind} join returns the unmatched rows of the {side} side, which is at rest: "
-                "over a stream, it is never known which rows stay unmatched",
-                "write a left join from the stream to the table",
-                each.start or query.start,
-                each.stop or query.stop,
+                "over a stream, it is never known which rows stay unmatched"
             )
+            remedy = "write a left join from the stream to the table"
+            self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
         node = self._streams(left, right, each, kind)
         if "static" not in modes:
             times = self._times(node)
@@ -145,8 +141,7 @@ class Relations:
         on = self._on(each)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
         if wrong := join_of_tables(stream, self.builder.traits.of(stream), table):
-            message, remedy = wrong
-            self.builder.problem("MS527", message, remedy, each.start or query.start, each.stop or query.stop)
+            self.builder.problem("MS527", *wrong, each.start or query.start, each.stop or query.stop)
         if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
             self._check_semi(node, each)
         return self._finished(node, each if each.stop else query)
@@ -156,31 +151,24 @@ class Relations:
         if matches_by_equality(node):
             return
         compared = {name for condition in node.on for name in condition.columns}
-        named = ({j.name for j in node.joined if j.side == side} & compared for side in SIDES)
+        named = ({j.name for j in node.joined if j.side == side} & compared for side in ("left", "right"))
         both = [columns_in_sql(self.scope, names, ()) for names in named]
         known = suggested_equality(*both)
-        self.builder.problem(
-            "MS516",
-            f"a {node.kind} join with rows that change can only compare columns of both sides by =",
-            "compare columns of both sides by ="
-            + (f", such as {known}" if known else "")
-            + ", and other columns with those of their own side",
-            each.start,
-            each.stop,
+        such_as = f", such as {known}" if known else ""
+        message = f"a {node.kind} join with rows that change can only compare columns of both sides by ="
+        remedy = (
+            f"compare columns of both sides by ={such_as}, and other columns with those of their own side"
         )
+        self.builder.problem("MS516", message, remedy, each.start, each.stop)
 
     def _on(self, each: From) -> tuple[Expression, ...]:
         """Return the conditions of ON; Spark resolves `window_time` over one relation (ResolveWindowTime)."""
         on = self.scope.bind_all(each.on)
         for condition in on:
             if "window_time(" in condition.text.lower():
-                self.builder.problem(
-                    "MS437",
-                    "window_time() is not allowed in ON",
-                    "select it as a column in a subquery: (select *, window_time(w) as t from …)",
-                    condition.start or each.start,
-                    condition.stop or each.stop,
-                )
+                remedy = "select it as a column in a subquery: (select *, window_time(w) as t from …)"
+                start, stop = condition.start or each.start, condition.stop or each.stop
+                self.builder.problem("MS437", "window_time() is not allowed in ON", remedy, start, stop)
         return on
 
     def _streams(self, left: Node, right: Node, each: From, kind: JoinKind) -> Join:
@@ -200,16 +188,23 @@ class Relations:
     def _times(self, node: Join) -> tuple[str, ...]:
         """Return the SQL of the first event time of each side."""
         found: list[str] = []
-        for side, given in (("left", node.left), ("right", node.right)):
-            times = [name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks]
-            names = {j.name for j in node.joined if j.side == side and j.source in times}
+        for _, times in self._sides(node):
             written = (
                 f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name)
                 for (alias, name), column in self.scope.names.items()
-                if column.name in names
+                if column.name in times
             )
             found += [first] if (first := next(written, "")) else []
         return tuple(found)
+
+    def _sides(self, node: Join) -> list[tuple[set[str], set[str]]]:
+        """Return the columns of each side, and those that are event times, by their names in the join."""
+        found: list[tuple[set[str], set[str]]] = []
+        for side, given in (("left", node.left), ("right", node.right)):
+            times = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
+            joined = [j for j in node.joined if j.side == side]
+            found.append(({j.name for j in joined}, {j.name for j in joined if j.source in times}))
+        return found
 
     def _bound(self, node: Join, each: From, times: tuple[str, ...]) -> str:
         """Return how ON can bound the times of both sides."""
@@ -231,26 +226,17 @@ class Relations:
     def _check_join(self, node: Join, each: From, times: tuple[str, ...], query: Select) -> None:
         """Reject joins of two streams that Spark does not support."""
         if node.kind == "anti":
-            self.builder.problem(
-                "MS513",
-                "an anti join of two streams would need rows that never arrive",
-                "store the right side as a table, and join the table",
-                each.start,
-                each.stop,
-            )
+            message = "an anti join of two streams would need rows that never arrive"
+            remedy = "store the right side as a table, and join the table"
+            self.builder.problem("MS513", message, remedy, each.start, each.stop)
         elif not self._is_matched(node, query):
             self._unmatched(node, each, query)
         elif node.kind in {"left", "right", "full"} and not self._bounded(node):
-            self.builder.problem(
-                "MS515",
-                f"a {node.kind} join of two streams can't know when a row has no match",
-                self._bound(node, each, times),
-                each.start,
-                each.stop,
-            )
+            message = f"a {node.kind} join of two streams can't know when a row has no match"
+            self.builder.problem("MS515", message, self._bound(node, each, times), each.start, each.stop)
 
     def _is_matched(self, node: Join, query: Select) -> bool:
-        left, right = ({j.name for j in node.joined if j.side == side} for side in ("left", "right"))
+        (left, _), (right, _) = self._sides(node)
         where = (
             conditions_on(self.scope, query.where, left | right) if node.kind in {"inner", "cross"} else []
         )
@@ -258,21 +244,11 @@ class Relations:
 
     def _unmatched(self, node: Join, each: From, query: Select) -> None:
         """Reject a join for which Spark can't look up rows (StreamingSymmetricHashJoinExec)."""
-        both = []
-        for side, given in (("left", node.left), ("right", node.right)):
-            of_time = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
-            joined = [j for j in node.joined if j.side == side]
-            times = {j.name for j in joined if j.source in of_time}
-            both.append(columns_in_sql(self.scope, {j.name for j in joined}, times))
+        both = (columns_in_sql(self.scope, names, times) for names, times in self._sides(node))
         known = suggested_equality(*both)
         remedy = "compare a column of each side by = in ON" + (f", such as {known}" if known else "")
-        self.builder.problem(
-            "MS513",
-            "Spark can only join two streams if a column of one side equals a column of the other",
-            remedy,
-            each.start or query.start,
-            each.stop or query.stop,
-        )
+        message = "Spark can only join two streams if a column of one side equals a column of the other"
+        self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
 
     def _bounded(self, node: Join) -> bool:
         """Return whether a condition compares the event times of both sides.
@@ -280,11 +256,8 @@ class Relations:
         The bounds of a window don't count (StreamingJoinHelper), but two windows can be compared by `=`.
         """
         sides = {c.name: c for c in node.joined}
-        times: list[set[str]] = []
-        for side, given in (("left", node.left), ("right", node.right)):
-            known = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
-            times.append({j.name for j in node.joined if j.side == side and j.source in known})
-        windows = {name for name in times[0] | times[1] if is_window(self._side(node, sides[name]).type)}
+        times = [names for _, names in self._sides(node)]
+        windows = {name for name in times[0] | times[1] if is_window(node.column(name).type)}
         return any(
             all(
                 condition.columns & (names if equal_columns(condition, sides) else names - windows)
@@ -292,10 +265,6 @@ class Relations:
             )
             for condition in node.on
         )
-
-    @staticmethod
-    def _side(node: Join, joined: JoinColumn) -> Column:
-        return (node.left if joined.side == "left" else node.right).column(joined.source)
 
     def _finished(self, node: Node, span: Span) -> Node:
         node = self.builder.check(node, span)
@@ -307,11 +276,10 @@ class Relations:
     ) -> tuple[tuple[JoinColumn, ...], dict[tuple[str, str], Column]]:
         """Name the columns of both sides; those that are already in scope keep their names."""
         sides = (("left", left), ("right", right))
-        first, second = sides if added == "right" else sides[::-1]
         joined: dict[str, list[JoinColumn]] = {"left": [], "right": []}
         names: dict[tuple[str, str], Column] = {}
         used: list[str] = []
-        for side, node in (first, second):
+        for side, node in sides if added == "right" else sides[::-1]:
             for found in node.columns:
                 name = unused(found.name, used, each.alias if side == added else "")
                 used.append(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from millstream.expressions import Expression, Ref, column, replace_columns
+from millstream.expressions import Expression, Ref, replace_columns
 from millstream.plan.nodes import Column, Item, Node
 
 
@@ -31,7 +31,7 @@ class Scope:
 
     def _of(self, ref: Ref) -> Expression | None:
         found = self.names.get((ref.relation.lower(), ref.column.lower()))
-        return column(found.name, found.type, nullable=found.nullable) if found else None
+        return found.expression if found else None
 
 
 def unused(name: str, used: Iterable[str], prefix: str = "") -> str:
@@ -47,4 +47,4 @@ def unused(name: str, used: Iterable[str], prefix: str = "") -> str:
 
 def identity_items(node: Node) -> list[Item]:
     """Return items that pass on a node's columns."""
-    return [Item(c.name, column(c.name, c.type, nullable=c.nullable)) for c in node.columns]
+    return [c.item for c in node.columns]

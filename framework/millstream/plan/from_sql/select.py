@@ -8,6 +8,7 @@ from millstream.expressions import Expression, called_function, column, quoted, 
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.relations import Relations
 from millstream.plan.from_sql.scope import Scope, identity_items, unused
+from millstream.plan.from_sql.values import offsets
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
 from millstream.sql.query import Item as Written
 from millstream.sql.query import Select
@@ -18,10 +19,7 @@ def select(builder: Builder, query: Select) -> Node:
     node = Relations(builder, scope).node(query)
     models = (builder.spec.id,)
     if query.where:
-        node = builder.check(
-            Filter(input=node, conditions=scope.bind_all(query.where), models=models),
-            query,
-        )
+        node = builder.check(Filter(input=node, conditions=scope.bind_all(query.where), models=models), query)
     if query.keys is not None:
         node, scope = _grouped(builder, query, query.keys, node, scope)
         if query.having:
@@ -31,7 +29,7 @@ def select(builder: Builder, query: Select) -> Node:
     node = builder.check(_project(builder, query, node, scope), query, _as_written(query))
     if query.distinct:
         names = node.names
-        _check_times(builder, node, [column(c.name, c.type) for c in node.columns], query)
+        _check_times(builder, node, [c.expression for c in node.columns], query)
         below = [name for name, _ in builder.traits.of(node.inputs[0]).watermarks]
         together = builder.check(Repartition(input=node, keys=names, models=models), query)
         deduped = Dedupe(input=together, keys=names, models=models)
@@ -42,9 +40,9 @@ def select(builder: Builder, query: Select) -> Node:
 
 def _sql(query: Select, expression: Expression) -> str:
     """Return an expression as SQL of the SELECT; columns of a single relation need no alias."""
-    return (
-        render(expression, lambda ref: quoted(ref.column)) if len(query.relations) == 1 else expression.text
-    )
+    if len(query.relations) != 1:
+        return expression.text
+    return render(expression, lambda ref: quoted(ref.column))
 
 
 def _as_written(query: Select) -> dict[str, str]:
@@ -82,7 +80,7 @@ def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
 def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
     found = done.get(item.name.lower())
     if found is not None:
-        return Item(item.name, column(found.name, found.type, nullable=found.nullable))
+        return Item(item.name, found.expression)
     return Item(item.name, scope.bind(item.expression))
 
 
@@ -120,18 +118,10 @@ def _check_times(builder: Builder, node: Node, keys: list[Expression], query: Se
     if len(found) < 2:
         return
     names = " and ".join(f"`{key.column or key}`" for key in found[:2])
+    message = f"{names} are both event times, but Spark drops state by only one"
+    remedy = "remove one of them, or use it as an aggregate (max(…)) or as text (cast(… as string))"
     second = next((key for key in found[1:] if key.stop), query)
-    start, stop = (
-        second.start,
-        second.stop if second is not query else min(query.stop, query.start + len("select")),
-    )
-    builder.problem(
-        "MS541",
-        f"{names} are both event times, but Spark drops state by only one",
-        "remove one of them, or use it as an aggregate (max(…)) or as text (cast(… as string))",
-        start,
-        stop,
-    )
+    builder.problem("MS541", message, remedy, *offsets(second))
 
 
 _OF_TIME = frozenset(("window", "session_window", "window_time"))

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.expressions import column
 from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
@@ -32,7 +31,7 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     )
     if topic.derived:
         derived = dict(topic.derived)
-        plain = {c.name: column(c.name, c.type, nullable=c.nullable) for c in node.columns}
+        plain = {c.name: c.expression for c in node.columns}
         names = [*topic.order, *metadata]
         items = tuple(Item(name, derived.get(name) or plain[name]) for name in names)
         node = Project(input=node, items=items, label="" if topic.watermark else topic.name)

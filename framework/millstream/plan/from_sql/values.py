@@ -12,6 +12,7 @@ from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import Node
 from millstream.plan.streaming import SeparateQueryError
 from millstream.plan.unbounded import StatefulStep
+from millstream.sql.query import OpaqueBody, Select, Union
 
 
 class Span(Protocol):
@@ -21,6 +22,15 @@ class Span(Protocol):
     def start(self) -> int: ...
     @property
     def stop(self) -> int: ...
+
+
+def offsets(span: Span | None) -> tuple[int, int]:
+    """Return where a span is reported: a whole body at its first word."""
+    if span is None:
+        return 0, 0
+    if isinstance(span, Select | Union | OpaqueBody):
+        return span.start, min(span.stop, span.start + len("select"))
+    return span.start, span.stop
 
 
 class Surroundings(Struct, frozen=True):

@@ -11,16 +11,7 @@ from millstream.expressions import Expression
 from millstream.plan.keys import times
 from millstream.plan.keys.casts import cast, cut
 from millstream.plan.keys.functions import UNARY, all_of, defaulted, shifted
-from millstream.plan.keys.reading import (
-    Call,
-    Cast,
-    Column,
-    FieldOf,
-    Literal,
-    Tree,
-    UnreadableError,
-    read,
-)
+from millstream.plan.keys.reading import Call, Cast, Column, FieldOf, Literal, Tree, UnreadableError, read
 from millstream.plan.keys.texts import Texts, separable, texts_of
 from millstream.plan.keys.values import Columns, Value, coarse, lost
 from millstream.types import (
@@ -38,6 +29,10 @@ from millstream.types import (
 )
 
 _CONCAT = frozenset(("concat", "||"))
+_CONVERSIONS: dict[str, Type] = {
+    "string": STRING, "bigint": BIGINT, "int": INT, "double": DOUBLE, "decimal": Decimal(),
+    "binary": BINARY, "date": DATE, "boolean": BOOLEAN,
+}  # fmt: skip
 
 
 def determined(
@@ -71,7 +66,8 @@ def _literal(value: str | int) -> Value:
 class _Facts:
     def __init__(self, columns: Columns, fixed_offset: bool) -> None:
         self.columns = columns
-        self.fixed_offset = fixed_offset
+        self._cast = partial(cast, fixed_offset=fixed_offset)
+        self._cut = partial(cut, fixed_offset=fixed_offset)
 
     def value(self, tree: Tree) -> Value:
         match tree:
@@ -98,12 +94,6 @@ class _Facts:
         nullable = known.nullable and not known.window
         return Value(known.type, frozenset((name.lower(),)), nullable, None, known.gap, known.window)
 
-    def _cast(self, value: Value, wanted: Type) -> Value:
-        return cast(value, wanted, fixed_offset=self.fixed_offset)
-
-    def _cut(self, value: Value, truncated: Value, unit: int, what: str) -> Value:
-        return cut(value, truncated, unit, what, fixed_offset=self.fixed_offset)
-
     # -- functions
 
     def _called(self, name: str, values: list[Value], arguments: Sequence[Tree]) -> Value:
@@ -116,22 +106,15 @@ class _Facts:
                 return all_of(name, values[1::2])
             case "to_json" if len(values) == 1:
                 return self._json(arguments[0])
-            case "string" | "bigint" | "int" | "double" | "decimal" | "binary" | "date" | "boolean":
-                return self._converted(name, values)
+            case _ if name in _CONVERSIONS and len(values) == 1:
+                return self._cast(values[0], _CONVERSIONS[name])
             case "coalesce" | "ifnull" | "nvl" if len(values) == 2:
                 return defaulted(name, *values)
             case "+" | "-" | "date_add" | "date_sub":
                 return shifted(name, *values)
             case _:
-                known = UNARY.get(name) or (_OF_TIME.get(name) and partial(self._of_time, name))
+                known = partial(self._of_time, name) if name in _OF_TIME else UNARY.get(name)
                 return known(values) if known and values else lost(name, *values)
-
-    def _converted(self, name: str, values: list[Value]) -> Value:
-        wanted: dict[str, Type] = {
-            "string": STRING, "bigint": BIGINT, "int": INT, "double": DOUBLE, "decimal": Decimal(),
-            "binary": BINARY, "date": DATE, "boolean": BOOLEAN,
-        }  # fmt: skip
-        return self._cast(values[0], wanted[name]) if len(values) == 1 else lost(name, *values)
 
     def _of_time(self, name: str, values: list[Value]) -> Value:
         """Return a time after a function; a unit or pattern is a literal."""
@@ -163,9 +146,7 @@ class _Facts:
         """Return `to_json`: NULL fields are omitted, which is unambiguous; times have milliseconds."""
         if not isinstance(argument, Call) or argument.name not in {"struct", "named_struct"}:
             return lost("to_json")
-        fields = argument.arguments[
-            1 if argument.name == "named_struct" else 0 :: 1 + (argument.name != "struct")
-        ]
+        fields = argument.arguments if argument.name == "struct" else argument.arguments[1::2]
         values = [self.value(each) for each in fields]
         for value in values:
             if value.type == TIMESTAMP or value.window:
@@ -240,6 +221,6 @@ def _united(texts: list[str | Texts | None]) -> Texts | None:
     return Texts(found, found)
 
 
-_OF_TIME = dict.fromkeys(
-    ("unix_micros", "unix_millis", "unix_seconds", "unix_date", "to_date", "date_trunc", "date_format"), True
+_OF_TIME = frozenset(
+    ("unix_micros", "unix_millis", "unix_seconds", "unix_date", "to_date", "date_trunc", "date_format")
 )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.plan.keys.texts import HEX, Texts
 from millstream.plan.keys.values import Value, lost
-from millstream.types import BINARY, DATE, INTEGERS, STRING, Decimal
+from millstream.types import BINARY, DATE, INTEGERS, STRING, Decimal, Type
 
 
 def all_of(name: str, values: list[Value]) -> Value:
@@ -57,32 +57,21 @@ def _hashed(name: str, values: list[Value]) -> Value:
 _SHA2 = (0, 224, 256, 384, 512)
 
 
-def _hex(values: list[Value]) -> Value:
+def _encoded(name: str, types: tuple[Type, ...], values: list[Value]) -> Value:
     (first,) = values
-    fits = first.type in {STRING, BINARY, *INTEGERS}
     # An empty text becomes an empty text, so its characters are unknown.
-    return replace(first, type=STRING, texts=None, gap=1) if fits else lost("hex", first)
-
-
-def _base64(values: list[Value]) -> Value:
-    (first,) = values
-    fits = first.type in {STRING, BINARY}
-    return replace(first, type=STRING, texts=None, gap=1) if fits else lost("base64", first)
+    return replace(first, type=STRING, texts=None, gap=1) if first.type in types else lost(name, first)
 
 
 def _negative(values: list[Value]) -> Value:
     (first,) = values
     fits = first.type in INTEGERS or isinstance(first.type, Decimal)
-    return (
-        replace(first, literal=None)
-        if fits and first.literal is None
-        else Value(why=first.why or "the minus is not supported")
-    )
+    return first if fits and first.literal is None else Value(why=first.why or "the minus is not supported")
 
 
 UNARY: dict[str, Callable[[list[Value]], Value]] = {
-    "hex": _hex,
-    "base64": _base64,
+    "hex": partial(_encoded, "hex", (STRING, BINARY, *INTEGERS)),
+    "base64": partial(_encoded, "base64", (STRING, BINARY)),
     "negative": _negative,
     **{name: partial(_hashed, name) for name in ("md5", "sha", "sha1", "sha2")},
 }

@@ -69,9 +69,8 @@ class _Reader:
         self.words = words
         self.position = 0
 
-    def peek(self, ahead: int = 0) -> str | Ref | None:
-        index = self.position + ahead
-        return self.words[index] if index < len(self.words) else None
+    def peek(self) -> str | Ref | None:
+        return self.words[self.position] if self.position < len(self.words) else None
 
     def next(self) -> str | Ref:
         word = self.peek()

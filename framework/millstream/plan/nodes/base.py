@@ -187,14 +187,9 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
         return (self.left if joined.side == "left" else self.right), joined.source
 
     @once
-    def folded(self) -> tuple[tuple[str, JoinColumn], ...]:
-        """The columns of both sides with their names in lower case."""
-        return tuple((joined.name.lower(), joined) for joined in self.joined)
-
-    @once
     def by_joined(self) -> dict[str, JoinColumn]:
         """The columns of both sides by name in lower case."""
-        return dict(self.folded)
+        return {joined.name.lower(): joined for joined in self.joined}
 
     def with_inputs(self, *inputs: Node) -> Node:
         left, right = inputs

@@ -15,9 +15,7 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
     """The id of the source, or of the model that writes the topic."""
     topic: str
 
-    @property
-    def operator(self) -> str:
-        return "topic"
+    operator = "topic"
 
     @property
     def summary(self) -> str:
@@ -44,9 +42,7 @@ class Given(Node, frozen=True, eq=False, kw_only=True):
 class SeedScan(Node, frozen=True, eq=False, kw_only=True):
     relation: str
 
-    @property
-    def operator(self) -> str:
-        return "seed"
+    operator = "seed"
 
     @property
     def summary(self) -> str:
@@ -62,9 +58,7 @@ class TableScan(Node, frozen=True, eq=False, kw_only=True):
     stored: bool = True
     """Whether it is a table; otherwise, a test gives these rows for a view."""
 
-    @property
-    def operator(self) -> str:
-        return "table"
+    operator = "table"
 
     @property
     def summary(self) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from millstream.expressions import Expression
+from millstream.expressions import Expression, column
 from millstream.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
 Emit = Literal["on_change", "on_close"]
@@ -18,6 +19,16 @@ class Column(Struct, frozen=True):
     name: str
     type: Type
     nullable: bool = True
+
+    @property
+    def expression(self) -> Expression:
+        """The expression that reads it."""
+        return column(self.name, self.type, nullable=self.nullable)
+
+    @property
+    def item(self) -> Item:
+        """The item that passes it on."""
+        return Item(self.name, self.expression)
 
 
 class Item(Struct, frozen=True):
@@ -68,19 +79,6 @@ class JoinColumn(Struct, frozen=True):
     source: str
 
 
-METADATA = {
-    column.name: column
-    for column in (
-        Column("_key", BINARY),
-        Column("_topic", STRING, nullable=False),
-        Column("_partition", INT, nullable=False),
-        Column("_offset", BIGINT, nullable=False),
-        Column("_timestamp", TIMESTAMP, nullable=False),
-        Column("_headers", Array(Row((Field("key", STRING), Field("value", BINARY))))),
-    )
-}
-"""The metadata columns of every record."""
-
 RAW = (
     Column("key", BINARY),
     Column("value", BINARY),
@@ -91,6 +89,9 @@ RAW = (
     Column("headers", Array(Row((Field("key", STRING), Field("value", BINARY))))),
 )
 """The columns of a TopicScan."""
+
+METADATA = {f"_{raw.name}": replace(raw, name=f"_{raw.name}") for raw in RAW if raw.name != "value"}
+"""The metadata columns of every record."""
 
 
 # -- as text

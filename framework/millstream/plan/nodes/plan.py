@@ -6,16 +6,25 @@ from msgspec import Struct
 
 from millstream.once import once
 from millstream.plan.nodes.base import Node
+from millstream.plan.nodes.leaves import TableScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.nodes.stateless import Output
 
 
 class Plan(Struct, frozen=True, dict=True):
-    """All outputs of a project over shared nodes."""
-
     outputs: tuple[Output, ...]
 
     @once
     def order(self) -> tuple[Node, ...]:
         """All nodes, each once and after its inputs."""
         return tuple(in_order(self.outputs))
+
+    @once
+    def at_rest(self) -> tuple[str, ...]:
+        """The relations that are read at rest."""
+        read: dict[str, None] = {}
+        for node in self.order:
+            if isinstance(node, TableScan) and not node.changes:
+                read[node.relation] = None
+            read |= dict.fromkeys(relation for each in node.expressions for relation in each.reads)
+        return tuple(read)

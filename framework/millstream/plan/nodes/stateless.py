@@ -67,14 +67,8 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
 
     participle = "selected"
     one_to_one = True
-
-    @property
-    def operator(self) -> str:
-        return "select"
-
-    @property
-    def noun(self) -> str:
-        return "projection"
+    operator = "select"
+    noun = "projection"
 
     @property
     def summary(self) -> str:
@@ -113,10 +107,7 @@ class Expand(Unary, frozen=True, eq=False, kw_only=True):
     outer: bool = False
 
     participle = "expanded"
-
-    @property
-    def noun(self) -> str:
-        return "expansion"
+    noun = "expansion"
 
     @property
     def summary(self) -> str:
@@ -185,10 +176,7 @@ class Union(Node, frozen=True, eq=False, kw_only=True):
     """The common types, if those of the sides differ."""
 
     participle = "united"
-
-    @property
-    def summary(self) -> str:
-        return "union"
+    summary = "union"
 
     def derived_columns(self) -> tuple[Column, ...]:
         first, *others = (side.columns for side in self.sides)
@@ -221,10 +209,7 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
     reasons: tuple[str, ...]
 
     participle = "opaque"
-
-    @property
-    def operator(self) -> str:
-        return "sql"
+    operator = "sql"
 
     @property
     def summary(self) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from millstream.expressions import Expression, Ref
-from millstream.plan.closing import is_of_column, never_closes
+from millstream.expressions import Ref
+from millstream.plan.closing import never_closes, windowed_column
 from millstream.plan.keys import microseconds
 from millstream.plan.nodes import Aggregate, Item
 from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, require_append
@@ -32,7 +32,7 @@ def aggregated(node: Aggregate, given: Traits) -> Traits:
     window = node.window
     times: tuple[tuple[str, str], ...] = ()
     if window is not None:
-        time = _time_of(window.expression)
+        time = windowed_column(window.expression).lower()
         times = tuple((window.name, delay) for name, delay in given.watermarks if name.lower() == time)
     else:
         delays = {name.lower(): delay for name, delay in given.watermarks}
@@ -55,15 +55,6 @@ def _windows(window: Item) -> tuple[Spacing, ...]:
             return ()
 
 
-def _time_of(window: Expression) -> str:
-    """Return the column whose watermark closes a window; TimeWindowing supports no expressions."""
-    match window.pieces:
-        case (str() as call, Ref() as ref, str() as rest, *_) if is_of_column(call, rest):
-            return ref.column.lower()
-        case _:
-            return ""
-
-
 def _aggregate_remedy(given: Traits) -> str:
     if given.watermarks and any(each.window for each in given.spacings):
         return "move the windows to a separate model with config(emit='on_close'): its rows are final"
@@ -73,13 +64,7 @@ def _aggregate_remedy(given: Traits) -> str:
 def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...], given: Traits) -> None:
     if node.emit == "on_close" and not times:
         raise NotIncrementalError("MS512", *never_closes(node, [name for name, _ in given.watermarks]))
-    if (
-        node.emit == "on_change"
-        and node.window is not None
-        and node.window.expression.text.startswith("session_window(")
-    ):
-        raise NotIncrementalError(
-            "MS512",
-            "a session has no fixed bounds until it closes, so Spark can't emit it earlier",
-            "set config(emit='on_close')",
-        )
+    window = node.window.expression.text if node.window is not None else ""
+    if node.emit == "on_change" and window.startswith("session_window("):
+        message = "a session has no fixed bounds until it closes, so Spark can't emit it earlier"
+        raise NotIncrementalError("MS512", message, "set config(emit='on_close')")

@@ -85,13 +85,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case Watermark():
             first = inputs[0]
             times = {name: delay for name, delay in first.watermarks if name != node.time}
-            return Traits(
-                first.mode,
-                first.keys,
-                first.partitioned,
-                (*times.items(), (node.time, node.delay)),
-                spacings=first.spacings,
-            )
+            return replace(first, watermarks=(*times.items(), (node.time, node.delay)), below=())
         case Expand():
             return _expanded(node, inputs[0])
         case Repartition():
@@ -103,10 +97,9 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
                 "a dedupe", "dedupe before the aggregate, where rows are only appended", inputs[0]
             )
         case Stateful():
-            require_append(
-                f"{node.function}()", "pass events to it, not the results of an aggregate", inputs[0]
-            )
-            return Traits("append", (), None, ())
+            remedy = "pass events to it, not the results of an aggregate"
+            require_append(f"{node.function}()", remedy, inputs[0])
+            return Traits("append")
         case Lookup():
             return joined(node, inputs[0], inputs[1])
         case Join():
@@ -119,22 +112,17 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
 
 def _expanded(node: Expand, given: Traits) -> Traits:
     if given.mode == "upsert":
-        raise NotIncrementalError(
-            "MS510",
-            f"{node.function}() can't expand rows that change later: the newest per {listed(given.keys)}",
-            "expand the events before they are aggregated",
-        )
+        keys = listed(given.keys)
+        message = f"{node.function}() can't expand rows that change later: the newest per {keys}"
+        raise NotIncrementalError("MS510", message, "expand the events before they are aggregated")
     return given
 
 
 def _united(inputs: list[Traits]) -> Traits:
     for given in inputs:
         if given.mode == "upsert":
-            raise NotIncrementalError(
-                "MS510",
-                f"UNION can't combine rows that change later: the newest per {listed(given.keys)}",
-                "union the events before they are aggregated",
-            )
+            message = f"UNION can't combine rows that change later: the newest per {listed(given.keys)}"
+            raise NotIncrementalError("MS510", message, "union the events before they are aggregated")
     if all(given.mode == "static" for given in inputs):
         return Traits("static")
     first = inputs[0]
@@ -145,11 +133,8 @@ def _united(inputs: list[Traits]) -> Traits:
 def _opaque(node: Opaque, inputs: list[Traits]) -> Traits:
     if all(given.mode == "static" for given in inputs):
         return Traits("static")
-    changing = next((given for given in inputs if given.mode == "upsert"), None)
-    if changing is not None:
-        raise NotIncrementalError(
-            "MS514",
-            "opaque SQL can't read rows that change later, since it might count them twice",
-            f"move the opaque part to a seed, or to a model over events: {node.reasons[0]}",
-        )
+    if any(given.mode == "upsert" for given in inputs):
+        message = "opaque SQL can't read rows that change later, since it might count them twice"
+        remedy = f"move the opaque part to a seed, or to a model over events: {node.reasons[0]}"
+        raise NotIncrementalError("MS514", message, remedy)
     return Traits("append")

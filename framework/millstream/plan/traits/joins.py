@@ -15,39 +15,36 @@ def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
         raise TypeError(f"the right side of a lookup is {table.mode}")
     left = {joined.source.lower(): joined.name for joined in node.joined if joined.side == "left"}
     keys = tuple(left[key.lower()] for key in stream.keys)
-    partitioned = None if stream.partitioned is None else renamed(stream.partitioned, left)
-    times = tuple((left[name.lower()], delay) for name, delay in stream.watermarks if name.lower() in left)
+    partitioned = renamed(stream.partitioned, left)
     spacings = tuple(
         replace(each, column=left[each.column.lower()])
         for each in stream.spacings
         if each.column.lower() in left
     )
-    return Traits(stream.mode, keys, partitioned, times, spacings=spacings)
+    return Traits(stream.mode, keys, partitioned, tuple(_times(node, "left", stream)), spacings=spacings)
 
 
 def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
     if left.mode == right.mode == "static":
         return Traits("static")
-    names: dict[tuple[str, str], str] = {(j.side, j.source.lower()): j.name for j in node.joined}
     for given in (left, right):
         if given.mode == "upsert":
-            raise NotIncrementalError(
-                "MS513",
-                f"a join of streams can't read rows that change later: the newest per {listed(given.keys)}",
-                "store that side as a table (materialized='table'), and join the table as a lookup",
-            )
-    times = [(names["left", n.lower()], d) for n, d in left.watermarks if ("left", n.lower()) in names]
+            changing = listed(given.keys)
+            message = f"a join of streams can't read rows that change later: the newest per {changing}"
+            remedy = "store that side as a table (materialized='table'), and join the table as a lookup"
+            raise NotIncrementalError("MS513", message, remedy)
+    times = _times(node, "left", left)
     if node.kind not in {"semi", "anti"}:
-        times += [
-            (names["right", n.lower()], d) for n, d in right.watermarks if ("right", n.lower()) in names
-        ]
+        times += _times(node, "right", right)
     return Traits("append", (), None, tuple(times))
 
 
 def bounds(node: Join, left: Traits, right: Traits) -> bool:
-    names: dict[tuple[str, str], str] = {(j.side, j.source.lower()): j.name for j in node.joined}
-    sides = [
-        {names[side, name.lower()] for name, _ in given.watermarks if (side, name.lower()) in names}
-        for side, given in (("left", left), ("right", right))
-    ]
+    sides = (dict(_times(node, side, given)) for side, given in (("left", left), ("right", right)))
     return bounds_both(node, *sides)
+
+
+def _times(node: Join | Lookup, side: str, given: Traits) -> list[tuple[str, str]]:
+    """Return the event times of one side with their delays, by their names in the join."""
+    names = {j.source.lower(): j.name for j in node.joined if j.side == side}
+    return [(names[name.lower()], delay) for name, delay in given.watermarks if name.lower() in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream.plan.nodes import Aggregate, Node, Opaque, Plan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.traits.derive import derived_traits
 from millstream.plan.traits.values import Traits
 
@@ -44,19 +45,8 @@ class KnownTraits:
 
     def of(self, node: Node) -> Traits:
         """Return a node's traits, after deriving those of its inputs."""
-        pending = [node]
-        while pending:
-            top = pending[-1]
-            if id(top) in self._known:
-                pending.pop()
-                continue
-            missing = [each for each in top.inputs if id(each) not in self._known]
-            if missing:
-                pending += missing
-            else:
-                self.set(
-                    pending.pop(), derived_traits(top, [self._known[id(each)][1] for each in top.inputs])
-                )
+        for each in in_order((node,), self._known):
+            self.set(each, derived_traits(each, [self._known[id(below)][1] for below in each.inputs]))
         return self._known[id(node)][1]
 
     def set(self, node: Node, traits: Traits) -> None:

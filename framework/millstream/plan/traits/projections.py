@@ -21,14 +21,10 @@ def projected(given: Traits, of: Node, items: Iterable[Item], chosen: tuple[str,
     for item in listed:
         if (column := item.expression.column) is not None:
             names.setdefault(column.lower(), item.name)
-    keys: tuple[str, ...] = ()
-    if given.mode == "upsert":
-        keys = chosen or projected_keys(given, of, listed)
-    partitioned = given.partitioned
-    if partitioned is not None:
-        partitioned = renamed(partitioned, names)
+    keys = (chosen or projected_keys(given, of, listed)) if given.mode == "upsert" else ()
+    partitioned, times = renamed(given.partitioned, names), _event_times(given, listed)
     spacings = _still_spaced(given.spacings, names, listed)
-    return Traits(given.mode, keys, partitioned, _event_times(given, listed), spacings=spacings)
+    return Traits(given.mode, keys, partitioned, times, spacings=spacings)
 
 
 def _event_times(given: Traits, items: Iterable[Item]) -> tuple[tuple[str, str], ...]:
@@ -72,8 +68,8 @@ def _is_bound(expression: Expression, window: str) -> bool:
     return False
 
 
-def renamed(columns: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...] | None:
-    if any(column.lower() not in names for column in columns):
+def renamed(columns: tuple[str, ...] | None, names: Mapping[str, str]) -> tuple[str, ...] | None:
+    if columns is None or any(column.lower() not in names for column in columns):
         return None
     return tuple(names[column.lower()] for column in columns)
 

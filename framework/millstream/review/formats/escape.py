@@ -34,6 +34,5 @@ def sentence(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Return a block of code."""
     fence = "`" * max(3, max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{fence}{language}\n{text}\n{fence}"

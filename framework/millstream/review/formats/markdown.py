@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from millstream.explain.savings import shown
 from millstream.review.formats.escape import code, fenced, plain, sentence
 from millstream.review.formats.models import node_details
 from millstream.review.outputs import plain as named
-from millstream.review.summary import changed, count, headline, lines, number, seconds
+from millstream.review.summary import changed, count, headline, lines, seconds
 from millstream.review.values import ContractChange, Level, QueryChange, Replay, Review, RuleChange
 
 LARGEST = 60_000
@@ -48,7 +49,8 @@ def _head(found: Review) -> Iterator[str]:
     yield f"### {mark} Millstream: {headline(found)}"
     yield ""
     at = f" ({code(found.against.commit)})" if found.against.commit else ""
-    yield f"{_capital(plain(changed(found)))}, compared with {code(found.against.name)}{at}."
+    what = plain(changed(found))
+    yield f"{what[:1].upper()}{what[1:]}, compared with {code(found.against.name)}{at}."
     for limit in found.limits:
         yield f"\n> {sentence(limit)}"
     rows = list(lines(found))
@@ -134,7 +136,7 @@ def _contract(contract: ContractChange) -> str:
 def _costs(found: Review) -> str:
     if not found.costs:
         return ""
-    rows = "\n".join(f"| {plain(r.name)} | {number(r.before)} | {number(r.after)} |" for r in found.costs)
+    rows = "\n".join(f"| {plain(r.name)} | {shown(r.before)} | {shown(r.after)} |" for r in found.costs)
     return f"| | before | after |\n|---|--:|--:|\n{rows}"
 
 
@@ -150,7 +152,3 @@ def _rules(rules: Iterable[RuleChange]) -> str:
     if len(items) > most:
         items = [*items[:most], f"- and {count(len(items) - most, 'more', 'more')}"]
     return "\n".join(items)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -11,14 +11,9 @@ from millstream.review.values import ColumnChange, NodeChange, Review
 _MOST_NODES, _MOST_COLUMNS, _MOST_NAMES = 40, 15, 5
 _TITLES = ("column", "before", "after", "read by", "tests")
 _QUIET = {"test", "unit_test", "exposure", "metric"}
-_KINDS = {
-    "added": "new",
-    "removed": "removed",
-    "renamed": "renamed",
-    "retyped": "type",
-    "nullability": "NULL",
-    "meaning": "meaning",
-}
+_KINDS: dict[str, str] = {"added": "new", "retyped": "type", "nullability": "NULL"}
+_NAMED = {"model", "source", "seed", "function", "setting", "test", "exposure", "metric"}
+"""The kinds that are shown without the prefix of their ids."""
 
 
 def node_details(found: Review) -> str:
@@ -64,8 +59,8 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
     for changes in list(by_name.values())[:_MOST_COLUMNS]:
         # A column with another type is also computed differently: one row shows both.
         first, last = changes[0], changes[-1]
-        kinds = ", ".join(_KINDS[each.kind] for each in changes)
-        before, after = (first.before, first.after) if last is first else (last.before, last.after)
+        kinds = ", ".join(_KINDS.get(each.kind, each.kind) for each in changes)
+        before, after = last.before, last.after
         if last is not first and first.kind == "retyped":
             before, after = f"{before} {first.before}".strip(), f"{after} {first.after}".strip()
         if not before and not after and first.because:
@@ -120,8 +115,4 @@ def _names(names: Iterable[str], most: int = _MOST_NAMES) -> str:
 
 def _plain(id_: str) -> str:
     kind, _, name = id_.partition(".")
-    return (
-        name
-        if kind in {"model", "source", "seed", "function", "setting", "test", "exposure", "metric"}
-        else id_
-    )
+    return name if kind in _NAMED else id_

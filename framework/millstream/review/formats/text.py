@@ -7,8 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.explain.savings import shown
 from millstream.review.outputs import plain
-from millstream.review.summary import changed, count, headline, lines, number, seconds
+from millstream.review.summary import changed, count, headline, lines, seconds
 from millstream.review.values import ColumnChange, NodeChange, QueryChange, Review
 
 
@@ -128,7 +129,7 @@ def _plan(found: Review) -> Iterator[Line]:
     yield Line("")
     yield Line("COST AND PLAN", "title")
     for row in found.costs:
-        yield Line(f"{row.name}: {number(row.before)} → {number(row.after)}")
+        yield Line(f"{row.name}: {shown(row.before)} → {shown(row.after)}")
     for rule in found.rules:
         location = f"  {rule.place.path}:{rule.place.line}" if rule.place else ""
         yield Line(f"{rule.rule} {rule.status}: {rule.what}{location}")

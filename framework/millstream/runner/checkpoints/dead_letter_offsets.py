@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.deployment.records import Offsets
 from millstream.plan.nodes import Column
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.stores.files import Files
+from millstream.stores.files import Files, path_in, read_json, write_json
 
 _ENDING = ".letters"
 
@@ -55,7 +54,7 @@ def progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offs
 
 
 def settled(files: Files, folder: str, found: SentDeadLetters) -> SentDeadLetters:
-    done, _ = progress(files, f"{folder.rstrip('/')}/{found.checkpoint}", found.topic)
+    done, _ = progress(files, path_in(folder, found.checkpoint), found.topic)
     return replace(found, upto=later(found.upto, done or {})) if found.checkpoint else found
 
 
@@ -64,13 +63,8 @@ def later(one: Mapping[int, int], other: Mapping[int, int]) -> Offsets:
 
 
 def read(files: Files, folder: str, source: str) -> SentDeadLetters | None:
-    content = files.read(_path(folder, source))
-    return None if content is None else msgspec.json.decode(content, type=SentDeadLetters)
+    return read_json(files, path_in(folder, source + _ENDING), SentDeadLetters)
 
 
 def write(files: Files, folder: str, source: str, found: SentDeadLetters) -> None:
-    files.write(_path(folder, source), msgspec.json.format(msgspec.json.encode(found), indent=1))
-
-
-def _path(folder: str, source: str) -> str:
-    return f"{folder.rstrip('/')}/{source}{_ENDING}"
+    write_json(files, path_in(folder, source + _ENDING), found)

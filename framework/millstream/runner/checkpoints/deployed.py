@@ -11,7 +11,7 @@ from millstream.project.values import Project
 from millstream.runner.checkpoints.files import checkpoint_folder, last_begun, read_lock, records_in
 from millstream.runner.spark.jars import jars_for
 from millstream.runner.spark.session import running_spark
-from millstream.stores.files import Files, LocalFiles, files_of, local_path
+from millstream.stores.files import Files, LocalFiles, files_of, local_path, path_in
 
 _MANIFEST = "manifest.json"
 _BEFORE = "manifest.previous.json"
@@ -30,10 +30,8 @@ def deployed(project: Project, folder: Path) -> Deployed:
 
 def deployed_at(files: Files, checkpoints: str) -> Deployed:
     records = records_in(files, checkpoints)
-    manifest = files.read(_path(checkpoints, _MANIFEST))
-    return Deployed(
-        records, read_lock(files, checkpoints), manifest, never_started(files, checkpoints, records)
-    )
+    lock, manifest = read_lock(files, checkpoints), files.read(path_in(checkpoints, _MANIFEST))
+    return Deployed(records, lock, manifest, never_started(files, checkpoints, records))
 
 
 def never_started(files: Files, checkpoints: str, records: Mapping[str, Record]) -> frozenset[str]:
@@ -46,26 +44,20 @@ def never_started(files: Files, checkpoints: str, records: Mapping[str, Record])
 
 
 def write_manifest(files: Files, checkpoints: str, manifest: bytes) -> None:
-    """Store the manifest of the models that start now."""
-    path = _path(checkpoints, _MANIFEST)
+    path = path_in(checkpoints, _MANIFEST)
     if manifest and files.read(path) != manifest:
         files.write(path, manifest)
 
 
 def retain_manifest(files: Files, checkpoints: str) -> None:
     """Retain the manifest of the models that are about to be replaced."""
-    files.write(_path(checkpoints, _BEFORE), files.read(_path(checkpoints, _MANIFEST)) or b"")
+    files.write(path_in(checkpoints, _BEFORE), files.read(path_in(checkpoints, _MANIFEST)) or b"")
 
 
 def restore_manifest(files: Files, checkpoints: str) -> None:
-    """Put the retained manifest back."""
-    before = files.read(_path(checkpoints, _BEFORE))
+    before = files.read(path_in(checkpoints, _BEFORE))
     if before:
-        files.write(_path(checkpoints, _MANIFEST), before)
+        files.write(path_in(checkpoints, _MANIFEST), before)
     elif before is not None:
-        files.remove(_path(checkpoints, _MANIFEST))
-    files.remove(_path(checkpoints, _BEFORE))
-
-
-def _path(checkpoints: str, name: str) -> str:
-    return f"{checkpoints.rstrip('/')}/{name}"
+        files.remove(path_in(checkpoints, _MANIFEST))
+    files.remove(path_in(checkpoints, _BEFORE))

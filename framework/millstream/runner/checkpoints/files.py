@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 
-import msgspec
 from msgspec import Struct
 
 from millstream.deployment.records import Offsets, Record
 from millstream.physical.lock import Lock, decode, encode
-from millstream.stores.files import Files, LocalFiles, local_path
+from millstream.stores.files import Files, LocalFiles, local_path, path_in, read_json, write_json
 
-FILE = "millstream.json"
-REBUILD = "rebuild.json"
-LOCK = "groups.lock"
+_LOCK = "groups.lock"
 
 
 class CheckpointFolder(Struct, frozen=True):
@@ -23,42 +20,47 @@ class CheckpointFolder(Struct, frozen=True):
 
     @property
     def record(self) -> str:
-        return f"{self.folder}/{FILE}"
+        return f"{self.folder}/millstream.json"
 
     @property
     def rebuild(self) -> str:
-        return f"{self.folder}/{REBUILD}"
+        return f"{self.folder}/rebuild.json"
+
+    @property
+    def previous(self) -> str:
+        return f"{self.folder}/previous.json"
 
     def spark(self, record: Record) -> str:
         return f"{self.folder}/{record.folder}"
 
 
 def checkpoint_folder(checkpoints: str, query: str) -> CheckpointFolder:
-    return CheckpointFolder(f"{checkpoints.rstrip('/')}/{query}")
+    return CheckpointFolder(path_in(checkpoints, query))
 
 
 def read_record(files: Files, place: CheckpointFolder) -> Record | None:
-    content = files.read(place.record)
-    return None if content is None else msgspec.json.decode(content, type=Record)
+    return read_json(files, place.record, Record)
 
 
 def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
     """Return the records of all queries that ran, by name."""
-    places = ((name, checkpoint_folder(checkpoints, name)) for name in files.names(checkpoints))
-    found = ((name, read_record(files, place)) for name, place in places)
-    return {name: record for name, record in found if record is not None}
+    names = files.names(checkpoints)
+    found = {name: read_record(files, checkpoint_folder(checkpoints, name)) for name in names}
+    return {name: record for name, record in found.items() if record is not None}
 
 
 def last_done(files: Files, spark: str) -> int | None:
     """Return the last completed batch; Spark repeats a batch that was only planned."""
-    done = (int(name) for name in files.names(f"{spark}/commits") if name.isdigit())
-    return max(done, default=None)
+    return _last(files, f"{spark}/commits")
 
 
 def last_begun(files: Files, spark: str) -> int | None:
     """Return the last batch whose offsets are planned."""
-    begun = (int(name) for name in files.names(f"{spark}/offsets") if name.isdigit())
-    return max(begun, default=None)
+    return _last(files, f"{spark}/offsets")
+
+
+def _last(files: Files, folder: str) -> int | None:
+    return max((int(name) for name in files.names(folder) if name.isdigit()), default=None)
 
 
 def clear_unbegun(files: Files, spark: str) -> None:
@@ -103,7 +105,7 @@ def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
 
 
 def write_record(files: Files, place: CheckpointFolder, record: Record) -> None:
-    files.write(place.record, msgspec.json.format(msgspec.json.encode(record), indent=1))
+    write_json(files, place.record, record)
 
 
 def local_lock(checkpoints: str) -> Lock | None:
@@ -115,9 +117,9 @@ def local_lock(checkpoints: str) -> Lock | None:
 
 
 def read_lock(files: Files, checkpoints: str) -> Lock | None:
-    content = files.read(f"{checkpoints.rstrip('/')}/{LOCK}")
+    content = files.read(path_in(checkpoints, _LOCK))
     return None if content is None else decode(content)
 
 
 def write_lock(files: Files, checkpoints: str, lock: Lock) -> None:
-    files.write(f"{checkpoints.rstrip('/')}/{LOCK}", encode(lock))
+    files.write(path_in(checkpoints, _LOCK), encode(lock))

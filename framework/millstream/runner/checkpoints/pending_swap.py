@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -10,13 +9,12 @@ from millstream.deployment.records import Offsets, Record
 from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.queries.tables import PENDING_SUFFIX
-from millstream.stores.files import Files
+from millstream.stores.files import Files, read_json, write_json
 
 
 class PendingSwap(Struct, frozen=True):
     record: Record
     digest: str
-    """A digest of everything that the query does."""
     tables: tuple[TableOutput, ...]
     streamed: tuple[str, ...] = ()
     """The tables whose changes a query reads."""
@@ -40,9 +38,8 @@ def renamed(table: TableOutput, ending: str) -> TableOutput:
 
 
 def read(files: Files, place: CheckpointFolder) -> PendingSwap | None:
-    content = files.read(place.rebuild)
-    return None if content is None else msgspec.json.decode(content, type=PendingSwap)
+    return read_json(files, place.rebuild, PendingSwap)
 
 
 def write(files: Files, place: CheckpointFolder, found: PendingSwap) -> None:
-    files.write(place.rebuild, msgspec.json.format(msgspec.json.encode(found), indent=1))
+    write_json(files, place.rebuild, found)

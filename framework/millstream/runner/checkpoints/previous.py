@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 
 from millstream.deployment.records import Record
@@ -10,9 +9,7 @@ from millstream.physical.values import TableOutput
 from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.checkpoints.pending_swap import PendingSwap, renamed
 from millstream.runner.queries.tables import RETAINED_SUFFIX, Tables
-from millstream.stores.files import Files
-
-_FILE = "previous.json"
+from millstream.stores.files import Files, read_json, write_json
 
 
 class Previous(Struct, frozen=True):
@@ -23,7 +20,6 @@ class Previous(Struct, frozen=True):
     apply: str
     """Id of the apply that replaced it."""
     streamed: tuple[str, ...] = ()
-    """Tables whose changes a query reads."""
     others: tuple[TableOutput, ...] = ()
     """Tables that another query wrote."""
 
@@ -38,8 +34,7 @@ class Previous(Struct, frozen=True):
 
 
 def read(files: Files, place: CheckpointFolder) -> Previous | None:
-    content = files.read(_path(place))
-    return None if content is None else msgspec.json.decode(content, type=Previous)
+    return read_json(files, place.previous, Previous)
 
 
 def retain(
@@ -54,7 +49,7 @@ def retain(
     previous = Previous(before, swap.record.id, swap.apply, swap.streamed, others)
     for table in previous.tables:
         tables.copy(table, renamed(table, RETAINED_SUFFIX))
-    files.write(_path(place), msgspec.json.format(msgspec.json.encode(previous), indent=1))
+    write_json(files, place.previous, previous)
 
 
 def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
@@ -66,7 +61,7 @@ def forget(files: Files, tables: Tables, place: CheckpointFolder) -> None:
         tables.drop(renamed(table, RETAINED_SUFFIX))
     if found.record is not None:
         files.remove(place.spark(found.record))
-    files.remove(_path(place))
+    files.remove(place.previous)
 
 
 def restore_tables(files: Files, tables: Tables, place: CheckpointFolder, found: Previous) -> None:
@@ -90,12 +85,3 @@ def as_pending_swap(found: Previous, record: Record) -> PendingSwap:
         named=RETAINED_SUFFIX,
         swap=f"{record.id}/{found.apply}",
     )
-
-
-def remove_record(files: Files, place: CheckpointFolder) -> None:
-    """Remove the record of a retained version that runs again."""
-    files.remove(_path(place))
-
-
-def _path(place: CheckpointFolder) -> str:
-    return f"{place.folder}/{_FILE}"

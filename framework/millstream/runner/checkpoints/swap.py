@@ -14,7 +14,7 @@ from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import pending_swap, previous
 from millstream.runner.checkpoints.files import CheckpointFolder, checkpoint_folder
 from millstream.runner.queries.tables import RETAINED_SUFFIX, Tables
-from millstream.stores.files import Files
+from millstream.stores.files import Files, path_in, read_json
 
 _JOINED = "regroup.json"
 
@@ -37,16 +37,16 @@ def begin_swap(files: Files, place: CheckpointFolder) -> None:
 
 def settle_all(files: Files, tables: Tables, folder: str) -> None:
     """Complete the swaps of a target that have begun."""
-    joined = f"{folder.rstrip('/')}/{_JOINED}"
-    if (content := files.read(joined)) is not None:
-        _swap_together(files, tables, folder, msgspec.json.decode(content, type=JoinedSwap))
-        files.remove(joined)
+    path = path_in(folder, _JOINED)
+    if (joined := read_json(files, path, JoinedSwap)) is not None:
+        _swap_together(files, tables, folder, joined)
+        files.remove(path)
     for name in files.names(folder):
         settle(files, tables, checkpoint_folder(folder, name))
 
 
 def swap_together(files: Files, tables: Tables, folder: str, joined: JoinedSwap) -> None:
-    files.write(f"{folder.rstrip('/')}/{_JOINED}", msgspec.json.encode(joined))
+    files.write(path_in(folder, _JOINED), msgspec.json.encode(joined))
     settle_all(files, tables, folder)
 
 
@@ -95,7 +95,7 @@ def settle(files: Files, tables: Tables, place: CheckpointFolder) -> bool:
         if before is not None and not found.apply:
             files.remove(place.spark(before))
     if found.named == RETAINED_SUFFIX:
-        previous.remove_record(files, place)
+        files.remove(place.previous)
     for table in found.tables:
         tables.drop(found.new_version(table))
     files.remove(place.rebuild)

@@ -19,6 +19,7 @@ from millstream.deployment.intents import FullRefresh
 from millstream.deployment.stages import Stage, Swap, chain, rebuilt
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import DeadLetters, Query, SinkOutput, ViewOutput
+from millstream.results import ModelResult, RunResults
 from millstream.runner.checkpoints.deployed import write_manifest
 from millstream.runner.commands.order import needs, run_in_order
 from millstream.runner.commands.watch import read_of, watch
@@ -28,7 +29,7 @@ from millstream.runner.deployment.prepare import prepare
 from millstream.runner.deployment.rebuild import swap
 from millstream.runner.deployment.stages import begin, end, planned, resumed
 from millstream.runner.engine import Engine, engine
-from millstream.runner.queries.results import ModelResult, Outcome, RunResults
+from millstream.runner.queries.results import Outcome
 from millstream.runner.queries.start import start
 from millstream.runner.values import Ended, Going, Job, LeftOut, Started, Tell
 
@@ -52,8 +53,8 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
 
         def work(query: Query) -> Outcome:
             if causes := sorted(failed.intersection(each.relation for each in query.sources)):
-                return _skipped(query, [cause.partition(".")[2] for cause in causes], tell)
-            outcome = _run(running, query, chain(deployment, query.name), tell, started, applied)
+                return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
+            outcome = _run(running, query, chain(deployment, query.name), started, applied)
             failed.update(outcome.left_out)
             return outcome
 
@@ -61,7 +62,7 @@ def build(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None)
             queries,
             needs(queries),
             work,
-            lambda query, causes: _skipped(query, [q.title for q in queries if q.name in causes], tell),
+            lambda query, causes: _skipped(running, query, [q.title for q in queries if q.name in causes]),
             lambda outcome: outcome.status != "success",
             AT_ONCE,
             lambda: _stop(running, started),
@@ -112,29 +113,28 @@ def _run(
     running: Engine,
     query: Query,
     stages: Sequence[Stage],
-    tell: Tell,
     started: list[StreamingQuery],
     applied: Applied | None,
 ) -> Outcome:
     """Run a query; if models fail on their own, run it again without them."""
-    tell(Started(query))
+    running.tell(Started(query))
     began = time.monotonic()
     left_out: dict[str, Diagnostic] = {}
     while True:
         try:
-            outcome = _once(running, query, stages, tell, started, left_out, applied)
+            outcome = _once(running, query, stages, started, left_out, applied)
             break
         except (MillstreamError, PySparkException, Py4JError, OSError) as error:
             found = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
             for model, problem in found.items():
-                tell(LeftOut(query.name, model, problem))
+                running.tell(LeftOut(query.name, model, problem))
             if not found:
                 outcome = Outcome(query.name, "error", problem=running.problem(query, error))
                 break
             left_out |= found
             stages = resumed(running, query)
     outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
-    tell(Ended(outcome))
+    running.tell(Ended(outcome))
     return outcome
 
 
@@ -142,7 +142,6 @@ def _once(
     running: Engine,
     query: Query,
     stages: Sequence[Stage],
-    tell: Tell,
     started: list[StreamingQuery],
     left_out: dict[str, Diagnostic],
     applied: Applied | None,
@@ -151,7 +150,7 @@ def _once(
     streaming = start(running.spark, prepared, context, availableNow=True)
     started.append(streaming)
     try:
-        rows, batches, counts = watch(streaming, lambda rows: tell(Going(query.name, rows)))
+        rows, counts = watch(streaming, lambda rows: running.tell(Going(query.name, rows)))
         counts += context.stores.test_counts.all()
         reads = read_of(streaming, {each.topic: each.relation for each in query.sources if each.topic})
     except PySparkException:
@@ -166,7 +165,6 @@ def _once(
         query.name,
         "success",
         rows,
-        batches,
         reads=reads,
         counts=counts,
         backfilled=context.backfilled,
@@ -174,9 +172,9 @@ def _once(
     )
 
 
-def _skipped(query: Query, causes: Iterable[str], tell: Tell) -> Outcome:
+def _skipped(running: Engine, query: Query, causes: Iterable[str]) -> Outcome:
     outcome = Outcome(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
-    tell(Ended(outcome))
+    running.tell(Ended(outcome))
     return outcome
 
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from msgspec import Struct
 
 from millstream.kafka.clients import PATIENCE, Admin
 
@@ -16,27 +17,23 @@ _log = logging.getLogger(__name__)
 
 
 def group_of(project: str, query: str) -> str:
-    """Return the name of a query's consumer group."""
     return f"millstream.{project}.{query}"
 
 
-class Commits:
+class Commits(Struct, frozen=True):
     """Sets the offsets of groups; after a failure, the next batch sets them."""
 
-    def __init__(self, admin: Admin, project: str) -> None:
-        self._admin = admin
-        self._project = project
+    admin: Admin
+    project: str
 
     def commit(self, query: str, read: Mapping[str, Mapping[int, int]]) -> None:
         offsets = [TopicPartition(topic, n, at) for topic, ends in read.items() for n, at in ends.items()]
         if not offsets:
             return
-        group = group_of(self._project, query)
+        group = group_of(self.project, query)
+        wanted = [ConsumerGroupTopicPartitions(group, offsets)]
         try:
-            futures = self._admin.client.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, offsets)]
-            )
-            for future in futures.values():
+            for future in self.admin.client.alter_consumer_group_offsets(wanted).values():
                 future.result(PATIENCE)
         except (KafkaException, TimeoutError) as error:
             _log.warning("could not commit offsets of the consumer group %s: %s", group, error)

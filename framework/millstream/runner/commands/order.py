@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from millstream.cycles import components
-from millstream.physical.values import DeadLetters, Query
+from millstream.physical.values import Query
 
 R = TypeVar("R")
 
@@ -17,12 +17,7 @@ def needs(queries: Sequence[Query]) -> dict[str, frozenset[str]]:
 
     Models never form a cycle, but queries can; queries of a cycle don't wait for each other.
     """
-    makes = {
-        target.model: query.name
-        for query in queries
-        for target in query.outputs
-        if not isinstance(target, DeadLetters)
-    }
+    makes = {model: query.name for query in queries for model in query.stored}
     found: dict[str, frozenset[str]] = {}
     for query in queries:
         reads = {each.relation for each in query.sources} | {each.relation for each in query.reads}

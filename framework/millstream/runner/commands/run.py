@@ -57,10 +57,10 @@ def run(
             write_manifest(running.files, running.checkpoints, job.manifest)
         supervised = _supervise(running, queries, deployment, stopping)
         try:
-            _wait(running, supervised.values(), stopping)
+            _wait(running, supervised, stopping)
         finally:
             stopping.set()
-            _stop_all(SupervisedQuery.stop, supervised.values())
+            _stop_all(SupervisedQuery.stop, supervised)
 
 
 def _read(queries: Iterable[Query]) -> set[str]:
@@ -113,11 +113,11 @@ def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage
 
 def _supervise(
     running: Engine, queries: Sequence[Query], deployment: Sequence[Stage], stopping: threading.Event
-) -> dict[str, SupervisedQuery]:
+) -> Collection[SupervisedQuery]:
     trigger = trigger_of(running.job.trigger)
     ends = running.kafka.held(_read(queries))
     if isinstance(trigger, RealTime):
-        counts = [(topic, len(numbers)) for topic, numbers in ends.items()]
+        counts = {topic: len(numbers) for topic, numbers in ends.items()}
         eligible = [query for query in queries if not query.realtime]
         check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
     commits = Commits(admin_of(running.kafka.cluster), running.job.project.settings.name)
@@ -130,8 +130,8 @@ def _supervise(
     }
     upstream = needs(queries)
     for name, each in supervised.items():
-        each.start([supervised[other] for other in sorted(upstream[name]) if other in supervised])
-    return supervised
+        each.start([supervised[other] for other in sorted(upstream[name])])
+    return supervised.values()
 
 
 def _stop_all(stop: Callable[[SupervisedQuery, float], None], supervised: Iterable[SupervisedQuery]) -> None:

@@ -100,7 +100,7 @@ class SupervisedQuery:
         with self._lock:
             streaming = self._streaming
         if streaming is not None:
-            while _in_batch(streaming) and time.monotonic() < deadline:
+            while streaming.isActive and streaming.status["isTriggerActive"] and time.monotonic() < deadline:
                 time.sleep(0.05)
             streaming.stop()
 
@@ -159,9 +159,8 @@ class SupervisedQuery:
         return None if error is None else self._running.problem(self.query, error)
 
     def _start(self, listener: Listener) -> StreamingQuery | None:
-        if settle(self._running.files, self._running.tables, self._running.checkpoint(self.query)):
-            self._stages = resumed(self._running, self.query)  # this completed a failed swap
-        elif self._failures and not self._rebuilds:
+        swapped = settle(self._running.files, self._running.tables, self._running.checkpoint(self.query))
+        if swapped or (self._failures and not self._rebuilds):
             self._stages = resumed(self._running, self.query)
         if self._failures and (missing := self._running.kafka.create(written_topics([self.query]))):
             note = f"{', '.join(missing)} {'was' if len(missing) == 1 else 'were'} missing; recreated"
@@ -192,7 +191,3 @@ class SupervisedQuery:
             self._running.tell(Idle(self.query.name))
             if not self._rebuilds:
                 self.caught_up.set()
-
-
-def _in_batch(streaming: StreamingQuery) -> bool:
-    return bool(streaming.isActive and streaming.status["isTriggerActive"])

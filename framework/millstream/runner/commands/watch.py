@@ -14,8 +14,8 @@ _INTERVAL = 0.25
 """Seconds between two checks of a query's progress; its end is noticed immediately."""
 
 
-def watch(query: StreamingQuery, report: Callable[[int], None]) -> tuple[int, int, Counts]:
-    """Wait for a query's end, reporting how many rows it read; return rows, batches and rows left out."""
+def watch(query: StreamingQuery, report: Callable[[int], None]) -> tuple[int, Counts]:
+    """Wait for a query's end, reporting how many rows it read; return rows, and rows left out."""
     seen: Observed = {}
     while True:
         ended = query.awaitTermination(_INTERVAL)  # type: ignore[arg-type]  # fractions are allowed
@@ -24,7 +24,7 @@ def watch(query: StreamingQuery, report: Callable[[int], None]) -> tuple[int, in
         rows = sum(each.numInputRows for each in progress)
         report(rows)
         if ended:
-            return rows, len(progress), counts(seen.values())
+            return rows, counts(seen.values())
 
 
 _RETAINED = 100

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import uuid
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,7 +16,7 @@ from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.deployed import retain_manifest
 from millstream.runner.checkpoints.files import checkpoint_folder, read_lock
 from millstream.runner.engine import Engine
-from millstream.stores.files import Files
+from millstream.stores.files import Files, path_in, read_json, write_json
 
 _FILE = "applied.json"
 
@@ -38,20 +37,15 @@ class Applied(Struct, frozen=True):
 
 
 def read(files: Files, folder: str) -> Applied | None:
-    content = files.read(_path(folder))
-    return None if content is None else msgspec.json.decode(content, type=Applied)
+    return read_json(files, path_in(folder, _FILE), Applied)
 
 
 def write(files: Files, folder: str, applied: Applied) -> None:
-    files.write(_path(folder), msgspec.json.format(msgspec.json.encode(applied), indent=1))
+    write_json(files, path_in(folder, _FILE), applied)
 
 
 def remove(files: Files, folder: str) -> None:
-    files.remove(_path(folder))
-
-
-def _path(folder: str) -> str:
-    return f"{folder.rstrip('/')}/{_FILE}"
+    files.remove(path_in(folder, _FILE))
 
 
 def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:

@@ -17,7 +17,6 @@ from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import PerBatch, Query
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.engine import Engine
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import run_once
@@ -29,7 +28,6 @@ def backfill(
     running: Engine,
     query: Query,
     record: Record,
-    checkpoint: CheckpointFolder,
     models: Collection[str],
     new: Iterable[str],
 ) -> dict[str, Diagnostic]:
@@ -37,7 +35,7 @@ def backfill(
 
     `new` are tables that are still empty.
     """
-    spark = checkpoint.spark(record)
+    spark = running.checkpoint(query).spark(record)
     batch = checkpoints.last_done(running.files, spark)
     if batch is None:
         return {}
@@ -111,11 +109,9 @@ def _identity(alone: Query, record: Record, ranges: dict[str, Ranges]) -> str:
 
 def _late(query: Query, model: str) -> Diagnostic:
     name = model.partition(".")[2]
-    return Diagnostic(
-        "MS876",
-        f"'{name}' is new in query {query.name} and only gets records from now on",
-        None,
+    message = f"'{name}' is new in query {query.name} and only gets records from now on"
+    remedy = (
         f"to include earlier records: millstream build --full-refresh --select {name}; this repeats "
-        "the records of the other models of the query",
-        severity="warning",
+        "the records of the other models of the query"
     )
+    return Diagnostic("MS876", message, None, remedy, severity="warning")

@@ -7,7 +7,6 @@ letters; if it begins after them, the missing ones are sent first, except those 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import partial
 
 from msgspec.structs import replace
@@ -24,7 +23,6 @@ from millstream.runner.checkpoints.dead_letter_offsets import (
     settled,
     write,
 )
-from millstream.runner.checkpoints.files import CheckpointFolder
 from millstream.runner.deployment import dead_letter_filter as unsent
 from millstream.runner.engine import Engine
 from millstream.runner.queries import reads as reading
@@ -34,32 +32,21 @@ from millstream.runner.values import Setup
 from millstream.topology import dead_letters_query_of
 
 
-def with_dead_letters(
-    running: Engine, query: Query, record: Record, checkpoint: CheckpointFolder, context: QueryContext
-) -> QueryContext:
+def with_dead_letters(running: Engine, query: Query, record: Record, context: QueryContext) -> QueryContext:
     """Return a context in which a query sends only the dead letters that were not sent before."""
-    source = next(
-        (
-            each
-            for each in query.sources
-            if query.dead_letter_source and each.relation == query.dead_letter_source
-        ),
-        None,
-    )
+    source = next((each for each in query.sources if each.relation == query.dead_letter_source), None)
     if source is None:
         return context
-    files, folder, spark = running.files, running.checkpoints.rstrip("/"), checkpoint.spark(record)
+    files, folder, spark = running.files, running.checkpoints.rstrip("/"), context.checkpoint
     done, again = progress(files, spark, source.topic)
     starts = _begins(running, source) if done is None else done
     columns = (*((source.key,) if source.key else ()), *source.columns)
-    known = settled(
-        files,
-        folder,
-        _known(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts),
-    )
+    known = _known(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
+    known = settled(files, folder, known)
     due, readers = later(starts, again), _readers(running, source)
     # Records that are read again may be bad in a column that was not read before.
-    recheck = not set(columns) <= set(known.columns) and _read_again(running, known, readers)
+    again_read = may_rebuild(running.job.intent) or not set(readers) <= set(known.readers)
+    recheck = again_read and not set(columns) <= set(known.columns)
     since, upto = known.began if recheck else known.upto, later(known.upto, due)
     ranges = {n: (min(since.get(n, 0), stop), stop) for n, stop in (upto if recheck else due).items()}
     if late := any(stop > start for start, stop in ranges.values()):
@@ -105,14 +92,8 @@ def _readers(running: Engine, source: SourceRead) -> tuple[str, ...]:
     for query in running.job.physical.queries:
         if any(each.relation == source.relation for each in query.sources):
             record = running.record(query)
-            stored = (record.outputs or {}) if record is not None else {}
-            found += [f"{record.id}/{model}" for model in stored] if record is not None else [query.name]
+            found += [query.name] if record is None else [f"{record.id}/{m}" for m in record.outputs or ()]
     return tuple(sorted(found))
-
-
-def _read_again(running: Engine, known: SentDeadLetters, readers: Collection[str]) -> bool:
-    """Whether any reader reads records of a source again."""
-    return may_rebuild(running.job.intent) or not set(readers) <= set(known.readers)
 
 
 def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -> None:

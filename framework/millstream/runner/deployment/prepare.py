@@ -20,7 +20,7 @@ from millstream.deployment.stages import (
 )
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.commands import rebuild_command
-from millstream.physical.values import Query, TableOutput
+from millstream.physical.values import Query
 from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.checkpoints import previous
 from millstream.runner.checkpoints.files import records_in
@@ -42,13 +42,9 @@ class Opened(Struct, frozen=True):
     record: Record | None
     """None if the query is new."""
     ids: dict[str, str]
-    """Kafka's id of each topic that it reads."""
     created: frozenset[str]
-    """Models whose tables have been created."""
     backfilled: tuple[str, ...] = ()
-    """Models that were backfilled."""
     failed: dict[str, Diagnostic] = {}
-    """Backfilled models that failed."""
 
 
 def prepare(
@@ -89,7 +85,10 @@ def open_checkpoint(running: Engine, query: Query) -> Opened:
     record, ids = running.record(query), running.ids(query)
     check_record(running, query, record)
     if record and (recreated := [topic for topic, id_ in ids.items() if record.ids.get(topic, id_) != id_]):
-        raise MillstreamError(_other_records(query, recreated))
+        listed = ", ".join(f"'{topic}'" for topic in recreated)
+        message = f"{query.title}: {listed} was deleted and recreated; the saved offsets no longer apply"
+        remedy = "build with --full-refresh to read it from its start"
+        raise MillstreamError(Diagnostic("MS864", message, None, remedy))
     created = {
         table.model
         for table in query.tables
@@ -103,27 +102,32 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
     """Refuse a checkpoint of another project, and tables with rows of another query."""
     project = running.job.project.settings.name
     if record is not None and record.project != project:
-        raise MillstreamError(_other_project(query, record, project))
+        message = f"the checkpoint of {query.name} belongs to another project, '{record.project}'"
+        remedy = f"give '{project}' its own folder: set `checkpoints:` of the target in profiles.yml"
+        raise MillstreamError(Diagnostic("MS869", message, None, remedy))
     for table in query.tables:
         if (record is not None and table.model in record.tables) or not running.tables.has_rows(table):
             continue
         before = taken_over_tables(query, records_in(running.files, running.checkpoints)).get(table.model)
         if before is not None:
-            raise MillstreamError(_other_writer(query, table, before))
+            name = table.model.partition(".")[2]
+            owner = f"the table {name} has rows of query {before}"
+            remedy = f"rebuild it alongside the running version, then swap: {rebuild_command(query)}"
+            message = f"{owner}; {query.name} would not replace all of them"
+            raise MillstreamError(Diagnostic("MS870", message, None, remedy))
 
 
 def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[str]) -> Opened:
     if opened.record is None or not models:
         return opened
-    checkpoint = running.checkpoint(query)
-    failed = backfill(running, query, opened.record, checkpoint, models, opened.created)
+    failed = backfill(running, query, opened.record, models, opened.created)
     return replace(opened, backfilled=tuple(models), failed=failed)
 
 
 def _ready(
     running: Engine, query: Query, opened: Opened, left_out: Collection[str]
 ) -> tuple[Query, QueryContext]:
-    checkpoint, failed = running.checkpoint(query), opened.failed
+    failed = opened.failed
     out = [model for model in query.stored if model in left_out or model in failed]
     if failed and len(out) == len(query.stored):
         raise MillstreamError(*failed.values())
@@ -132,15 +136,13 @@ def _ready(
     record = _write_new_record(running, query, opened, out)
     prepared = without(running, query, out)
     new = opened.created if opened.record is None else frozenset[str]()
-    context = with_dead_letters(
-        running, prepared, record, checkpoint, running.context(prepared, record, checkpoint, new)
-    )
+    context = running.context(prepared, record, running.checkpoint(query), new)
+    context = with_dead_letters(running, prepared, record, context)
     joined = tuple(model for model in opened.backfilled if model not in failed)
     return prepared, replace(context, backfilled=joined, left_out=failed)
 
 
 def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:
-    """Write the query's new record."""
     before = opened.record
     new = new_record(running.job.project.settings.name, query, opened.ids)
     outputs = {model: topic for model, topic in query.stored.items() if model not in out}
@@ -162,39 +164,9 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
 
 
 def reset(running: Engine, query: Query) -> None:
-    """Remove a query's checkpoint and tables."""
     checkpoint = running.checkpoint(query)
     forget(running.files, running.tables, checkpoint)
     previous.forget(running.files, running.tables, checkpoint)
     running.files.remove(checkpoint.folder)
     for table in query.tables:
         running.tables.drop(table)
-
-
-def _other_project(query: Query, record: Record, project: str) -> Diagnostic:
-    return Diagnostic(
-        "MS869",
-        f"the checkpoint of {query.name} belongs to another project, '{record.project}'",
-        None,
-        f"give '{project}' its own folder: set `checkpoints:` of the target in profiles.yml",
-    )
-
-
-def _other_writer(query: Query, table: TableOutput, before: str) -> Diagnostic:
-    name = table.model.partition(".")[2]
-    return Diagnostic(
-        "MS870",
-        f"the table {name} has rows of query {before}; {query.name} would not replace all of them",
-        None,
-        f"rebuild it alongside the running version, then swap: {rebuild_command(query)}",
-    )
-
-
-def _other_records(query: Query, topics: Sequence[str]) -> Diagnostic:
-    named = ", ".join(f"'{topic}'" for topic in topics)
-    return Diagnostic(
-        "MS864",
-        f"{query.title}: {named} was deleted and recreated; the saved offsets no longer apply",
-        None,
-        "build with --full-refresh to read it from its start",
-    )

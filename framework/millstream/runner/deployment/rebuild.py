@@ -6,13 +6,12 @@ A rebuild that is killed before the swap (`swapping`) continues the next time th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from hashlib import blake2b
 
 import msgspec
 from msgspec.structs import replace
 
-from millstream.deployment.records import Offsets, new_record
+from millstream.deployment.records import new_record
 from millstream.physical.values import PerBatch, Query, SinkOutput, TableOutput
 from millstream.runner.checkpoints import pending_swap
 from millstream.runner.checkpoints.pending_swap import PendingSwap
@@ -31,18 +30,19 @@ def begin(running: Engine, query: Query, apply: str = "") -> tuple[Query, QueryC
     if found is None or found.digest != digest or found.apply != apply:
         forget(running.files, running.tables, checkpoint)
         sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
-        record = replace(new, folder=f"spark-{new.id}", began=_topic_ends(running, query, sent))
+        # The new records of an appending query begin at the ends of its topics.
+        began = running.kafka.held(sent) if query.output_mode == "append" else {}
+        record = replace(new, folder=f"spark-{new.id}", began=began)
         streamed = tuple(sorted(running.streamed.intersection(record.tables)))
         found = PendingSwap(record, digest, query.tables, streamed, apply=apply)
         pending_swap.write(running.files, checkpoint, found)
     rebuilt = _to_new_tables(query, found)
     created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}
     context = running.context(rebuilt, found.record, checkpoint, frozenset(created))
-    return rebuilt, with_dead_letters(running, rebuilt, found.record, checkpoint, context)
+    return rebuilt, with_dead_letters(running, rebuilt, found.record, context)
 
 
 def swap(running: Engine, query: Query) -> None:
-    """Replace the running version by the rebuilt one."""
     checkpoint = running.checkpoint(query)
     begin_swap(running.files, checkpoint)
     settle(running.files, running.tables, checkpoint)
@@ -52,11 +52,6 @@ def _digest(running: Engine, query: Query) -> str:
     """Return a digest of everything that a query does: after an edit, half a rebuild is useless."""
     functions = [running.job.catalog.functions[name].digest for name in query.functions]
     return blake2b(msgspec.json.encode((query, functions)), digest_size=12).hexdigest()
-
-
-def _topic_ends(running: Engine, query: Query, topics: Iterable[str]) -> dict[str, Offsets]:
-    """Return the ends of the topics that an appending query writes: its new records begin there."""
-    return running.kafka.held(topics) if query.output_mode == "append" else {}
 
 
 def _to_new_tables(query: Query, found: PendingSwap) -> Query:

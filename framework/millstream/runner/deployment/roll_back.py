@@ -26,24 +26,25 @@ def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = N
     with engine(job, [], folder, tell, spark) as running:
         applied = read(running.files, running.checkpoints)
         if applied is None:
-            raise MillstreamError(_no_apply(job))
+            message = f"no apply to {job.project.target.name} can be rolled back"
+            remedy = "only the last `millstream apply` that rebuilt something is retained"
+            raise MillstreamError(Diagnostic("MS887", message, None, remedy))
         retained = _retained(running, applied.id)
         records = records_in(running.files, running.checkpoints)
         lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())
         if problems := [*map(_rebuilt_since, lost), *_counted_twice(retained, records)]:
             raise MillstreamError(*problems)
         write(running.files, running.checkpoints, replace(applied, back=True))
-        swap_together(
-            running.files,
-            running.tables,
-            running.checkpoints,
-            JoinedSwap(tuple(retained), applied.lock, back=True),
-        )
+        joined = JoinedSwap(tuple(retained), applied.lock, back=True)
+        swap_together(running.files, running.tables, running.checkpoints, joined)
         for name, each in retained.items():
             note = f"version of {each.record.made}" if each.record else "belongs to another query again"
             tell(Setup(name, note, done=True))
         for name in applied.begun:
-            _forget(running, name, records.get(name))
+            # The query did not run before the apply.
+            for model in records[name].tables if name in records else ():
+                running.tables.drop(TableOutput(model))
+            running.files.remove(checkpoint_folder(running.checkpoints, name).folder)
         restore_manifest(running.files, running.checkpoints)
         remove(running.files, running.checkpoints)
         return list(retained)
@@ -58,40 +59,16 @@ def _retained(running: Engine, apply: str) -> dict[str, Previous]:
     return {name: each for name, each in found.items() if each is not None and each.apply == apply}
 
 
-def _forget(running: Engine, name: str, record: Record | None) -> None:
-    """Remove a query that did not run before the apply."""
-    checkpoint = checkpoint_folder(running.checkpoints, name)
-    for model in record.tables if record else ():
-        running.tables.drop(TableOutput(model))
-    running.files.remove(checkpoint.folder)
-
-
 def _counted_twice(retained: dict[str, Previous], records: dict[str, Record]) -> Iterator[Diagnostic]:
     """Refuse a rollback after which a query would count rows twice that were sent again since."""
     sent = {topic: name for name in retained if name in records for topic in records[name].began}
+    remedy = "check out the older version, and run `millstream apply`, which rebuilds both"
     for name, each in retained.items():
         for topic in sorted(set(each.record.ids if each.record else ()) & sent.keys()):
-            yield Diagnostic(
-                "MS888",
-                f"{name} would count the rows of '{topic}' twice: {sent[topic]} has sent them again",
-                None,
-                "check out the older version, and run `millstream apply`, which rebuilds both",
-            )
+            message = f"{name} would count the rows of '{topic}' twice: {sent[topic]} has sent them again"
+            yield Diagnostic("MS888", message, None, remedy)
 
 
 def _rebuilt_since(name: str) -> Diagnostic:
-    return Diagnostic(
-        "MS887",
-        f"{name} was rebuilt since, so its version before the last apply is no longer retained",
-        None,
-        "check out the older version, and run `millstream apply`",
-    )
-
-
-def _no_apply(job: Job) -> Diagnostic:
-    return Diagnostic(
-        "MS887",
-        f"no apply to {job.project.target.name} can be rolled back",
-        None,
-        "only the last `millstream apply` that rebuilt something is retained",
-    )
+    message = f"{name} was rebuilt since, so its version before the last apply is no longer retained"
+    return Diagnostic("MS887", message, None, "check out the older version, and run `millstream apply`")

@@ -18,7 +18,6 @@ from millstream.runner.engine import Engine
 
 
 def planned(running: Engine, queries: Sequence[Query]) -> tuple[Stage, ...]:
-    """Return the stages of a job."""
     job = running.job
     deployed = deployed_at(running.files, running.checkpoints)
     return stages(queries, deployed, job.intent, job.physical.queries, job.physical.lock)
@@ -49,14 +48,12 @@ def end(
     running: Engine, planned_stages: Sequence[Stage], started: Collection[str], *, succeeded: bool
 ) -> None:
     """Execute the stages after the last query; `succeeded` if no query failed."""
-    joined = next(
-        (stage for stage in planned_stages if isinstance(stage, Swap) and stage.lock is not None), None
-    )
-    if joined is None:
+    swaps = [stage for stage in planned_stages if isinstance(stage, Swap)]
+    joined = [JoinedSwap(each.queries, each.lock) for each in swaps if each.lock is not None]
+    if not joined:
         update_lock(running, started)
-    elif succeeded and joined.lock is not None:
-        swap = JoinedSwap(joined.queries, joined.lock)
-        swap_together(running.files, running.tables, running.checkpoints, swap)
+    elif succeeded:
+        swap_together(running.files, running.tables, running.checkpoints, joined[0])
     if succeeded and any(isinstance(stage, KeepPrevious) for stage in planned_stages):
         end_apply(running)
 

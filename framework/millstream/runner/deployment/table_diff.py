@@ -65,14 +65,12 @@ def _differs(
     parts += [f"{more:,} are new"] if more else []
     notes = tuple(Note(_row(table, names, row)) for row in shown)
     name = table.model.partition(".")[2]
-    return Diagnostic(
-        "MS886",
-        f"the rebuilt table {name} differs outside the edited columns: {', '.join(parts)}",
-        None,
+    message = f"the rebuilt table {name} differs outside the edited columns: {', '.join(parts)}"
+    remedy = (
         "check that the topics still hold all records, and whether rows were late before; "
-        "`millstream apply --accept-differences` swaps anyway",
-        notes=notes,
+        "`millstream apply --accept-differences` swaps anyway"
     )
+    return Diagnostic("MS886", message, None, remedy, notes=notes)
 
 
 def _row(table: TableOutput, names: Sequence[str], row: Mapping[str, Any]) -> str:

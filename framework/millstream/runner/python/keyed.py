@@ -51,7 +51,8 @@ def yielded_rows(session: SparkSession, project: Project, step: StatefulView, mo
     given = session.table(step.of)
     fields = _fields(function, given.columns)
     columns = dict.fromkeys((*step.keys, *fields.values()))
-    yielded = _yielded_fields(function)
+    assert isinstance(function.returns, Struct)
+    yielded = [field.name for field in function.returns.fields]
     keyed = Keyed(
         source_of(project, function),
         function.name,
@@ -71,19 +72,12 @@ def _fields(function: Function, columns: Iterable[str]) -> dict[str, str]:
     assert isinstance(row, Struct)
     missing = [field.name for field in row.fields if field.name.lower() not in columns_by_name]
     if missing:
-        message = (
-            f"{function.name}() reads '{missing[0]}', which is not a column of the rows that it is called on"
-        )
-        remedy = did_you_mean(
-            missing[0], columns_by_name.values(), f"columns: {', '.join(columns_by_name.values())}"
-        )
+        rows = "a column of the rows that it is called on"
+        message = f"{function.name}() reads '{missing[0]}', which is not {rows}"
+        listed = f"columns: {', '.join(columns_by_name.values())}"
+        remedy = did_you_mean(missing[0], columns_by_name.values(), listed)
         raise MillstreamError(Diagnostic("MS877", message, function.location, remedy))
     return {field.name: columns_by_name[field.name.lower()] for field in row.fields}
-
-
-def _yielded_fields(function: Function) -> list[str]:
-    assert isinstance(function.returns, Struct)
-    return [field.name for field in function.returns.fields]
 
 
 class OutputRow(dict[str, Any]):

@@ -102,7 +102,6 @@ def _offsets(text: str | None, topic: str) -> dict[int, int]:
 
 
 def has_read(batch: Batch, ends: Mapping[str, Offsets]) -> bool:
-    """Whether a query has read its topics up to some offsets."""
     return all(
         batch.read.get(topic, {}).get(number, 0) >= end
         for topic, numbers in ends.items()

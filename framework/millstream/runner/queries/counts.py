@@ -38,9 +38,8 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
     observed = [_markers(model).alias(count_name("skipped", model)) for model in how.skips]
     observed += [_markers(test).alias(count_name("tests", test)) for test in how.tests]
     if dead_letters:
-        observed += _dead_letters(
-            dead_letters, [each.model for each in query.outputs if isinstance(each, SinkOutput)]
-        )
+        models = [each.model for each in query.outputs if isinstance(each, SinkOutput)]
+        observed += _dead_letters(dead_letters, models)
     found = records.observe("records", *observed)
     return found.where("topic is not null") if how.skips or how.tests else found
 
@@ -85,7 +84,6 @@ def _numbers(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
-    """Sum the counts of batches."""
     found: dict[str, dict[str, int]] = {"skipped": {}, "dead_letters": {}, "tests": {}}
     for numbers in batches:
         for name, number in numbers.items():

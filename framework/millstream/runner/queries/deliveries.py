@@ -36,7 +36,6 @@ class Stores(Struct, frozen=True):
     identity: str
     """Identifies the query and its checkpoint, since a new checkpoint numbers batches from 0 again."""
     kafka: Mapping[str, str]
-    """Options of the Kafka sink."""
     producer: Mapping[str, str]
     """Settings of Millstream's own producer, for records that Spark's sink can't write."""
     merge: Callable[[DataFrame, TableOutput, Batch], None]
@@ -52,7 +51,6 @@ class Stores(Struct, frozen=True):
     raised: list[MillstreamError] = field(default_factory=list)
     """Errors that refused a batch, since Spark passes on only their text."""
     test_counts: TestCounts = field(default_factory=TestCounts)
-    """Collects the counts of row checks."""
 
 
 def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
@@ -76,7 +74,10 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
             if stores.check is not None:
                 stores.check(batch.sparkSession, number)
             if sinks:
-                _send(batch, sinks, stores, number)
+                # The records of all topics are written together.
+                parts = (batch.sparkSession.sql(each.sql) for each in sinks)
+                records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+                send(records, stores, number)
         finally:
             if several or again:
                 batch.unpersist()
@@ -116,19 +117,12 @@ def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int) ->
     stores.merge(rows, table, Batch(stores.identity, number, deletes=delivery.deletes, new=new))
 
 
-def _send(batch: DataFrame, sinks: list[Delivery], stores: Stores, number: int) -> None:
-    """Write the records of all topics together."""
-    parts = (batch.sparkSession.sql(each.sql) for each in sinks)
-    records = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    send(records, stores, number)
-
-
 def send(records: DataFrame, stores: Stores, number: int) -> None:
     """Write records with a header by which records of a repeated batch are recognised."""
     identity = f.lit(f"{stores.identity}/{number}").cast("binary")
-    header = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), identity.alias("value")))
-    own = f.coalesce(f.col("headers"), f.array()) if "headers" in records.columns else None
-    headers = header if own is None else f.concat(own, header)
+    headers = f.array(f.struct(f.lit(BATCH_HEADER).alias("key"), identity.alias("value")))
+    if "headers" in records.columns:
+        headers = f.concat(f.coalesce(f.col("headers"), f.array()), headers)
     marked = records.withColumn("headers", headers)
     if "timestamp" in records.columns:
         send_with_timestamps(marked, stores.producer)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.checks import WRONG_ROW
@@ -104,8 +108,16 @@ def problem_of(who: str, error: BaseException, log: str) -> Diagnostic:
     return Diagnostic("MS860", f"{who}: {_shortest(text)}", None, f"see Spark's log: {log}")
 
 
+@contextmanager
+def reporting_spark_errors(who: str, log: str) -> Iterator[None]:
+    """Raise an error of Spark as a diagnostic; `who` names the outputs."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise MillstreamError(problem_of(who, error, log)) from None
+
+
 def jvm_lost(code: int, log: Path) -> Diagnostic:
-    """Return the diagnostic for a JVM of Spark that has ended."""
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     remedy = f"start it again: no data is lost; see {log} for Java's last output, `dmesg` for lack of memory"
     return Diagnostic("MS883", f"Spark's JVM ended ({how})", None, remedy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
@@ -45,7 +45,6 @@ def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> No
         raise MillstreamError(Diagnostic("MS879", found, None, remedy))
 
 
-def partitions_of(query: Query, counts: Sequence[tuple[str, int]]) -> int:
+def partitions_of(query: Query, counts: Mapping[str, int]) -> int:
     """Return how many partitions a query reads; `counts` has those of each topic."""
-    by_topic = dict(counts)
-    return sum(by_topic.get(source.topic, 1) for source in query.sources)
+    return sum(counts.get(source.topic, 1) for source in query.sources)

@@ -8,9 +8,7 @@ from collections.abc import Collection
 from msgspec import Struct
 
 from millstream.errors import Diagnostic
-from millstream.results import FILE, ModelResult, RunResults, Status, write_results
-
-__all__ = ["FILE", "Counts", "ModelResult", "Outcome", "RunResults", "Status", "write_results"]
+from millstream.results import Status
 
 
 class Counts(Struct, frozen=True):
@@ -22,12 +20,8 @@ class Counts(Struct, frozen=True):
     """Rows that fail data tests, by the test's id."""
 
     def of(self, ids: Collection[str]) -> Counts:
-        """Return the counts of some sources, models and tests."""
-        return Counts(
-            {each: number for each, number in self.skipped.items() if each in ids},
-            {each: number for each, number in self.dead_letters.items() if each in ids},
-            {each: number for each, number in self.tests.items() if each in ids},
-        )
+        own = (self.skipped, self.dead_letters, self.tests)
+        return Counts(*({id_: number for id_, number in each.items() if id_ in ids} for each in own))
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
@@ -44,7 +38,6 @@ class Outcome(Struct, frozen=True):
     query: str
     status: Status
     rows: int = 0
-    batches: int = 0
     seconds: float = 0.0
     message: str = ""
     problem: Diagnostic | None = None

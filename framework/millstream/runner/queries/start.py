@@ -22,7 +22,6 @@ from millstream.physical.values import (
     PerBatch,
     Query,
     SourceRead,
-    StaticRead,
     ToKafka,
 )
 from millstream.project.values import Project
@@ -44,7 +43,6 @@ class QueryContext(Struct, frozen=True):
 
     project: Project
     checkpoint: str
-    """The folder of its checkpoint."""
     stores: Stores
     sources: Mapping[str, Mapping[str, str]]
     """Options of Spark's Kafka source, by relation."""
@@ -52,7 +50,6 @@ class QueryContext(Struct, frozen=True):
     settings: Mapping[str, str] = {}
     """Settings of the query's session only."""
     backfilled: tuple[str, ...] = ()
-    """Models that were backfilled."""
     left_out: Mapping[str, Diagnostic] = {}
     """Models whose backfill failed."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None
@@ -128,7 +125,11 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
     for source in query.sources:
         read(session, source)
     for each in query.reads:
-        _at_rest(session, each, context)
+        kind, _, name = each.relation.partition(".")
+        if kind == "seed":
+            reading.seed(session, each.view, context.project, context.project.seeds[name])
+        else:
+            context.tables.view(session, each)
     for step in query.steps:
         make_view(session, step, context.project, query.output_mode)
     return session
@@ -142,14 +143,6 @@ def _streamed(context: QueryContext, trigger: Mapping[str, object], *, timed: bo
             context.tables.stream(session, source)
 
     return read
-
-
-def _at_rest(session: SparkSession, read: StaticRead, context: QueryContext) -> None:
-    kind, _, name = read.relation.partition(".")
-    if kind == "seed":
-        reading.seed(session, read.view, context.project, context.project.seeds[name])
-    else:
-        context.tables.view(session, read)
 
 
 def make_view(session: SparkSession, step: Step, project: Project, mode: OutputMode) -> None:
@@ -173,7 +166,7 @@ def _distinct(rows: DataFrame, step: DedupeView) -> DataFrame:
     Spark drops a key once the watermark passes its time plus the delay in the metadata of the event time.
     That delay is for late rows; it is replaced by `within` here.
     """
-    if step.within is None:
+    if step.within is None or not rows.isStreaming:
         return rows.dropDuplicates(list(step.keys))
     metadata = {_DELAY: milliseconds(step.within)}
     times = [field.name for field in rows.schema if _DELAY in field.metadata]

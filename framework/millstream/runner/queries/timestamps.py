@@ -5,6 +5,7 @@ Pickle sends this module to the workers; they need `confluent-kafka`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -63,10 +64,4 @@ def _produce(client: Any, record: dict[str, Any]) -> None:
             return
 
 
-def _pickled_by_value() -> None:
-    import sys
-
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-
-
-_pickled_by_value()
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]

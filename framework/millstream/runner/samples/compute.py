@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,30 +22,22 @@ from millstream.machine.jars import Progress
 from millstream.optimizer.choose import chosen
 from millstream.optimizer.driver import optimize
 from millstream.physical.emit.error_places import nested_calls
-from millstream.physical.emit.steps import (
-    CountedView,
-    DedupeView,
-    SqlView,
-    StatefulView,
-    Step,
-    WindowView,
-    in_steps,
-)
+from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.plan import physical_plan
 from millstream.physical.references import reference_outputs
 from millstream.physical.values import SourceRead, StaticRead
 from millstream.physical.view_names import Views, sources, static_reads
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes import Output, Plan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits
 from millstream.project.values import Project
-from millstream.runner.python import functions, keyed
-from millstream.runner.queries import counts as counting
+from millstream.runner.python import functions
 from millstream.runner.queries import reads as reading
-from millstream.runner.queries.failures import problem_of
-from millstream.runner.queries.start import timed_by_window
+from millstream.runner.queries.failures import reporting_spark_errors
+from millstream.runner.queries.reads import Ranges
+from millstream.runner.queries.start import make_view
 from millstream.runner.queries.tables import Tables
 from millstream.runner.samples.streaming_checks import check_streaming
 from millstream.runner.spark.jars import jars_for
@@ -71,15 +62,13 @@ def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
     """Return a model's rows, newest first if it has an event time; an aggregate has its final rows."""
     output = _output(question)
     _check_streaming(question, spark, output)
-    try:
+    with reporting_spark_errors(question.model.partition(".")[2], question.log):
         rows = _frame(question, admin, spark.newSession(), output)
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
         if times:
             rows = rows.orderBy(*(rows[quoted(time)].desc_nulls_last() for time in times))
         limit = question.limit
         table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
-    except (PySparkException, Py4JError) as error:
-        raise _failed(question, error) from None
     columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
     listed: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
     more = limit is not None and len(listed) > limit
@@ -104,13 +93,14 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
     views = Views()
     found = in_steps((output,), views.leaf, reads=views.of, how=EmitOptions(locate_calls=True))
     order = in_order((output,))
-    functions.register(session, question.project, _functions(order), nested_calls(order))
+    called = (name for node in order for each in node.expressions for name in each.functions)
+    functions.register(session, question.project, dict.fromkeys(called), nested_calls(order))
     for source in sources(order, views):
         _source(session, source, question, admin)
     for read in static_reads(order, views):
         _at_rest(session, read, question)
     for step in found.steps:
-        _view(session, step, question.project)
+        make_view(session, step, question.project, "append")
     rows = session.sql(found.emitted.statement())
     columns = question.catalog.models[question.model].columns
     return rows.select(*(quoted(column.name) for column in columns))
@@ -130,11 +120,16 @@ def _source(session: SparkSession, source: SourceRead, question: Question, admin
     offsets = bounds(admin, [source.topic])
     if not offsets:
         message = f"the topic '{source.topic}' does not exist yet"
-        raise MillstreamError(
-            Diagnostic("MS827", message, None, "create and fill it with `millstream build`")
-        )
+        remedy = "create and fill it with `millstream build`"
+        raise MillstreamError(Diagnostic("MS827", message, None, remedy))
     ranges = {number: (max(first, end - question.last), end) for (_, number), (first, end) in offsets.items()}
-    topic = question.project.sources.get(source.relation.removeprefix("source."))
+    read_records(session, source, question.project, admin, ranges)
+
+
+def read_records(
+    session: SparkSession, source: SourceRead, project: Project, admin: Admin, ranges: Ranges
+) -> None:
+    topic = project.sources.get(source.relation.removeprefix("source."))
     own = topic.options.get("options") if topic else None
     options = revealed(source_options(admin.cluster, own or {}, "available_now"))
     reading.bounded(session, source, options, ranges)
@@ -151,30 +146,6 @@ def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> Non
         message = f"'{name}' has not been built"
         remedy = f"build it first: `millstream build --select +{question.model.partition('.')[2]}`"
         raise MillstreamError(Diagnostic("MS843", message, None, remedy)) from None
-
-
-def _view(session: SparkSession, step: Step, project: Project) -> None:
-    match step:
-        case SqlView():
-            made = session.sql(step.sql)
-        case DedupeView():
-            made = session.table(step.of).dropDuplicates(list(step.keys))
-        case WindowView():
-            made = timed_by_window(session.table(step.of), step)
-        case CountedView():
-            made = counting.without_bad(session.table(step.of), step)
-        case StatefulView():
-            made = keyed.yielded_rows(session, project, step, "append")
-    made.createOrReplaceTempView(step.name)
-
-
-def _functions(nodes: Iterable[Node]) -> tuple[str, ...]:
-    called = (name for node in nodes for each in node.expressions for name in each.functions)
-    return tuple(dict.fromkeys(called))
-
-
-def _failed(question: Question, error: Exception) -> MillstreamError:
-    return MillstreamError(problem_of(question.model.partition(".")[2], error, question.log))
 
 
 def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:

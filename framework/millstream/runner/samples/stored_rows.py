@@ -12,9 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.errors import MillstreamError
 from millstream.kafka.clients import Admin
-from millstream.kafka.cluster import revealed
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
-from millstream.kafka.settings import source_options
 from millstream.physical.emit.steps import in_steps
 from millstream.physical.emit.walk import EmitOptions
 from millstream.physical.values import SourceRead, StaticRead
@@ -29,7 +27,7 @@ from millstream.runner.queries import reads as reading
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
 from millstream.runner.queries.tables import Tables
-from millstream.runner.samples.compute import Question, frame, with_ancestors
+from millstream.runner.samples.compute import Question, frame, read_records, with_ancestors
 
 _TRIES = 10
 _PAUSE = 0.5
@@ -61,20 +59,17 @@ class StoredRelations(Struct, frozen=True):
             return self._topic(session, topic_node(topic), topic.unique_by)
         model = self.catalog.models[relation]
         if model.materialization.at_rest:
-            return self._table(session, relation)
+            try:
+                Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
+            except PySparkException:
+                raise NotBuiltError(name) from None
+            return session.table("table_rows")
         if model.materialization.inlined:
             own = with_ancestors(self.catalog, self.above(relation))
             question = Question(self.project, own, relation, None, _ALL, self.log)
             return frame(question, self.admin(), session)
         traits = self.traits[relation]
         return self._topic(session, sink_node(model, traits), traits.keys)
-
-    def _table(self, session: SparkSession, relation: str) -> DataFrame:
-        try:
-            Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
-        except PySparkException:
-            raise NotBuiltError(relation.partition(".")[2]) from None
-        return session.table("table_rows")
 
     def _topic(self, session: SparkSession, node: Node, keys: tuple[str, ...]) -> DataFrame:
         changing = traits_of(node).mode == "upsert"
@@ -101,9 +96,5 @@ class StoredRelations(Struct, frozen=True):
         offsets = self._bounds(source.topic)
         if not offsets:
             raise NotBuiltError(source.topic)
-        topic = self.project.sources.get(source.relation.removeprefix("source."))
-        own = topic.options.get("options") if topic else None
-        options = revealed(source_options(self.admin().cluster, own or {}, "available_now"))
-        reading.bounded(
-            session, source, options, {n: (first, end) for (_, n), (first, end) in offsets.items()}
-        )
+        ranges = {number: (first, end) for (_, number), (first, end) in offsets.items()}
+        read_records(session, source, self.project, self.admin(), ranges)

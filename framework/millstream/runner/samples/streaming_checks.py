@@ -7,24 +7,20 @@ passes the checks of a query that starts (UnsupportedOperationChecker, in the qu
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from millstream.errors import MillstreamError
-from millstream.expressions import quoted
 from millstream.physical.references import reference_outputs
 from millstream.physical.values import OutputMode, Query
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
 from millstream.project.values import Project
-from millstream.runner.queries.failures import problem_of
+from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.samples import trial
-from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial
+from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial, ddl
 from millstream.runner.spark.settings import state_settings
 
 _DELETED = "_deleted boolean"
@@ -44,12 +40,12 @@ def check_streaming(
         tuple(_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
         state_settings(query, catalog),
     )
-    try:
-        with tempfile.TemporaryDirectory(prefix="millstream-check-") as folder:
-            rows = trial.streamed_rows(spark.newSession(), own, Path(folder))
-            _check(spark, rows, query.output_mode)
-    except (PySparkException, Py4JError) as error:
-        raise MillstreamError(problem_of(query.title, error, log)) from None
+    with (
+        reporting_spark_errors(query.title, log),
+        tempfile.TemporaryDirectory(prefix="millstream-check-") as folder,
+    ):
+        rows = trial.streamed_rows(spark.newSession(), own, Path(folder))
+        _check(spark, rows, query.output_mode)
 
 
 def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
@@ -63,7 +59,7 @@ def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
 def _feed(view: str, topic: str, relation: str, catalog: Catalog) -> Feed:
     if topic:
         return Feed(view, RECORDS, ())
-    return Feed(view, f"{_ddl(catalog.models[relation].columns)}, {_DELETED}", ())
+    return Feed(view, f"{ddl(catalog.models[relation].columns)}, {_DELETED}", ())
 
 
 def _at_rest(
@@ -73,8 +69,4 @@ def _at_rest(
     if kind == "seed":
         return OwnSeed(view, name)
     columns = references[relation] if kind == "source" else catalog.models[relation].columns
-    return Rows(view, _ddl(columns), ())
-
-
-def _ddl(columns: Iterable[Column]) -> str:
-    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+    return Rows(view, ddl(columns), ())

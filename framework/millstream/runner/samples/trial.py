@@ -5,27 +5,26 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from millstream.errors import MillstreamError
+from millstream.expressions import quoted
 from millstream.physical.values import PerBatch, Query, TableOutput
+from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.runner.python import functions
 from millstream.runner.queries import counts as counting
 from millstream.runner.queries import reads as reading
-from millstream.runner.queries.failures import problem_of
+from millstream.runner.queries.failures import reporting_spark_errors
 from millstream.runner.queries.latest import latest_rows
 from millstream.runner.queries.start import make_view
 
@@ -79,7 +78,6 @@ class Trial(Struct, frozen=True):
     feeds: tuple[Feed, ...]
     at_rest: tuple[AtRest, ...] = ()
     settings: Mapping[str, str] = {}
-    """Settings of the query's session."""
     reached: tuple[int | None, ...] = ()
     """The minimum watermark after each micro-batch, in milliseconds."""
 
@@ -102,12 +100,12 @@ class TrialResult(Struct, frozen=True):
 
 def as_batch(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
     """Run a stateless query over all given rows, as one batch."""
-    try:
+    with reporting_spark_errors(trial.query.title, log):
         session = spark.newSession()
-        _prepare(session, trial, lambda: _whole(session, trial.feeds))
+        for feed in trial.feeds:
+            rows = [row for batch in feed.batches for row in batch]
+            frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
         return TrialResult(tuple(batch_outputs(_rows(session, trial), trial.query, 0)))
-    except (PySparkException, Py4JError) as error:
-        raise MillstreamError(problem_of(trial.query.title, error, log)) from None
 
 
 def as_stream(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
@@ -115,16 +113,16 @@ def as_stream(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
 
     Each source reads one file for each batch, which may be empty. So batches don't depend on time.
     """
-    with tempfile.TemporaryDirectory(prefix="millstream-trial-") as folder:
-        try:
-            return _streamed(spark, trial, Path(folder))
-        except (PySparkException, Py4JError) as error:
-            raise MillstreamError(problem_of(trial.query.title, error, log)) from None
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-trial-") as folder,
+        reporting_spark_errors(trial.query.title, log),
+    ):
+        return _streamed(spark, trial, Path(folder))
 
 
 def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFrame:
     """Return a query's rows as a stream over the files of a folder; nothing runs."""
-    _prepare(session, trial, lambda: _stream(session, trial.feeds, folder))
+    _stream(session, trial.feeds, folder)
     return _rows(session, trial)
 
 
@@ -166,26 +164,17 @@ def _advance(query: StreamingQuery, reached: int) -> None:
     tracker.setWatermark(max(reached, tracker.currentWatermark()))
 
 
-def _prepare(session: SparkSession, trial: Trial, read: Callable[[], None]) -> None:
+def _rows(session: SparkSession, trial: Trial) -> DataFrame:
+    """Return the rows of a query, whose feeds have their views."""
     for name, value in trial.settings.items():
         session.conf.set(name, value)
     query = trial.query
     functions.register(session, trial.project, query.functions, query.nested_calls)
-    read()
     for each in trial.at_rest:
         _at_rest(session, trial.project, each)
     for step in query.steps:
         make_view(session, step, trial.project, query.output_mode)
-
-
-def _rows(session: SparkSession, trial: Trial) -> DataFrame:
-    return counting.with_counts(session.sql(trial.query.sql), trial.query)
-
-
-def _whole(session: SparkSession, feeds: Iterable[Feed]) -> None:
-    for feed in feeds:
-        rows = [row for batch in feed.batches for row in batch]
-        frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
+    return counting.with_counts(session.sql(query.sql), query)
 
 
 def _stream(session: SparkSession, feeds: Iterable[Feed], folder: Path) -> None:
@@ -228,21 +217,22 @@ def _newest(session: SparkSession, project: Project, given: Reference) -> DataFr
 
 
 def frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
-    return values(session, _table(rows, _arrow(columns)), _schema(columns))
+    """Return rows as a DataFrame; `columns` are DDL."""
+    return values(session, _table(rows, _arrow(columns)), StructType.fromDDL(columns))
+
+
+def ddl(columns: Iterable[Column]) -> str:
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
 
 
 def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
-    """Return local rows as a DataFrame."""
     made: Any = session
     return made.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
 
 
-def _schema(columns: str) -> Any:
-    return StructType.fromDDL(columns)
-
-
 def _arrow(columns: str) -> pa.Schema:
-    return to_arrow_schema(_schema(columns), timezone="UTC")
+    schema: Any = StructType.fromDDL(columns)
+    return to_arrow_schema(schema, timezone="UTC")
 
 
 def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:

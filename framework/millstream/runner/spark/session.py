@@ -106,17 +106,13 @@ def _of_stores(target: Target) -> dict[str, str]:
     return found
 
 
-def _nothing() -> None:
-    pass
-
-
 @contextmanager
 def running_spark(
     name: str,
     target: Target,
     jars: Sequence[Path],
     folder: Path,
-    caching: Callable[[], None] = _nothing,
+    caching: Callable[[], None] = lambda: None,
     *,
     long_running: bool = False,
 ) -> Iterator[SparkSession]:
@@ -125,7 +121,8 @@ def running_spark(
     Writing takes a while; `caching` is called before it. With `long_running`, the JVM compiles to the fastest
     code, however long that takes.
     """
-    archive = archive_for("spark", java(), [*_own_jars(), *jars]) if is_local(target) else None
+    own_jars = Path(pyspark.__file__).parent / "jars"
+    archive = archive_for("spark", java(), [own_jars, *jars]) if is_local(target) else None
     spark = start_spark(name, target, jars, folder, archive, long_running=long_running)
     try:
         yield spark
@@ -168,11 +165,6 @@ def _forget_jvm() -> None:
     SparkSession._instantiatedSession = None  # noqa: SLF001
 
 
-def _own_jars() -> list[Path]:
-    """Return the folder of PySpark's jars, which differs between versions."""
-    return [Path(pyspark.__file__).parent / "jars"]
-
-
 def _end_jvm() -> bool:
     """End the JVM by closing its standard input; kill it if that fails."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 -- there is no public API for the process
@@ -212,21 +204,16 @@ def start_spark(
         with log.redirected_stderr(folder):
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        raise MillstreamError(_not_started(target, error, folder)) from None
+        causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
+        cause = causes[-1] if causes else str(error).strip().partition("\n")[0]
+        message = f"can't start Spark on {target.settings.get('master')}: {cause}"
+        remedy = f"fix `master` or `spark:` of target '{target.name}'; see {folder} for Java's output"
+        raise MillstreamError(Diagnostic("MS873", message, target.location, remedy)) from None
 
 
 def _is_no_lost_command(record: logging.LogRecord) -> bool:
     """Hide py4j's log of a JVM that has ended; Millstream reports the error that py4j raises."""
     return record.msg != "Exception while sending command."
-
-
-def _not_started(target: Target, error: Exception, folder: Path) -> Diagnostic:
-    master = str(target.settings.get("master"))
-    causes = re.findall(r"(?:[\w.$]+(?:Exception|Error)): ([^\n]+)", str(error))
-    cause = causes[-1] if causes else str(error).strip().partition("\n")[0]
-    message = f"can't start Spark on {master}: {cause}"
-    remedy = f"fix `master` or `spark:` of target '{target.name}'; see {folder} for Java's output"
-    return Diagnostic("MS873", message, target.location, remedy)
 
 
 def _flat(settings: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.physical.values import DeadLetters, Query
+from millstream.physical.values import Query
 from millstream.plan.from_sql.catalog import Catalog
 
 _STATE = "spark.sql.streaming.stateStore."
@@ -20,7 +20,6 @@ _UNITS = {"k": 10, "m": 20, "g": 30}
 
 
 def session_settings(query: Query, catalog: Catalog) -> dict[str, str]:
-    """Return the settings of one query's session."""
     return {
         **state_settings(query, catalog),
         # Without windows to close, a batch without rows has no output.
@@ -42,7 +41,7 @@ def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
 
 def _models(query: Query, catalog: Catalog) -> list[str]:
     """Return the models that a query stores, and the views that it computes for them."""
-    stored = {target.model for target in query.outputs if not isinstance(target, DeadLetters)}
+    stored = query.stored
     return [
         model
         for model in query.models

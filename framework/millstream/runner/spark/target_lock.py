@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.machine.locks import opened, try_lock
-from millstream.stores.files import Files, local_path
+from millstream.stores.files import Files, local_path, path_in
 
 BEAT = 5.0
 """Seconds between two signs of life."""
@@ -39,7 +39,6 @@ class Sign(Struct, frozen=True):
 
 @contextmanager
 def target_lock(folder: Path, target: str) -> Iterator[None]:
-    """Hold the lock of a folder."""
     if sys.platform == "win32":
         yield
         return
@@ -58,7 +57,7 @@ def checkpoints_lock(checkpoints: str, files: Files, target: str) -> Iterator[No
         with target_lock(folder, target):
             yield
         return
-    path = f"{checkpoints.rstrip('/')}/{_FILE}"
+    path = path_in(checkpoints, _FILE)
     own = Sign(uuid.uuid4().hex, socket.gethostname(), os.getpid())
     _check_owner(files, path, target)
     _write(files, path, own)
@@ -84,8 +83,7 @@ def _check_owner(files: Files, path: str, target: str) -> None:
             return
         if now != before:
             sign = msgspec.json.decode(now, type=Sign)
-            message = f"process {sign.process} on {sign.host} is using the target '{target}'"
-            raise _in_use(message)
+            raise _in_use(f"process {sign.process} on {sign.host} is using the target '{target}'")
 
 
 def _beat(files: Files, path: str, own: Sign, ended: threading.Event) -> None:

@@ -18,18 +18,15 @@ def connected(
     schema: PostgresSchema, *, zone: str = "UTC", read_only: bool = False
 ) -> Iterator[psycopg.Connection[Any]]:
     """Open one transaction, which is committed unless an exception is raised."""
-    with _open(schema) as connection:
+    try:
+        opened: psycopg.Connection[Any] = psycopg.connect(schema.url, **schema.options)
+    except psycopg.Error as error:
+        raise _unreachable(schema, error) from None
+    with opened as connection:
         connection.read_only = read_only
         connection.execute("select set_config('timezone', %s, true)", (zone,))
         connection.execute("select set_config('search_path', %s, true)", (quoted(schema.schema),))
         yield connection
-
-
-def _open(schema: PostgresSchema) -> psycopg.Connection[Any]:
-    try:
-        return psycopg.connect(schema.url, **schema.options)
-    except psycopg.Error as error:
-        raise _unreachable(schema, error) from None
 
 
 def _unreachable(schema: PostgresSchema, error: psycopg.Error) -> MillstreamError:

@@ -27,15 +27,13 @@ def answer(
         try:
             # The user's own text, in a transaction that can't write.
             connection.execute(_DECLARE + query, prepare=True)
-            fetch = (
-                "fetch forward {} from millstream_query"
-                if limit is not None
-                else "fetch all from millstream_query"
-            )
-            found = connection.execute(sql.SQL(fetch).format((limit or 0) + 1))
+            forward = sql.SQL("all") if limit is None else sql.SQL("forward {}").format(limit + 1)
+            found = connection.execute(sql.SQL("fetch {} from millstream_query").format(forward))
             rows = found.fetchall()
         except psycopg.errors.UndefinedTable as error:
-            raise _undefined(error, query, known) from None
+            message = error.diag.message_primary or ""
+            name = message.split('"')[1] if message.count('"') >= 2 else message
+            raise query_error(query, missing_table(name, known), _start(error)) from None
         except psycopg.Error as error:
             raise _wrong(error, query) from None
         columns = tuple(column.name for column in found.description or ())
@@ -59,12 +57,6 @@ def read_table(
             return None
         except psycopg.Error as error:
             raise _wrong(error, "") from None
-
-
-def _undefined(error: psycopg.Error, query: str, known: Mapping[str, Known]) -> MillstreamError:
-    message = error.diag.message_primary or ""
-    name = message.split('"')[1] if message.count('"') >= 2 else message
-    return query_error(query, missing_table(name, known), _start(error))
 
 
 def _wrong(error: psycopg.Error, query: str) -> MillstreamError:

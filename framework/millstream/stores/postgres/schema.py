@@ -49,7 +49,6 @@ class PostgresSchema(Struct, frozen=True):
 
 
 def postgres_schema(target: Target) -> PostgresSchema:
-    """Return the schema of a target that has a `url`."""
     settings = target.settings["tables"]
     url, username, password = _without_credentials(_text(settings["url"]))
     return PostgresSchema(

@@ -7,7 +7,7 @@ from psycopg import sql
 from millstream.physical.values import TableOutput
 from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import PostgresSchema
-from millstream.stores.postgres.table import BATCHES, NEWEST, Connection, shape, table_name
+from millstream.stores.postgres.table import forget_records, shape, table_name
 
 
 def swap(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
@@ -27,12 +27,12 @@ def swap(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
         else:
             connection.execute(sql.SQL("drop table if exists {table}").format(**names))
             connection.execute(sql.SQL("alter table {new} rename to {table}").format(**names))
-        for records_table in (BATCHES, NEWEST):
-            _rename(connection, records_table, new.model, table.model)
+        text = "update {} set relation = %s where relation = %s"
+        for records in forget_records(connection, table.model):
+            connection.execute(sql.SQL(text).format(records), (table.model, new.model))
 
 
 def copy(schema: PostgresSchema, table: TableOutput, to: TableOutput) -> None:
-    """Copy a table, if it exists, with its recorded batches."""
     with connected(schema) as connection:
         columns, _ = shape(connection, table)
         if not columns:
@@ -41,29 +41,9 @@ def copy(schema: PostgresSchema, table: TableOutput, to: TableOutput) -> None:
         connection.execute(sql.SQL("drop table if exists {copy}").format(**names))
         connection.execute(sql.SQL("create table {copy} (like {table} including all)").format(**names))
         connection.execute(sql.SQL("insert into {copy} select * from {table}").format(**names))
-        for records_table in (BATCHES, NEWEST):
-            _copy(connection, records_table, table.model, to.model)
-
-
-def _copy(connection: Connection, records_table: sql.Identifier, name: str, to: str) -> None:
-    if connection.execute("select to_regclass(%s)", (records_table.as_string(connection),)).fetchone() == (
-        None,
-    ):
-        return
-    connection.execute(sql.SQL("delete from {} where relation = %s").format(records_table), (to,))
-    text = sql.SQL(
-        "insert into {0} select (jsonb_populate_record(t, jsonb_build_object('relation', %s::text))).* "
-        "from {0} t where relation = %s"
-    )
-    connection.execute(text.format(records_table), (to, name))
-
-
-def _rename(connection: Connection, records_table: sql.Identifier, old: str, name: str) -> None:
-    if connection.execute("select to_regclass(%s)", (records_table.as_string(connection),)).fetchone() == (
-        None,
-    ):
-        return
-    connection.execute(sql.SQL("delete from {} where relation = %s").format(records_table), (name,))
-    connection.execute(
-        sql.SQL("update {} set relation = %s where relation = %s").format(records_table), (name, old)
-    )
+        text = (
+            "insert into {0} select (jsonb_populate_record(t, jsonb_build_object('relation', %s::text))).* "
+            "from {0} t where relation = %s"
+        )
+        for records in forget_records(connection, to.model):
+            connection.execute(sql.SQL(text).format(records), (to.model, table.model))

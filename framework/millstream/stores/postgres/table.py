@@ -90,13 +90,19 @@ def create(schema: PostgresSchema, table: TableOutput) -> None:
 
 
 def drop(schema: PostgresSchema, table: TableOutput) -> None:
-    """Drop the table, and its recorded batches."""
     with connected(schema) as connection:
         connection.execute(sql.SQL("drop table if exists {}").format(table_name(table)))
-        if connection.execute("select to_regclass('millstream_batches')").fetchone() != (None,):
-            connection.execute(sql.SQL("delete from {} where relation = %s").format(BATCHES), (table.model,))
-        if connection.execute("select to_regclass('millstream_newest')").fetchone() != (None,):
-            connection.execute(sql.SQL("delete from {} where relation = %s").format(NEWEST), (table.model,))
+        forget_records(connection, table.model)
+
+
+def forget_records(connection: Connection, relation: str) -> list[sql.Identifier]:
+    """Delete what is recorded about a relation; return the tables of records that exist."""
+    exists = "select to_regclass(%s) is not null"
+    names = ((each, each.as_string(connection)) for each in (BATCHES, NEWEST))
+    found = [each for each, name in names if connection.execute(exists, (name,)).fetchone() == (True,)]
+    for each in found:
+        connection.execute(sql.SQL("delete from {} where relation = %s").format(each), (relation,))
+    return found
 
 
 def has_rows(schema: PostgresSchema, table: TableOutput) -> bool:

@@ -15,7 +15,6 @@ class Branch(Struct, frozen=True):
     """For people, such as `when type = 'purchase'`."""
     condition: str
     start: int
-    """Offset in the expression."""
 
 
 class _Case(Struct):

@@ -11,12 +11,11 @@ from millstream.manifest import ManifestNode
 from millstream.optimizer.driver import optimize
 from millstream.optimizer.rules.bypass_topics import bypass_topics
 from millstream.physical.values import ToKafka
-from millstream.plan.nodes import Output
 from millstream.plan.nodes.order import in_order
 from millstream.testing.coverage.source_lines import SourceLines
 from millstream.testing.coverage.ways import RowCoverage, Way, coverage_queries
 from millstream.testing.units.clock import freeze_clock
-from millstream.testing.units.plan import UnitTestPlan, plan_unit_test
+from millstream.testing.units.plan import plan_unit_test
 from millstream.testing.units.run import RunContext, UnitTestRun
 from millstream.testing.units.schedule import batch_per_step
 from millstream.testing.units.values import UnitTestCase
@@ -30,7 +29,9 @@ def measure_coverage(
     from millstream.runner.samples.trial import as_batch
 
     plan = plan_unit_test(test, context.relations, nodes)
-    output = _as_written(context, test, plan)
+    # The plan before the rules, but without topics between models, which a test does not write.
+    written = optimize(plan.written, (bypass_topics,), hints_of(context.relations.catalog)).plan
+    output = next(each for each in written.outputs if each.model == test.model)
     models = frozenset({test.model, *(model for node in in_order((output,)) for model in node.models)})
     run, batches = UnitTestRun(context, test, plan), batch_per_step(test)
     ways: dict[Way, int] = {}
@@ -42,9 +43,3 @@ def measure_coverage(
             continue
         ways |= dict(zip(counted, result.rows[0].values(), strict=True))
     return RowCoverage(models - test.relations, ways)
-
-
-def _as_written(context: RunContext, test: UnitTestCase, plan: UnitTestPlan) -> Output:
-    """Return the plan before the rules, but without topics between models, which a test does not write."""
-    bypassed = optimize(plan.written, (bypass_topics,), hints_of(context.relations.catalog)).plan
-    return next(each for each in bypassed.outputs if each.model == test.model)

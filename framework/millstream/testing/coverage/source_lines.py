@@ -43,13 +43,10 @@ class SourceLines:
         if model.partition(".")[2] not in self._project.models:
             return None
         if model not in self._known:
-            self._renderer = self._renderer or Renderer(self._project)
-            rendered = self._renderer.render(self._file(model), self._config(model))
+            project, file = self._project, self._file(model)
+            self._renderer = self._renderer or Renderer(project)
+            properties = project.properties.get(file.name)
+            config, _ = resolve_config(project.settings, folders(file, project.settings), properties, {})
+            rendered = self._renderer.render(file, dict(msgspec.to_builtins(config)))
             self._known[model] = None if rendered.failed else rendered
         return self._known[model]
-
-    def _config(self, model: str) -> dict[str, object]:
-        project, file = self._project, self._file(model)
-        properties = project.properties.get(file.name)
-        config, _ = resolve_config(project.settings, folders(file, project.settings), properties, {})
-        return dict(msgspec.to_builtins(config))

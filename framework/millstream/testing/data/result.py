@@ -24,7 +24,6 @@ class DataTestResult(Struct, frozen=True):
 
 
 def is_tolerated(node: ManifestNode, result: DataTestResult) -> bool:
-    """Tell whether no more rows are wrong than the test allows."""
     allowed = str((node.meta.get("arguments") or {}).get("at_most") or "0")
     if allowed.endswith("%"):
         return result.failures <= result.rows * float(allowed.removesuffix("%")) / 100

@@ -34,7 +34,7 @@ class DataTests:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        test = self._test(node)
+        test = data_test(node, self._compiled.tests)
         try:
             with self._lock:
                 return self._result(test)
@@ -42,9 +42,6 @@ class DataTests:
             reason = str(error).strip().partition("\n")[0]
             message = f"data test '{node.name}' can't be run: {reason[:400]}"
             raise MillstreamError(Diagnostic("MS661", message, None, "fix its SQL")) from None
-
-    def _test(self, node: ManifestNode) -> DataTest:
-        return data_test(node, self._compiled.tests)
 
     def _result(self, test: DataTest) -> DataTestResult | NotBuilt:
         if test.id in self._results:
@@ -68,9 +65,9 @@ class DataTests:
         from pyspark.errors import PySparkException
 
         nodes = self._compiled.manifest.nodes.values()
-        every = [self._test(node) for node in nodes if node.kind == "test" and relation in node.depends_on]
-        tests = [each for each in every if isinstance(each, RowTest | TotalTest)]
-        tests = [each for each in tests if each.relation == relation]
+        own = [node for node in nodes if node.kind == "test" and relation in node.depends_on]
+        found = (data_test(node, self._compiled.tests) for node in own)
+        tests = [t for t in found if isinstance(t, RowTest | TotalTest) and t.relation == relation]
         try:
             self._run(view, tests)
         except PySparkException:

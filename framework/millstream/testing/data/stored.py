@@ -53,7 +53,6 @@ class StoredRelations:
         return self._session
 
     def frame(self, relation: str) -> DataFrame | NotBuilt:
-        """Return all rows of a relation."""
         view = self.view(relation)
         return view if isinstance(view, NotBuilt) else self.session.table(view)
 
@@ -84,7 +83,12 @@ class StoredRelations:
 
         catalog, traits = self._relations.catalog, self._relations.traits
         relations = StoredRelations(
-            self._project, catalog, traits, self._connect, self._with_ancestors, self._log
+            self._project,
+            catalog,
+            traits,
+            self._connect,
+            lambda id_: build_graph(self._nodes).ancestors(id_) | {id_},
+            self._log,
         )
         name = f"stored_{id(self)}_" + re.sub(r"\W", "_", sql_name(relation))
         try:
@@ -98,18 +102,15 @@ class StoredRelations:
             raise
         return f"global_temp.{name}"
 
-    def _with_ancestors(self, relation: str) -> frozenset[str]:
-        return build_graph(self._nodes).ancestors(relation) | {relation}
-
     def _connect(self) -> Admin:
         """Return the target's Kafka; the local broker is started only if it has topics."""
         if self._admin is None:
+            from millstream.kafka.cluster import is_embedded
             from millstream.kafka.opening import connected
             from millstream.runner.samples.stored_rows import NotBuiltError
 
             project = self._project
-            embedded = project.target.settings.get("kafka", "embedded") == "embedded"
-            if embedded and not broker_folder(Path(project.root)).is_dir():
+            if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():
                 raise NotBuiltError(project.settings.name)
             self._admin = self._stack.enter_context(connected(project))
         return self._admin

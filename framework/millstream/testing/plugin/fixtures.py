@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import Struct
 
 from millstream.errors import MillstreamError
 from millstream.plan.nodes import Column
@@ -15,7 +16,6 @@ from millstream.testing.data.result import NotBuilt
 from millstream.testing.session import TestSession
 from millstream.testing.units.files import tested_model
 from millstream.testing.units.records import arrow_value
-from millstream.testing.units.run import column_ddl
 from millstream.text import Location
 
 if TYPE_CHECKING:
@@ -37,11 +37,10 @@ class Rows(list[dict[str, Any]]):
         return self._frame()
 
 
-class RunModel:
+class RunModel(Struct, frozen=True):
     """Runs a model over rows: `run_model("+daily_totals", inputs={"source('shop', 'events')": [{…}]})`."""
 
-    def __init__(self, session: TestSession) -> None:
-        self.session = session
+    session: TestSession
 
     def __call__(
         self,
@@ -71,17 +70,16 @@ class RunModel:
         return Rows(rows, lambda: self._frame(columns, rows))
 
     def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-        from millstream.runner.samples.trial import frame
+        from millstream.runner.samples.trial import ddl, frame
 
         values = [{each.name: arrow_value(row.get(each.name), each.type) for each in columns} for row in rows]
-        return frame(self.session.spark(), values, column_ddl(columns))
+        return frame(self.session.spark(), values, ddl(columns))
 
 
-class ReadTopic:
+class ReadTopic(Struct, frozen=True):
     """Reads stored rows: `topic("processed_events")` returns the rows of a sink, a table or a source."""
 
-    def __init__(self, session: TestSession) -> None:
-        self.session = session
+    session: TestSession
 
     def __call__(self, name: str) -> Rows:
         from millstream.runner.samples.trial import values

@@ -50,8 +50,7 @@ def _find_tests(config: pytest.Config) -> ProjectTests | None:
             return None
     except (OSError, ValueError):
         return None
-    from millstream.testing.plugin.project_tests import ProjectTests
-    from millstream.testing.plugin.request import TestRequest
+    from millstream.testing.plugin.project_tests import ProjectTests, TestRequest
 
     reporter: Any = config.pluginmanager.get_plugin(REPORTER)
     update, coverage = config.getoption("update_expectations"), config.getoption("model_coverage")

@@ -84,15 +84,12 @@ class DataItem(ProjectItem):
     def runtest(self) -> None:
         result = self.tests.session.data_tests.run(self.node)
         if isinstance(result, NotBuilt):
-            self._skip(result.name)
-        elif not is_tolerated(self.node, result):
+            message = f"'{result.name}' has not been built"
+            if not self.tests.request.strict:
+                pytest.skip(message)
+            raise MillstreamError(Diagnostic("MS661", message, self._location(), "run `millstream build`"))
+        if not is_tolerated(self.node, result):
             self._fail(result)
-
-    def _skip(self, name: str) -> None:
-        if self.tests.request.strict:
-            message, remedy = f"'{name}' has not been built", "run `millstream build`"
-            raise MillstreamError(Diagnostic("MS661", message, self._location(), remedy))
-        pytest.skip(f"'{name}' has not been built")
 
     def _fail(self, result: DataTestResult) -> None:
         severity = self.node.config.get("severity", "error")

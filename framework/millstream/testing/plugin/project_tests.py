@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from millstream.manifest import ManifestNode
 from millstream.project.settings import read_settings
@@ -15,14 +16,24 @@ from millstream.project.values import UnitTest
 from millstream.tested import ModelCoverage
 from millstream.testing.coverage.report import coverage_lines, summarize_coverage
 from millstream.testing.plugin.failure import FailureReport
-from millstream.testing.plugin.request import TestRequest
 from millstream.testing.session import TestSession
 from millstream.testing.units.verdict import Verdict
+from millstream.testing.variants import Options
 
 AT_ONCE = 3
 """Unit tests that run concurrently: while Spark plans one, the tasks of others use the cores."""
 AHEAD = 5
 """Unit tests that are started before pytest gets to them."""
+
+
+class TestRequest(Struct, frozen=True):
+    """What `millstream test` requests from a run of pytest."""
+
+    options: Options = Options()
+    ids: frozenset[str] | None = None
+    """The tests to run; None: all, including those in Python."""
+    strict: bool = False
+    """Relations that have not been built are errors."""
 
 
 class ProjectTests:
@@ -36,7 +47,6 @@ class ProjectTests:
         self.session.coverage = [] if coverage else None
         self.warned: list[FailureReport] = []
         self.updated: list[str] = []
-        """Tests whose expected rows were replaced."""
         settings, _ = read_settings(root)
         kinds = (settings.model_paths, settings.macro_paths, settings.seed_paths, settings.test_paths)
         self._folders = [root / path for paths in kinds for path in paths]

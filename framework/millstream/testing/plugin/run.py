@@ -15,7 +15,7 @@ from millstream.project.values import Settings
 from millstream.tested import ModelCoverage, Status, TestResult
 from millstream.testing.plugin.failure import FailureReport
 from millstream.testing.plugin.hooks import REPORTER
-from millstream.testing.plugin.request import TestRequest
+from millstream.testing.plugin.project_tests import TestRequest
 from millstream.testing.styled_text import plain_text
 
 _EXITS = {
@@ -56,7 +56,6 @@ def run_pytest(
     color: bool,
     silent: bool,
 ) -> int:
-    """Run the tests and return the exit code."""
     paths = [
         *settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths,
     ]  # fmt: skip

@@ -16,7 +16,7 @@ _ROWS = 20
 def diff_lines(diff: RowDiff) -> list[Line]:
     pairs = diff.pairs[:_ROWS]
     columns = _columns(diff)
-    cells = [_cells(pair, columns) for pair in pairs]
+    cells = [[(_cell(pair.expected, name), _cell(pair.actual, name)) for name in columns] for pair in pairs]
     widths = [
         min(_WIDEST, max(len(name), *(len(text) for row in cells for text in row[i])))
         for i, name in enumerate(columns)
@@ -36,10 +36,6 @@ def _columns(diff: RowDiff) -> list[str]:
         return list(diff.columns)
     wrong = {name for pair in diff.pairs for name in pair.wrong}
     return [name for index, name in enumerate(diff.columns) if index < 2 or name in wrong][:8]
-
-
-def _cells(pair: RowPair, columns: Sequence[str]) -> list[tuple[str, str]]:
-    return [(_cell(pair.expected, name), _cell(pair.actual, name)) for name in columns]
 
 
 def _cell(row: Mapping[str, Any] | None, name: str) -> str:

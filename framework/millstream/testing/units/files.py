@@ -38,7 +38,6 @@ class YamlFiles:
         self._tests.pop(path, None)
 
     def node(self, unit: UnitTest) -> Node | None:
-        """Return the node of a whole test."""
         path = unit.location.path
         if path not in self._tests:
             self._tests[path] = self._tests_in(path)

@@ -80,23 +80,16 @@ def plan_unit_test(
     references = reference_outputs(plan, catalog.topics)
     queries = physical_plan(plan, settings, None, references, written, views=True).queries
     delays = [milliseconds(node.delay) for node in order if isinstance(node, Watermark)]
+    others = [query for query in queries if test.model not in query.stored]
     return UnitTestPlan(
-        query=next(query for query in queries if _computes(query, test.model)),
+        query=next(query for query in queries if test.model in query.stored),
         output=output,
         written=written,
         traits=traits_of(output.input),
-        dead_letters=tuple(
-            query
-            for query in queries
-            if not _computes(query, test.model) and any(isinstance(o, DeadLetters) for o in query.outputs)
-        ),
-        references={each.model: q for each in references for q in queries if _computes(q, each.model)},
+        dead_letters=tuple(q for q in others if any(isinstance(o, DeadLetters) for o in q.outputs)),
+        references={each.model: q for each in references for q in queries if each.model in q.stored},
         delay=max(delays, default=0),
     )
-
-
-def _computes(query: Query, model: str) -> bool:
-    return any(not isinstance(each, DeadLetters) and each.model == model for each in query.outputs)
 
 
 def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, ManifestNode]) -> set[str]:
@@ -127,12 +120,12 @@ def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, Manife
 
 def _missing_input(test: UnitTestCase, model: str, parent: str) -> Diagnostic:
     shown = _written(parent)
-    message = f"unit test '{test.name}': '{_name(model)}' reads {shown}, but the test gives no rows for it"
+    message = f"'{_name(model)}' reads {shown}, but the test gives no rows for it"
     quoted = f'"{shown}"' if "," in shown else shown  # a comma would end the value
     remedy = f"add - {{input: {quoted}, rows: []}}"
     if parent.startswith("model."):
         remedy += f", or test the chain: model: +{_name(model)}"
-    return Diagnostic("MS653", message, test.location, remedy)
+    return test.problem("MS653", message, remedy)
 
 
 def _written(id_: str) -> str:
@@ -141,17 +134,13 @@ def _written(id_: str) -> str:
 
 
 def _unread(test: UnitTestCase, relation: str) -> Diagnostic:
-    message = f"unit test '{test.name}': '{_name(test.model)}' does not read '{_name(relation)}'"
-    return Diagnostic("MS654", message, test.location, "remove this input, or test a model that reads it")
+    message = f"'{_name(test.model)}' does not read '{_name(relation)}'"
+    return test.problem("MS654", message, "remove this input, or test a model that reads it")
 
 
 def _not_testable(test: UnitTestCase, message: str, relation: str = "") -> Diagnostic:
-    remedy = (
-        f"give the rows of '{_name(relation)}'"
-        if relation
-        else "give the rows of a model that is closer to it"
-    )
-    return Diagnostic("MS657", f"unit test '{test.name}': {message}", test.location, remedy)
+    given = f"'{_name(relation)}'" if relation else "a model that is closer to it"
+    return test.problem("MS657", message, f"give the rows of {given}")
 
 
 def _name(id_: str) -> str:

@@ -51,18 +51,17 @@ class _Reader(RowReader):
             self.problem(("model",), "MS656", f"model '{self.unit.model}' is disabled", "enable it")
             return None
         stepped = bool(body.get("steps"))
-        steps = self._steps(body, relation) if stepped else (self._step(body, relation, ()),)
+        listed = [(each, ("steps", i)) for i, each in enumerate(body["steps"])] if stepped else [(body, ())]
+        steps = tuple(self._step(each, relation, path) for each, path in listed)
         dead_letters = self._dead_letters(body.get("expect_dead_letters"))
         error = body.get("expect_error")
         if dead_letters is None and not error and all(step.expect is None for step in steps):
-            self.problem(
-                ("name",), "MS652", "nothing is expected", "write expect: with rows, or expect: [] for none"
-            )
+            remedy = "write expect: with rows, or expect: [] for none"
+            self.problem(("name",), "MS652", "nothing is expected", remedy)
         if stepped and (body.get("given") or body.get("expect") is not None or body.get("at")):
             name = next(key for key in ("given", "expect", "at") if key in body)
-            self.problem(
-                (name,), "MS656", f"'{name}' can't be combined with steps", "move it into a step", key=True
-            )
+            message = f"'{name}' can't be combined with steps"
+            self.problem((name,), "MS656", message, "move it into a step", key=True)
         return UnitTestCase(
             id=f"unit_test.{self.unit.model}.{self.unit.name}",
             name=self.unit.name,
@@ -72,15 +71,12 @@ class _Reader(RowReader):
             chain=self.unit.chain,
             stepped=stepped,
             strict=body.get("strict"),
-            overrides=self._overrides(body),
+            functions=self._functions(body),
             now=self._time(body.get("now"), ("now",)),
             dead_letters=dead_letters,
             error=error,
             error_location=self._location(("expect_error",)) if error else None,
         )
-
-    def _steps(self, body: Mapping[str, Any], relation: Relation) -> tuple[Step, ...]:
-        return tuple(self._step(step, relation, ("steps", index)) for index, step in enumerate(body["steps"]))
 
     def _step(self, body: Mapping[str, Any], relation: Relation, path: NodePath) -> Step:
         given = [
@@ -136,11 +132,10 @@ class _Reader(RowReader):
             rows.append(ExpectedRow(values, self._location(path)))
         return tuple(rows)
 
-    def _overrides(self, body: Mapping[str, Any]) -> Overrides:
-        overrides = read_overrides(body)
+    def _functions(self, body: Mapping[str, Any]) -> dict[str, Any]:
         functions: dict[str, Any] = {}
         known = self.relations.catalog.functions
-        for name, value in overrides.functions.items():
+        for name, value in read_overrides(body).functions.items():
             path = ("overrides", "functions", name)
             if name not in known:
                 remedy = did_you_mean(name, known, "define it in macros/*.py")
@@ -150,7 +145,7 @@ class _Reader(RowReader):
                 self.problem(path, "MS656", message, "give the rows of the model that calls it", key=True)
             else:
                 functions[name] = self._returned(name, value, path)
-        return Overrides(overrides.vars, overrides.env, functions)
+        return functions
 
     def _returned(self, name: str, value: Any, path: NodePath) -> Any:
         function = self.relations.catalog.functions[name]
@@ -159,7 +154,6 @@ class _Reader(RowReader):
                 return [convert(each, function.returns, self.zone) for each in value]
             return convert(value, function.returns, self.zone)
         except (WrongValueError, TypeError) as error:
-            self.problem(
-                path, "MS651", f"value of {name}(): {error}", getattr(error, "remedy", "write a list")
-            )
+            remedy = getattr(error, "remedy", "write a list")
+            self.problem(path, "MS651", f"value of {name}(): {error}", remedy)
             return None

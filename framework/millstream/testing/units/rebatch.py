@@ -10,8 +10,6 @@ from millstream.testing.units.values import GivenRow, UnitTestCase
 
 Item = tuple[str, GivenRow]
 """A row with its relation."""
-Order = list[list[Item]]
-"""The rows of each step, in order."""
 Keys = Mapping[str, tuple[str, ...]]
 """The key columns of each relation; rows with the same key keep their order."""
 
@@ -21,20 +19,18 @@ def rebatch(test: UnitTestCase, keys: Keys) -> Iterator[tuple[str, tuple[Batch, 
 
     Kafka keeps the order within a partition only, so rows with different keys may be reordered.
     """
-    whole: Order = [
-        [(given.relation, row) for given in step.given for row in given.rows] for step in test.steps
-    ]
+    whole = _items(test)
     if sum(map(len, whole)) < 2:
         return
     reordered = [_other_order(rows, keys) for rows in whole]
     if reordered != whole:
-        yield "in halves, other keys first", _batches([_parts(rows, 2) for rows in reordered])
-    yield "in halves", _batches([_parts(rows, 2) for rows in whole])
+        yield "in halves, other keys first", _batches(list(map(_halves, reordered)))
+    yield "in halves", _batches(list(map(_halves, whole)))
 
 
 def split_once(test: UnitTestCase) -> Iterator[tuple[str, tuple[Batch, ...]]]:
     """Yield two batches for one step, split after each row in turn."""
-    whole = [[(g.relation, row) for g in step.given for row in g.rows] for step in test.steps]
+    whole = _items(test)
     for index, rows in enumerate(whole):
         for size in range(1, len(rows)):
             parts = [[each] for each in whole]
@@ -43,9 +39,14 @@ def split_once(test: UnitTestCase) -> Iterator[tuple[str, tuple[Batch, ...]]]:
             yield f"split after row {size}{step}", _batches(parts)
 
 
-def _parts(rows: list[Item], number: int) -> list[list[Item]]:
-    size = max(1, -(-len(rows) // number))
-    return [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]
+def _items(test: UnitTestCase) -> list[list[Item]]:
+    """Return the rows of each step, in order."""
+    return [[(given.relation, row) for given in step.given for row in given.rows] for step in test.steps]
+
+
+def _halves(rows: list[Item]) -> list[list[Item]]:
+    middle = (len(rows) + 1) // 2
+    return [rows[:middle], rows[middle:]] if len(rows) > 1 else [rows]
 
 
 def _other_order(rows: list[Item], keys: Keys) -> list[Item]:

@@ -71,7 +71,7 @@ def _finite(value: Any) -> Any:
     """Replace NaN and infinity, which JSON lacks, by the texts that Spark reads."""
     match value:
         case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+            return text_of(value)
         case dict():
             return {name: _finite(each) for name, each in value.items()}
         case list():
@@ -132,7 +132,6 @@ def _keys(key: bytes | None, keys: Sequence[Column], zone: ZoneInfo) -> dict[str
 
 
 def convert_json(value: Any, type_: Type, zone: ZoneInfo) -> Any:
-    """Convert a value from JSON to a type."""
     return convert(_bytes(value, type_), type_, zone)
 
 

@@ -41,8 +41,10 @@ class Relations:
 
     def find(self, id_: str) -> Relation | None:
         """Return a relation by its id; `model.x` is a seed if no model has that name."""
-        if id_ in self.catalog.topics:
-            return self._topic(id_)
+        if (topic := self.catalog.topics.get(id_)) is not None:
+            columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
+            derived = {name: ", ".join(sorted(each.columns)) for name, each in topic.derived}
+            return Relation(id_, columns, derived, RECORD)
         if id_ in self.catalog.models:
             metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()
             return Relation(id_, _typed(self.catalog.models[id_].columns), metadata=metadata)
@@ -50,12 +52,6 @@ class Relations:
         if seed in self.catalog.seeds:
             return Relation(seed, _typed(self.catalog.seeds[seed].columns))
         return None
-
-    def _topic(self, id_: str) -> Relation:
-        topic = self.catalog.topics[id_]
-        columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
-        derived = {name: ", ".join(sorted(each.columns)) for name, each in topic.derived}
-        return Relation(id_, columns, derived, RECORD)
 
 
 def _typed(columns: tuple[Column, ...]) -> dict[str, Type]:

@@ -29,7 +29,6 @@ class RowPair(Struct, frozen=True):
 
 class RowDiff(Struct, frozen=True):
     columns: tuple[str, ...]
-    """The columns that are compared."""
     pairs: tuple[RowPair, ...]
     same: int
     """How many rows are as expected."""

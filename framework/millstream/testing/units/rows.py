@@ -107,11 +107,10 @@ class RowReader:
                 found = self._metadata(name, value, (*path, name), texts=texts)
                 good, metadata[name] = good and found is not _WRONG, found
                 continue
-            column = self._column(str(name), path, relation)
-            found = self._value(value, (*path, name), relation, column, texts=texts) if column else _WRONG
+            column, found = self._value(name, value, path, relation, texts=texts)
             good = good and found is not _WRONG
-            values[column or name] = found
-        return GivenRow(values, metadata, self._location(path)) if good else None
+            values[column] = found
+        return GivenRow(values, metadata) if good else None
 
     def _expected(
         self, row: Mapping[str, Any], path: NodePath, relation: Relation, texts: bool
@@ -122,10 +121,9 @@ class RowReader:
             if name == DELETED and DELETED in relation.metadata:
                 values[DELETED] = value if isinstance(value, bool) else str(value).lower() == "true"
                 continue
-            column = self._column(str(name), path, relation)
-            found = self._value(value, (*path, name), relation, column, texts=texts) if column else _WRONG
+            column, found = self._value(name, value, path, relation, texts=texts)
             good = good and found is not _WRONG
-            values[column or name] = found
+            values[column] = found
         if not row:
             self.problem(path, "MS655", "this row names no column", "write {column: value}")
         return ExpectedRow(values, self._location(path), {} if texts else cells) if good and row else None
@@ -149,18 +147,23 @@ class RowReader:
         self.problem((*path, name), "MS650", message, remedy, key=True)
         return None
 
-    def _value(self, value: Any, path: NodePath, relation: Relation, column: str, *, texts: bool) -> Any:
+    def _value(
+        self, name: str, value: Any, path: NodePath, relation: Relation, *, texts: bool
+    ) -> tuple[str, Any]:
+        """Return the name of the column as the relation spells it, and its value."""
+        column = self._column(str(name), path, relation)
+        if column is None:
+            return name, _WRONG
         type_ = relation.columns[column]
         try:
             if texts and value is not None:
-                return convert_text(value, type_, self.zone)
-            return convert(value, type_, self.zone)
+                return column, convert_text(value, type_, self.zone)
+            return column, convert(value, type_, self.zone)
         except WrongValueError as error:
-            self.problem((*path, *error.path), "MS651", f"column '{column}': {error}", error.remedy)
-            return _WRONG
+            self.problem((*path, name, *error.path), "MS651", f"column '{column}': {error}", error.remedy)
+            return column, _WRONG
 
     def _metadata(self, name: str, value: Any, path: NodePath, *, texts: bool) -> Any:
-        """Read the metadata of a record that a row gives."""
         try:
             match name:
                 case "_timestamp":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -30,7 +30,6 @@ Row = dict[str, Any]
 
 class Outcome(Struct, frozen=True):
     columns: tuple[Column, ...]
-    """The columns of the tested model."""
     steps: tuple[tuple[Row, ...], ...]
     """The output of each step; for an upsert relation, the newest row of each key."""
     final: tuple[Row, ...]
@@ -121,7 +120,7 @@ class UnitTestRun:
         )
 
     def _feeds(self, query: Query, batches: Sequence[Batch]) -> Any:
-        from millstream.runner.samples.trial import RECORDS, Feed
+        from millstream.runner.samples.trial import RECORDS, Feed, ddl
 
         feeds = []
         for source in query.sources:
@@ -132,11 +131,11 @@ class UnitTestRun:
             else:
                 columns = self.context.relations.catalog.models[source.relation].columns
                 arrow = [arrow_rows(each, columns, deletes=True) for each in rows]
-                feeds.append(Feed(source.view, f"{column_ddl(columns)}, {DELETED} boolean", tuple(arrow)))
+                feeds.append(Feed(source.view, f"{ddl(columns)}, {DELETED} boolean", tuple(arrow)))
         return tuple(feeds)
 
     def _at_rest(self, view: str, relation: str, known: Sequence[Batch]) -> AtRest:
-        from millstream.runner.samples.trial import OwnSeed, Reference, Rows
+        from millstream.runner.samples.trial import OwnSeed, Reference, Rows, ddl
 
         rows = tuple(row for batch in known for row in batch.rows.get(relation, ()))
         kind, _, name = relation.partition(".")
@@ -148,7 +147,7 @@ class UnitTestRun:
             query = self.plan.references[relation]
             return Reference(view, self.encoder.records(relation, topic, rows), query)
         columns = catalog.seeds[relation].columns if kind == "seed" else catalog.models[relation].columns
-        return Rows(view, column_ddl(columns), arrow_rows(rows, columns, deletes=False))
+        return Rows(view, ddl(columns), arrow_rows(rows, columns, deletes=False))
 
     # -- the output
 
@@ -175,7 +174,6 @@ class UnitTestRun:
         return {n: convert(v, known[n], self.context.zone) if n in known else v for n, v in row.items()}
 
     def dead_letters_of_others(self, batches: Sequence[Batch]) -> list[Row]:
-        """Return the dead letters that other queries write."""
         from millstream.runner.samples.trial import Trial, as_batch
 
         found: list[Row] = []
@@ -220,9 +218,3 @@ def keys_of(plan: UnitTestPlan) -> tuple[str, ...]:
     if plan.traits.mode != "upsert":
         return ()
     return plan.output.keys or plan.traits.keys
-
-
-def column_ddl(columns: Iterable[Column]) -> str:
-    from millstream.expressions import quoted
-
-    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)

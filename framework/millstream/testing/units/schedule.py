@@ -23,7 +23,6 @@ class Batch(Struct, frozen=True):
 
 
 def batch_per_step(test: UnitTestCase) -> tuple[Batch, ...]:
-    """Return a micro-batch for each step of the test."""
     return tuple(
         Batch(index, {given.relation: given.rows for given in step.given}, last=True)
         for index, step in enumerate(test.steps)

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.errors import Diagnostic
 from millstream.text import Location
 
 DELETED = "_deleted"
@@ -20,7 +21,6 @@ class GivenRow(Struct, frozen=True):
     """Values by column, with the column's type; missing columns are NULL."""
     metadata: dict[str, Any]
     """`_key`, `_timestamp`, `_value` and so on."""
-    location: Location
 
 
 class Given(Struct, frozen=True):
@@ -34,10 +34,6 @@ class ExpectedRow(Struct, frozen=True):
     location: Location
     cells: dict[str, Location] = {}
     """The location of each column's value; empty for CSV."""
-
-    @property
-    def deleted(self) -> bool:
-        return self.values.get(DELETED) is True
 
 
 class Step(Struct, frozen=True):
@@ -74,7 +70,8 @@ class UnitTestCase(Struct, frozen=True):
     """The expected rows are those of each step, not those of the end."""
     strict: bool | None = None
     """None: strict if the model keeps state."""
-    overrides: Overrides = Overrides()
+    functions: dict[str, Any] = {}
+    """The value that each replaced Python function returns."""
     now: datetime | None = None
     """The time that the clock shows."""
     dead_letters: tuple[ExpectedRow, ...] | None = None
@@ -85,3 +82,6 @@ class UnitTestCase(Struct, frozen=True):
     @property
     def relations(self) -> frozenset[str]:
         return frozenset(given.relation for step in self.steps for given in step.given)
+
+    def problem(self, code: str, message: str, remedy: str) -> Diagnostic:
+        return Diagnostic(code, f"unit test '{self.name}': {message}", self.location, remedy)

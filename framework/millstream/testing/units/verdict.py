@@ -42,8 +42,8 @@ def judge(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestN
     plan = plan_unit_test(test, context.relations, nodes)
     if test.strict and not plan.stateful:
         model = test.model.partition(".")[2]
-        message = f"unit test '{test.name}': '{model}' keeps no state, so micro-batches don't matter"
-        raise MillstreamError(Diagnostic("MS656", message, test.location, "remove strict"))
+        message = f"'{model}' keeps no state, so micro-batches don't matter"
+        raise MillstreamError(test.problem("MS656", message, "remove strict"))
     try:
         context.streaming_checks.check(test.model, plan)
         outcome = run_unit_test(context, test, plan, batch_per_step(test))
@@ -72,23 +72,18 @@ def _error_verdict(test: UnitTestCase, error: MillstreamError, root: Path) -> Ve
     return Verdict((_problem(root, "MS658", message, location, remedy),), lines)
 
 
-class _Comparison:
+class _Comparison(Struct, frozen=True):
     """Compares the outcome of a run with what its test expects."""
 
-    def __init__(
-        self,
-        context: RunContext,
-        test: UnitTestCase,
-        node: ManifestNode,
-        plan: UnitTestPlan,
-        outcome: Outcome,
-    ) -> None:
-        self.context = context
-        self.test = test
-        self.node = node
-        self.plan = plan
-        self.outcome = outcome
-        self.root = Path(context.project.root)
+    context: RunContext
+    test: UnitTestCase
+    node: ManifestNode
+    plan: UnitTestPlan
+    outcome: Outcome
+
+    @property
+    def root(self) -> Path:
+        return Path(self.context.project.root)
 
     def problem(self, code: str, message: str, location: Location, remedy: str) -> Diagnostic:
         return _problem(self.root, code, f"unit test '{self.test.name}': {message}", location, remedy)

@@ -12,7 +12,7 @@ def of(*steps):
         rows = []
         for key in keys:
             number += 1
-            rows.append(GivenRow({"key": key, "n": number}, {}, PLACE))
+            rows.append(GivenRow({"key": key, "n": number}, {}))
         made.append(Step((Given("source.s.t", tuple(rows)),)))
     return UnitTestCase("unit_test.m.t", "t", "model.m", PLACE, tuple(made))
 

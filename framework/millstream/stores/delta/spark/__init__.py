@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -22,16 +23,15 @@ _ROWS = "_millstream_rows"
 """The view of a batch."""
 
 
-class DeltaTables:
-    def __init__(self, folder: DeltaFolder, spark: SparkSession) -> None:
-        self._folder = folder
-        self._spark = spark
+class DeltaTables(Struct, frozen=True):
+    folder: DeltaFolder
+    spark: SparkSession
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
-        return table.create(self._spark, output, self._folder.of(output.model), changes=changes)
+        return table.create(self.spark, output, self.folder.of(output.model), changes=changes)
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
-        path, session = self._folder.of(output.model), rows.sparkSession
+        path, session = self.folder.of(output.model), rows.sparkSession
 
         def newest() -> Newest | None:
             return None if batch.new else table.newest(session, output, path)
@@ -48,26 +48,26 @@ class DeltaTables:
                 session.sql(table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit))
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
-        paths = self._folder.of(new.model), self._folder.of(output.model)
-        swap.swap(self._spark, output, *paths, app=id_, changes=changes)
+        paths = self.folder.of(new.model), self.folder.of(output.model)
+        swap.swap(self.spark, output, *paths, app=id_, changes=changes)
 
     def copy(self, output: TableOutput, to: TableOutput) -> None:
-        swap.copy(self._spark, self._folder.of(output.model), self._folder.of(to.model))
+        swap.copy(self.spark, self.folder.of(output.model), self.folder.of(to.model))
 
     def drop(self, output: TableOutput) -> None:
-        path = self._folder.of(output.model)
-        files_of(path, self._spark).remove(path)
+        path = self.folder.of(output.model)
+        files_of(path, self.spark).remove(path)
 
     def has_rows(self, output: TableOutput) -> bool:
-        path = self._folder.of(output.model)
-        return table.exists(self._spark, path) and not table.rows(self._spark, path).isEmpty()
+        path = self.folder.of(output.model)
+        return table.exists(self.spark, path) and not table.rows(self.spark, path).isEmpty()
 
     def rows(self, session: SparkSession, relation: str, _columns: Iterable[Column]) -> DataFrame:
-        return table.rows(session, self._folder.of(relation))
+        return table.rows(session, self.folder.of(relation))
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         feed = session.readStream.format("delta").option("readChangeFeed", "true")
-        newest = feed.load(self._folder.of(relation)).where("_change_type <> 'update_preimage'")
+        newest = feed.load(self.folder.of(relation)).where("_change_type <> 'update_preimage'")
         deleted = (f.col("_change_type") == "delete").alias("_deleted")
         return newest.select(*(f.col(quoted(column.name)) for column in columns), deleted)
 

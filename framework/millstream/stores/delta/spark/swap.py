@@ -22,15 +22,12 @@ def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app:
         with once(session, app, 0):
             session.sql(swap_sql(table, new, path))
         return
-    if not exists(session, path):
-        create(session, table, path, changes=changes)
     with once(session, app, 0):
         made = rows(session, new).select(*(quoted(column.name) for column in table.columns))
         made.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
 
 
 def copy(session: SparkSession, path: str, to: str) -> None:
-    """Copy a table to another path, if it exists."""
     if exists(session, path):
         made = rows(session, path).write.format("delta").mode("overwrite")
         made.option("overwriteSchema", "true").save(to)

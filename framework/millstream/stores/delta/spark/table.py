@@ -13,7 +13,7 @@ from millstream.errors import Diagnostic, MillstreamError
 from millstream.expressions import quoted
 from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
-from millstream.stores.files import files_of
+from millstream.stores.files import files_of, read_json
 from millstream.stores.retention import Limit, Newest, newest_time
 
 _APP = "spark.databricks.delta.write.txnAppId"
@@ -42,7 +42,11 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
         if (field := existing.get(column.name.lower())) is None:
             missing.append(column)
         elif field.dataType != type(field.dataType).fromDDL(str(column.type)):
-            raise _changed(table, column, field.dataType.simpleString())
+            name, was = table.model.removeprefix("model."), field.dataType.simpleString()
+            types = f"has type {was}, but {column.type} in the model"
+            message = f"column '{column.name}' of the table '{name}' {types}"
+            remedy = f"rebuild it: millstream build --full-refresh --select {name}"
+            raise MillstreamError(Diagnostic("MS866", message, None, remedy))
     if missing:
         added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
         session.sql(f"alter table {table_at(path)} add columns ({added})")
@@ -56,8 +60,7 @@ def exists(session: SparkSession, path: str) -> bool:
 
 def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
     """Return the newest time in a table; it is computed if the table had no retention before."""
-    content = files_of(path, session).read(f"{path}/{_NEWEST}")
-    found = None if content is None else msgspec.json.decode(content, type=Newest)
+    found = read_json(files_of(path, session), f"{path}/{_NEWEST}", Newest)
     if found is not None and found.column.lower() == str(table.options["order_by"]).lower():
         return found
     return newest_time(rows(session, path), table)
@@ -109,15 +112,3 @@ def once(session: SparkSession, app: str, batch: int) -> Iterator[None]:
 
 def table_at(path: str) -> str:
     return f"delta.`{path.replace('`', '``')}`"
-
-
-def _changed(table: TableOutput, column: Column, was: str) -> MillstreamError:
-    name = table.model.removeprefix("model.")
-    return MillstreamError(
-        Diagnostic(
-            "MS866",
-            f"column '{column.name}' of the table '{name}' has type {was}, but {column.type} in the model",
-            None,
-            f"rebuild it: millstream build --full-refresh --select {name}",
-        )
-    )

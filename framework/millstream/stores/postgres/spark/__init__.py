@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.physical.values import TableOutput
@@ -16,31 +17,30 @@ from millstream.stores.postgres.spark import merge, rows
 from millstream.stores.spark import Batch, SparkTables
 
 
-class PostgresTables:
-    def __init__(self, schema: PostgresSchema) -> None:
-        self._schema = schema
+class PostgresTables(Struct, frozen=True):
+    schema: PostgresSchema
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:  # noqa: ARG002 -- there is no change feed
-        table.create(self._schema, output)
+        table.create(self.schema, output)
         return False
 
     def merge(self, given: DataFrame, output: TableOutput, batch: Batch) -> None:
-        merge.merge(given, output, self._schema, batch)
+        merge.merge(given, output, self.schema, batch)
 
     def swap(self, new: TableOutput, output: TableOutput, _id: str, *, changes: bool) -> None:  # noqa: ARG002
-        swap.swap(self._schema, new, output)
+        swap.swap(self.schema, new, output)
 
     def copy(self, output: TableOutput, to: TableOutput) -> None:
-        swap.copy(self._schema, output, to)
+        swap.copy(self.schema, output, to)
 
     def drop(self, output: TableOutput) -> None:
-        table.drop(self._schema, output)
+        table.drop(self.schema, output)
 
     def has_rows(self, output: TableOutput) -> bool:
-        return table.has_rows(self._schema, output)
+        return table.has_rows(self.schema, output)
 
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
-        return rows.rows(session, self._schema, relation, columns)
+        return rows.rows(session, self.schema, relation, columns)
 
 
 def connect(target: Target, _root: Path, _session: SparkSession) -> SparkTables:

@@ -36,7 +36,8 @@ Connection = psycopg.Connection[Any]
 
 def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: Batch) -> None:
     """Store the newest row of each key; a row replaces one that is not newer by `order_by`."""
-    staging = sql.Identifier(_staging_name(batch.writer, table))
+    digest = blake2b(f"{batch.writer} {table.model}".encode(), digest_size=8).hexdigest()
+    staging = sql.Identifier(f"millstream_{digest}")
     try:
         with connected(schema) as connection:
             if _is_stored(connection, table, batch):
@@ -56,10 +57,8 @@ def merge(given: DataFrame, table: TableOutput, schema: PostgresSchema, batch: B
 
 def _is_stored(connection: Connection, table: TableOutput, batch: Batch) -> bool:
     text = sql.SQL("select 1 from {} where query = %s and relation = %s and batch >= %s")
-    return (
-        connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number)).fetchone()
-        is not None
-    )
+    found = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
+    return found.fetchone() is not None
 
 
 def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
@@ -69,10 +68,8 @@ def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
         " on conflict (query, relation) do update set batch = excluded.batch, stored_at = now()"
         " where old.batch < excluded.batch returning 1"
     )
-    return (
-        connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number)).fetchone()
-        is not None
-    )
+    found = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
+    return found.fetchone() is not None
 
 
 def _create_staging(connection: Connection, staging: sql.Identifier, table: TableOutput) -> None:
@@ -227,10 +224,6 @@ def _newer(table: TableOutput, new: str) -> sql.Composed | None:
         return None
     name = sql.Identifier(stored_name(order_by))
     return sql.SQL("(old.{0} is null or {1}.{0} >= old.{0})").format(name, sql.SQL(new))
-
-
-def _staging_name(query: str, table: TableOutput) -> str:
-    return f"millstream_{blake2b(f'{query} {table.model}'.encode(), digest_size=8).hexdigest()}"
 
 
 def _name(column: Column) -> sql.Identifier:
