@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding
+from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName
 
 
 class _Kind(Struct, frozen=True):
@@ -61,7 +61,7 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     topic: str
     key: tuple[str, ...] = ()
     """The columns of the record's key."""
-    format: Encoding = DEFAULT_FORMAT
+    format: FormatName = DEFAULT_FORMAT
     partitions: int | None = None
     replication: int | None = None
     topic_config: dict[str, Any] = {}
@@ -80,6 +80,11 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     def settings(self) -> dict[str, Any]:
         """Return the options that define how records are sent, and how a topic is created."""
         return self._given("partitions", "replication", "topic_config", "producer", "timestamp")
+
+    @property
+    def encoding(self) -> Encoding:
+        """Return how its records are written, and read by other models."""
+        return Encoding(self.format)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
         tags=topic.tags,
         config={
             "topic": topic.topic,
-            "format": topic.format,
+            "format": topic.format.name,
             "table": topic.table,
             "on_bad_record": topic.on_bad_record,
             **({"key": topic.key.name} if topic.key else {}),

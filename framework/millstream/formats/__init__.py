@@ -6,6 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from millstream.formats.format import Format
 
@@ -20,16 +22,34 @@ NAMES = (
 """The names of the formats. The module of each name has its `FORMAT`, and is imported on first use."""
 
 if TYPE_CHECKING:
-    Encoding: TypeAlias = str
+    FormatName: TypeAlias = str
 else:
-    Encoding = Literal[NAMES]
-"""The format of a topic as a project writes it. All layers pass it on unchanged and call `format_of`."""
+    FormatName = Literal[NAMES]
+"""A format as a project writes it."""
 
-DEFAULT_FORMAT: Encoding = "json"
+DEFAULT_FORMAT: FormatName = "json"
+
+Decoding: TypeAlias = Literal["strict", "lenient"]
+"""`strict` never changes or invents a value; `lenient` accepts what Spark's own functions accept."""
+
+
+class Encoding(Struct, frozen=True, omit_defaults=True):
+    """How the values of a topic are encoded. All layers pass it on unchanged and call `format_of`."""
+
+    name: FormatName = DEFAULT_FORMAT
+    decoding: Decoding = "strict"
+
+    def __str__(self) -> str:
+        return self.name if self.decoding == "strict" else f"{self.name} ({self.decoding})"
+
+
+DEFAULT = Encoding()
 
 
 @cache
-def format_of(written: Encoding | None) -> Format:
-    """Return the format that a topic names, or the default one."""
-    found: Format = import_module(f"{__name__}.{written or DEFAULT_FORMAT}").FORMAT
+def format_of(encoding: Encoding | FormatName = DEFAULT) -> Format:
+    """Return the format of an encoding, or the one of a name with its defaults."""
+    if isinstance(encoding, str):
+        encoding = Encoding(encoding)
+    found: Format = import_module(f"{__name__}.{encoding.name}").format_of(encoding)
     return found

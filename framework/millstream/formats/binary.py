@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream.expressions import Piece, joined
+from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
 from millstream.formats.values import UnfitError, encoded, single_value
@@ -36,7 +37,7 @@ def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
     return value
 
 
-FORMAT = Format(
+_FORMAT = Format(
     media_type="application/octet-stream",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
@@ -44,3 +45,7 @@ FORMAT = Format(
     columns=(Field("value", BINARY),),
     round_trips=lambda given: given == BINARY,
 )
+
+
+def format_of(encoding: Encoding) -> Format:  # noqa: ARG001 - has no variants
+    return _FORMAT

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream.expressions import Piece, joined
+from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import BAD, TIMES, column_list, parser_call
 from millstream.formats.sql import row as row_sql
@@ -71,9 +72,13 @@ def _read(line: str) -> list[str | None]:
         position = match.end()
 
 
-FORMAT = Format(
+_FORMAT = Format(
     media_type="text/csv",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
     by_position=True,
 )
+
+
+def format_of(encoding: Encoding) -> Format:  # noqa: ARG001 - has no variants
+    return _FORMAT

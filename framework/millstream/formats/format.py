@@ -27,6 +27,11 @@ class Decoded(Struct, frozen=True):
     """Without `rows`: the condition under which a value can't be decoded."""
     why: str = ""
     """Describes a value that can't be decoded."""
+    function: str = ""
+    """Without `rows`: one of Millstream's functions. It returns a struct of all fields and `_bad`, which is
+    why a value can't be decoded; with a topic, a partition and an offset as arguments, it fails instead."""
+    arguments: tuple[str, ...] = ()
+    """The texts that the function takes after the value."""
 
 
 class SparkCodec(Struct, frozen=True):

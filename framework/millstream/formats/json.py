@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream.expressions import Piece, Ref, joined, quoted
+from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
-from millstream.formats.sql import BAD, TIMES, column_list, has_times, parser_call, row
+from millstream.formats.sql import BAD, TIMES, column_list, ddl, has_times, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
 from millstream.types import (
     INTERVAL,
@@ -26,17 +27,28 @@ from millstream.types import (
 _LOST = frozenset((INTERVAL, VARIANT, NULL, UNKNOWN))
 
 
-def _decode_sql(fields: Fields) -> Decoded:
+def _decode_strict(fields: Fields) -> Decoded:
+    if not fields or not all(_round_trips(field.type) for field in fields):
+        return _decode_lenient(fields)
+    read = [Field(field.name, _as_read(field.type)) for field in fields]
+    return Decoded(function="decode_json", arguments=(ddl(read),), fields=_all_restored(fields, read))
+
+
+def _decode_lenient(fields: Fields) -> Decoded:
     if not fields:
         return Decoded()
     read = [Field(field.name, _as_read(field.type)) for field in fields]
     return Decoded(
         rows=parser_call("from_json", read, f"map('columnNameOfCorruptRecord', '{BAD}')"),
-        fields=tuple(
-            _restored((Ref(f.name),), f.type, 0) if r.type != f.type else ()
-            for f, r in zip(fields, read, strict=True)
-        ),
+        fields=_all_restored(fields, read),
         why=f"not a JSON object with {column_list(fields)}",
+    )
+
+
+def _all_restored(fields: Fields, read: Fields) -> tuple[tuple[Piece, ...], ...]:
+    return tuple(
+        _restored((Ref(f.name),), f.type, 0) if r.type != f.type else ()
+        for f, r in zip(fields, read, strict=True)
     )
 
 
@@ -93,11 +105,12 @@ def _round_trips(given: Type) -> bool:
     return _LOST.isdisjoint(types_within(given))
 
 
-FORMAT = Format(
-    media_type="application/json",
-    spark=SparkCodec(_decode_sql, _encode_sql),
-    local=LocalCodec(_decode, _encode),
-    round_trips=_round_trips,
-    omits_null=True,
-    escape="\\",
-)
+def format_of(encoding: Encoding) -> Format:
+    return Format(
+        media_type="application/json",
+        spark=SparkCodec(_decode_strict if encoding.decoding == "strict" else _decode_lenient, _encode_sql),
+        local=LocalCodec(_decode, _encode),
+        round_trips=_round_trips,
+        omits_null=True,
+        escape="\\",
+    )

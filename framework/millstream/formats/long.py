@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream.expressions import Piece, joined
+from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
 from millstream.formats.values import UnfitError, single_value
@@ -44,7 +45,7 @@ def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
     return int.from_bytes(value, "big", signed=True)
 
 
-FORMAT = Format(
+_FORMAT = Format(
     media_type="application/octet-stream",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
@@ -52,3 +53,7 @@ FORMAT = Format(
     columns=(Field("value", BIGINT),),
     round_trips=lambda given: given == BIGINT,
 )
+
+
+def format_of(encoding: Encoding) -> Format:  # noqa: ARG001 - has no variants
+    return _FORMAT

@@ -25,8 +25,7 @@ def parser_call(function: str, fields: Fields, options: str) -> tuple[Piece, ...
 
     If the parser returns NULL, as for an empty text, the struct is that of an invalid text.
     """
-    schema = ", ".join(f"{quoted(c.name)} {c.type}" for c in fields)
-    schema = literal(f"{schema}, {BAD} string")
+    schema = literal(f"{ddl(fields)}, {BAD} string")
     return joined(
         (
             f"array(coalesce({function}(cast(",
@@ -53,6 +52,10 @@ def row(items: Sequence[Item]) -> tuple[Piece, ...]:
 def has_times(given: Type) -> bool:
     """Whether values of a type are or contain timestamps."""
     return not {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}.isdisjoint(types_within(given))
+
+
+def ddl(fields: Fields) -> str:
+    return ", ".join(f"{quoted(c.name)} {c.type}" for c in fields)
 
 
 def column_list(fields: Fields) -> str:

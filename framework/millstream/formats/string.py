@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream.expressions import Piece, joined
+from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
 from millstream.formats.values import encoded, single_value, text_of, utf8, value_of
@@ -34,7 +35,7 @@ def _decode(value: bytes, fields: Fields) -> Any:
     return value_of(text, fields[0].type) if fields and fields[0].type != STRING else text
 
 
-FORMAT = Format(
+_FORMAT = Format(
     media_type="text/plain",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
@@ -42,3 +43,7 @@ FORMAT = Format(
     columns=(Field("value", STRING),),
     round_trips=lambda given: given == STRING,
 )
+
+
+def format_of(encoding: Encoding) -> Format:  # noqa: ARG001 - has no variants
+    return _FORMAT

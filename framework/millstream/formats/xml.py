@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from millstream.expressions import Piece, joined
+from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import BAD, TIMES, column_list, parser_call, row
 from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, utf8, value_of
@@ -109,8 +110,12 @@ def _value(element: Element, type_: Type) -> Any:
     return value_of(element.text or "", type_)
 
 
-FORMAT = Format(
+_FORMAT = Format(
     media_type="application/xml",
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
 )
+
+
+def format_of(encoding: Encoding) -> Format:  # noqa: ARG001 - has no variants
+    return _FORMAT

@@ -62,7 +62,7 @@ def of_sink(node: ManifestNode) -> Reading:
     fields = tuple(Field(column.name, _type(column.type)) for column in node.columns)
     of_key = {field.name.lower(): field for field in fields}
     parts = [of_key[name.lower()] for name in sink.key if name.lower() in of_key]
-    format_ = format_of(sink.format)
+    format_ = format_of(sink.encoding)
     value_columns = format_.value_columns([field.name for field in fields], sink.key)
     fields = tuple(field for field in fields if field.name in value_columns)
     key_type: Type = parts[0].type if len(parts) == 1 else Row(tuple(parts)) if parts else STRING

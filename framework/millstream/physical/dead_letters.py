@@ -8,10 +8,8 @@ from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, joined, literal
 from millstream.formats.sql import BAD
-from millstream.physical.emit.decode import why_bad
 from millstream.physical.emit.draft import RECORD, Draft
 from millstream.physical.records import HEADERS
-from millstream.plan.nodes import Decode
 from millstream.types import BINARY, BOOLEAN, STRING, TIMESTAMP
 
 TOPIC, PARTITION, OFFSET = "millstream.topic", "millstream.partition", "millstream.offset"
@@ -25,11 +23,11 @@ def topic_of(topic: str) -> str:
     return f"{topic}.dead_letter"
 
 
-def dead_letter(trunk: Draft, node: Decode, topic: str) -> Draft:
+def dead_letter(trunk: Draft, source: str, topic: str) -> Draft:
     """Return the dead letter of a record that can't be decoded."""
     bad = Ref(BAD, trunk.sources[0].alias)
-    reason = (f"cast({literal(why_bad(node))} as binary)",)
-    return _dead_letter(trunk, bad, topic, reason, (bad, " is not null"), node.relation)
+    reason = ("cast(", bad, ".reason as binary)")
+    return _dead_letter(trunk, bad, topic, reason, (bad, " is not null"), source)
 
 
 def failed_call(trunk: Draft, topic: str, model: str, error: Expression) -> Draft:

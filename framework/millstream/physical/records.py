@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Piece, Ref, all_of, literal, replace_columns
-from millstream.formats import DEFAULT_FORMAT, format_of
+from millstream.formats import format_of
 from millstream.materialization import Sink
 from millstream.optimizer.cost import is_free
 from millstream.physical.emit.draft import RECORD, Draft, composed
@@ -66,7 +66,7 @@ def _text(text: str, found: Type) -> Expression:
 
 
 def _value(draft: Draft, output: Output) -> Expression:
-    found = format_of(sink_of(output).format)
+    found = format_of(sink_of(output).encoding)
     items = [(name, draft.items[name]) for name in found.value_columns(output.names, output.keys)]
     encoded = found.spark.encode(items)
     pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
@@ -89,7 +89,7 @@ def _key(draft: Draft, output: Output) -> Expression:
         case _:
             simple = not others
     if not simple:
-        encoded = format_of(DEFAULT_FORMAT).spark.encode(keys)
+        encoded = format_of().spark.encode(keys)
         return composed(parts, ("cast(", *encoded, " as binary)"), BINARY)
     if first.type == BINARY:
         return first

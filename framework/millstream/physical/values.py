@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding
+from millstream.formats import DEFAULT_FORMAT, FormatName
 from millstream.physical.emit.steps import Step
 from millstream.plan.nodes import Column
 from millstream.types import STRING, Type
@@ -46,7 +46,7 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     model: str
     topic: str
     keys: tuple[str, ...] = ()
-    format: Encoding = DEFAULT_FORMAT
+    format: FormatName = DEFAULT_FORMAT
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     """Ids of the row checks that report failing rows and don't stop the query."""

@@ -200,7 +200,7 @@ def _fan_out(
     place = base.sources[0].alias if part.placed else None
     records: list[Draft] = []
     if (source := planning.dead_letters) is not None:
-        records.append(dead_letter(base, source, scan_of(source).topic))
+        records.append(dead_letter(base, source.relation, scan_of(source).topic))
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
         calls = Calls(base.sources[0].alias, used)

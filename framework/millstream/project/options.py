@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding
+from millstream.formats import DEFAULT_FORMAT, FormatName
 from millstream.materialization import KINDS, Word
 from millstream.project.shapes import Duration, Positive, Size, TopicName, about
 from millstream.stores.registry import DEFAULT, StoreName
@@ -54,7 +54,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         str | list[str] | None, about("sink: the column that becomes the record's key, or a list of columns")
     ] = None
     format: Annotated[
-        Encoding | None, about(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
+        FormatName | None, about(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
     ] = None
     partitions: Annotated[Positive | None, about("sink: partitions of a new topic")] = None
     replication: Annotated[Positive | None, about("sink: replication factor of a new topic")] = None

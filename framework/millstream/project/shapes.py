@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from millstream.formats import DEFAULT_FORMAT, Encoding
+from millstream.formats import DEFAULT_FORMAT, Decoding, FormatName
 from millstream.project.schema import Raw, Shape
 
 
@@ -110,7 +110,13 @@ class TopicDefaults(Shape):
     key: Annotated[KeyShape | str | None, about("the record's key as a column: a name, or {name, type}")] = (
         None
     )
-    format: Annotated[Encoding | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
+    format: Annotated[FormatName | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
+    decoding: Annotated[
+        Decoding | None,
+        about(
+            "strict, the default: a value is never changed or invented; lenient: as Spark's functions decode"
+        ),
+    ] = None
     watermark: Annotated[WatermarkShape | None, about("the event time column, and how late rows may be")] = (
         None
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.errors import did_you_mean
-from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
+from millstream.formats import DEFAULT, Encoding, format_of
 from millstream.project.columns import ColumnReader, names
 from millstream.project.kafka_places import check_source
 from millstream.project.shapes import KeyShape, SourceShape, TopicShape, WatermarkShape
@@ -35,7 +35,7 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
 
 def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
-    format_ = shape.format or source.format or DEFAULT_FORMAT
+    format_ = _encoding(source, shape)
     columns = reader.columns(shape.columns, metadata=True)
     key = _key(reader, shape.key or source.key)
     if shape.table and key is None:
@@ -60,6 +60,12 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
         meta=source.meta | shape.meta,
         tests=reader.tests(shape.tests, shape.data_tests),
         options=_options(source, shape),
+    )
+
+
+def _encoding(source: SourceShape, shape: TopicShape) -> Encoding:
+    return Encoding(
+        shape.format or source.format or DEFAULT.name, shape.decoding or source.decoding or DEFAULT.decoding
     )
 
 

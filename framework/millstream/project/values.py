@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding
+from millstream.formats import DEFAULT, Encoding
 from millstream.text import Location
 from millstream.types import Type
 
@@ -64,7 +64,7 @@ class Topic(Struct, frozen=True):
     location: Location
     columns: tuple[Column, ...] = ()
     key: Key | None = None
-    format: Encoding = DEFAULT_FORMAT
+    format: Encoding = DEFAULT
     table: bool = False
     watermark: Watermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding, format_of
+from millstream.formats import DEFAULT_FORMAT, FormatName, format_of
 from millstream.materialization import Sink, StoredAs, Table
 from millstream.plan.nodes import Decode, Filter, Join, Lookup, Node, Plan, TableScan
 from millstream.plan.traits import traits_of
@@ -28,7 +28,7 @@ class Contract(Struct, frozen=True):
     columns: dict[str, tuple[str, Type, bool]]
     """By name in lower case: name, type, and whether it can be NULL."""
     keys: tuple[str, ...] = ()
-    format: Encoding = DEFAULT_FORMAT
+    format: FormatName = DEFAULT_FORMAT
     options: Mapping[str, Any] = {}
     upsert: bool = False
     deletes: bool = False

@@ -44,7 +44,7 @@ def asyncapi(material: Material) -> str:
             "version": manifest.millstream_version,
             "description": f"Topics that the project {manifest.project} reads and writes.",
         },
-        "defaultContentType": format_of(DEFAULT_FORMAT).media_type,
+        "defaultContentType": format_of().media_type,
         "channels": {topic.name: _channel(topic) for topic in topics},
         "operations": {
             f"{topic.action}_{topic.name}": {
@@ -112,7 +112,7 @@ def _message(topic: _Topic) -> dict[str, Any]:
         "name": node.name,
         "title": node.name.replace("_", " "),
         **({"summary": node.description} if node.description else {}),
-        "contentType": format_of(node.config.get("format")).media_type,
+        "contentType": format_of(node.config.get("format") or DEFAULT_FORMAT).media_type,
         "payload": {"$ref": f"#/components/schemas/{topic.name}"},
         **({"bindings": binding} if binding else {}),
     }

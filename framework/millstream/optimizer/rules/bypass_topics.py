@@ -141,7 +141,7 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
     if node.metadata or node.key is not None or not context.allows(_NAME, node, output, *readers):
         return ()
     stored = output.materialization
-    if not isinstance(stored, Sink) or stored.format != node.format or not _keeps_values(node):
+    if not isinstance(stored, Sink) or stored.encoding != node.format or not _keeps_values(node):
         return ()
     read, made = traits_of(node), traits_of(output.input)
     if (read.mode, read.keys) != (made.mode, made.keys):

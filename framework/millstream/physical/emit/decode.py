@@ -25,8 +25,9 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
     if node.key is not None:
         items[node.key.name] = _of_key(records, node.key.type)
     laterals: tuple[Lateral, ...] = ()
-    if found.rows:
-        call = _rows(found, node, records) if good and node.on_bad_record == "fail" else found.rows
+    fails = good and node.on_bad_record == "fail"
+    if found.rows or found.function:
+        call = _rows(found, node, records, fails=fails)
         columns = (*(field.name for field in node.fields), BAD)
         call = joined(("inline(", *call, ")"))
         laterals = (Lateral(_over(call, records, UNKNOWN), alias, columns),)
@@ -34,9 +35,8 @@ def decode_records(draft: Draft, node: Decode, alias: str, *, deletes: bool, goo
         for field, pieces in zip(node.fields, restored, strict=True):
             items[field.name] = _field(field, pieces, alias)
     else:
-        fails = bool(found.bad) and good and node.on_bad_record == "fail"
         for field, pieces in zip(node.fields, found.fields, strict=True):
-            made = _failing(found, pieces, node, records) if fails else pieces
+            made = _failing(found, pieces, node, records) if fails and found.bad else pieces
             items[field.name] = _over(made, records, field.type)
     where = draft.where
     if good and node.on_bad_record != "fail" and (bad := _is_bad(found, records, alias)) is not None:
@@ -67,22 +67,18 @@ def counts_bad(node: Node) -> bool:
     if not isinstance(node, Decode) or node.on_bad_record != "skip":
         return False
     found = _values(node)
-    return bool(found.rows or found.bad)
-
-
-def why_bad(node: Decode) -> str:
-    """Return what is wrong with a record that can't be decoded."""
-    return _values(node).why
+    return bool(found.rows or found.function or found.bad)
 
 
 def with_bad(draft: Draft, node: Decode, records: str, alias: str) -> Draft:
-    """Add the column `_bad`: the complete record if it can't be decoded, NULL for all others."""
+    """Add the column `_bad`: the record and the `reason` if it can't be decoded, NULL for all others."""
     bad = _bad(node, records, alias)
     if bad is None:
         return draft
-    record_column = replace(
-        bad, pieces=joined(("if(", *bad.pieces, ", ", *_raw(_WHOLE, records), ", null)")), type=UNKNOWN
-    )
+    found = _values(node)
+    reason: Piece = Ref(BAD, alias) if found.function else literal(found.why)
+    record: tuple[Piece, ...] = (*_raw(_WHOLE, records)[:-1], ", ", reason, " as reason)")
+    record_column = replace(bad, pieces=joined(("if(", *bad.pieces, ", ", *record, ", null)")), type=UNKNOWN)
     return replace(draft, items={**draft.items, BAD: record_column})
 
 
@@ -123,7 +119,7 @@ def _bad(node: Decode, records: str, alias: str) -> Expression | None:
 
 def _is_bad(found: Decoded, records: str, alias: str) -> Expression | None:
     """Return whether a record can't be decoded; None if all can be."""
-    if found.rows:
+    if found.rows or found.function:
         return Expression((Ref(BAD, alias), " is not null"), BOOLEAN, nullable=False)
     return _over(found.bad, records, BOOLEAN) if found.bad else None
 
@@ -139,8 +135,15 @@ def _good(bad: Expression, node: Decode, records: str) -> Expression:
     return Expression(joined(pieces), BOOLEAN, nullable=False, atomic=True)
 
 
-def _rows(found: Decoded, node: Decode, records: str) -> tuple[Piece, ...]:
-    """Raise within the parser's call, before a filter of its result could drop the bad row silently."""
+def _rows(found: Decoded, node: Decode, records: str, *, fails: bool) -> tuple[Piece, ...]:
+    """Return an array with the decoded row.
+
+    If a bad record `fails`, that happens within the call, before a filter of its result could drop the row.
+    """
+    if found.function:
+        return _called(found, node, records, fails=fails)
+    if not fails:
+        return found.rows
     tombstone: tuple[Piece, ...] = (" or ", Ref("value", records), " is null") if node.unique_by else ()
     return (
         *("transform(", *found.rows, ", parsed -> if(parsed.", BAD, " is null", *tombstone, ", parsed, "),
@@ -149,13 +152,29 @@ def _rows(found: Decoded, node: Decode, records: str) -> tuple[Piece, ...]:
     )
 
 
+def _called(found: Decoded, node: Decode, records: str, *, fails: bool) -> tuple[Piece, ...]:
+    value: tuple[Piece, ...] = (Ref("value", records),)
+    pieces: list[Piece] = [f"array({found.function}("]
+    # NULL deletes a row of a table; anywhere else it is a bad record, as an empty value is.
+    pieces += value if node.unique_by else ("coalesce(", *value, ", X'')")
+    for argument in found.arguments:
+        pieces += [", ", literal(argument)]
+    if fails:
+        pieces += [f", {literal(_topic(node))}, ", Ref("partition", records), ", ", Ref("offset", records)]
+    return (*pieces, "))")
+
+
+def _topic(node: Decode) -> str:
+    return node.relation.rpartition(".")[2]
+
+
 def _failing(found: Decoded, pieces: tuple[Piece, ...], node: Decode, records: str) -> tuple[Piece, ...]:
     return ("if(", *found.bad, ", ", *_failure(found, node, records), ", ", *pieces, ")")
 
 
 def _failure(found: Decoded, node: Decode, records: str) -> tuple[Piece, ...]:
     """Return a call that raises an error with the record's position and what is wrong with it."""
-    start = literal(f"bad record: topic {node.relation.rpartition('.')[2]}, partition ")
+    start = literal(f"bad record: topic {_topic(node)}, partition ")
     return (
         f"raise_error(concat({start}, ",
         Ref("partition", records),

@@ -119,7 +119,7 @@ class Catalog(Struct, frozen=True):
         """Return the features of the catalog of jars that the formats of its records need."""
         formats = [topic.format for topic in self.topics.values()]
         stored = (model.materialization for model in self.models.values())
-        formats += [each.format for each in stored if isinstance(each, Sink)]
+        formats += [each.encoding for each in stored if isinstance(each, Sink)]
         return tuple(dict.fromkeys(jar for each in dict.fromkeys(formats) for jar in format_of(each).jars))
 
     @property

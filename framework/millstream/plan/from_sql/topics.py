@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.formats import DEFAULT_FORMAT, format_of
+from millstream.formats import format_of
 from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.plan.nodes import METADATA, RAW, Column, Decode, Item, Node, Project, TopicScan, Watermark
@@ -53,7 +53,7 @@ def relay_of(view: ModelSpec, project: str) -> ModelSpec:
 
 def can_relay(columns: Iterable[Column]) -> bool:
     """Return whether a topic preserves the rows of a view."""
-    return all(format_of(DEFAULT_FORMAT).round_trips(column.type) for column in columns)
+    return all(format_of().round_trips(column.type) for column in columns)
 
 
 def without_watermarks(node: Node) -> Node:
@@ -72,7 +72,7 @@ def without_watermarks(node: Node) -> Node:
 def sink_node(model: ModelSpec, written: Traits) -> Node:
     """Return the topic that a model writes, as other models read it; times keep their watermarks."""
     assert isinstance(model.materialization, Sink)
-    topic, format_ = model.materialization.topic, model.materialization.format
+    topic, format_ = model.materialization.topic, model.materialization.encoding
     scan = TopicScan(relation=model.id, topic=topic, columns=RAW, label=f"{model.name}_records")
     node: Node = Decode(
         input=scan,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from millstream.formats import format_of
+from millstream.formats import DEFAULT, format_of
 from millstream.formats.values import from_json, text_of
 from millstream.physical.values import SinkOutput
 from millstream.plan.nodes import Column
@@ -64,7 +64,7 @@ class RecordEncoder:
         names = {column.name for column in fields}
         given = {name: value for name, value in row.values.items() if name in names}
         typed = [Field(column.name, column.type) for column in fields]
-        return format_of(topic.format if topic else None).local.encode(_finite(given), typed)
+        return format_of(topic.format if topic else DEFAULT).local.encode(_finite(given), typed)
 
 
 def _finite(value: Any) -> Any:

@@ -26,7 +26,7 @@ final class BadValue extends Exception {
 
   @Override
   public String getMessage() {
-    return path.length() == 0 ? reason : path + ": " + reason;
+    return path.length() == 0 ? reason : "field " + path + ": " + reason;
   }
 
   /** Returns a text in quotes, cut and with control characters escaped. */

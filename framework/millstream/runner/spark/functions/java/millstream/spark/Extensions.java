@@ -3,6 +3,7 @@ package millstream.spark;
 import java.time.ZoneId;
 import java.util.List;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -22,27 +23,42 @@ import scala.runtime.BoxedUnit;
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions session) {
-    add(session, "decode_json", fields -> new JsonFormat(fields, zone()));
+    decoder(session, "decode_json", 0, (fields, settings) -> new JsonFormat(fields, zone()));
     return BoxedUnit.UNIT;
   }
 
-  /** Makes a format of the fields that a call names. */
-  private interface Formats {
-    Decoder.Format of(StructType fields);
+  /** Makes what a call needs of the fields and the settings that it names. */
+  private interface Maker<T> {
+    T of(StructType fields, List<String> settings);
   }
 
-  /** Adds `name(value, fields)`, whose rows say what is wrong, and `name(value, fields, topic, partition, offset)`, which fails. */
-  private static void add(SparkSessionExtensions session, String name, Formats formats) {
-    Function<List<Expression>, Expression> call = arguments -> {
+  /**
+   * Adds a function of a value, fields and a number of settings, whose rows say what is wrong. With a topic, a
+   * partition and an offset at the end, it fails instead.
+   */
+  private static void decoder(SparkSessionExtensions session, String name, int count, Maker<Decoder.Format> maker) {
+    add(session, name, arguments -> {
       StructType fields = StructType.fromDDL(text(arguments.get(1)));
-      Decoder.Format format = formats.of(fields);
-      return arguments.size() == 2
-          ? V2ExpressionUtils.resolveScalarFunction(
-              new Decoder(name, fields, format), seq(arguments.get(0)))
+      Decoder.Format format = maker.of(fields, texts(arguments.subList(2, 2 + count)));
+      List<Expression> record = arguments.subList(2 + count, arguments.size());
+      return record.isEmpty()
+          ? V2ExpressionUtils.resolveScalarFunction(new Decoder(name, fields, format), seq(arguments.get(0)))
           : V2ExpressionUtils.resolveScalarFunction(
-              new RequiredDecoder(name, fields, format, text(arguments.get(2))),
-              seq(arguments.get(0), arguments.get(3), arguments.get(4)));
-    };
+              new RequiredDecoder(name, fields, format, text(record.get(0))),
+              seq(arguments.get(0), record.get(1), record.get(2)));
+    });
+  }
+
+  /** Adds a function of a struct, its fields and settings, which returns bytes. */
+  private static void encoder(SparkSessionExtensions session, String name, Maker<Encoder.Format> maker) {
+    add(session, name, arguments -> {
+      StructType fields = StructType.fromDDL(text(arguments.get(1)));
+      Encoder.Format format = maker.of(fields, texts(arguments.subList(2, arguments.size())));
+      return V2ExpressionUtils.resolveScalarFunction(new Encoder(name, fields, format), seq(arguments.get(0)));
+    });
+  }
+
+  private static void add(SparkSessionExtensions session, String name, Function<List<Expression>, Expression> call) {
     Function1<Seq<Expression>, Expression> builder = new AbstractFunction1<>() {
       @Override
       public Expression apply(Seq<Expression> arguments) {
@@ -59,6 +75,10 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
 
   private static String text(Expression literal) {
     return literal.eval(null).toString();
+  }
+
+  private static List<String> texts(List<Expression> literals) {
+    return literals.stream().map(Extensions::text).collect(Collectors.toList());
   }
 
   private static ZoneId zone() {
